@@ -1,0 +1,197 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The built-in sequences, which every workspace kind has.
+const (
+	// SeqWLogOffset numbers the events of a workspace, from 1. Its numbers are
+	// given by Start, never by Next.
+	SeqWLogOffset SeqID = 1
+	// SeqCRecordID numbers records, from [InitialCRecordID].
+	SeqCRecordID SeqID = 2
+	// SeqOWRecordID numbers records, from [InitialOWRecordID]. It ends below
+	// InitialCRecordID, so that an id alone says which of the two it is.
+	SeqOWRecordID SeqID = 3
+	// FirstApplicationSeq is the smallest id that an application may define.
+	FirstApplicationSeq SeqID = 16
+)
+
+// Initial values of the built-in sequences of record ids.
+const (
+	InitialCRecordID  Number = 322685000131072
+	InitialOWRecordID Number = 322680000131072
+)
+
+// explicitReserve is how many numbers an explicit id must leave free at the
+// end of its sequence, so that one bad id cannot exhaust the sequence.
+const explicitReserve Number = 1 << 32
+
+// TrustLevel says which keys a store checks for being free before it writes.
+// Updates of records are puts at every level.
+type TrustLevel uint8
+
+const (
+	// TrustNone writes log entries and new records only where the key is free.
+	TrustNone TrustLevel = 0
+	// TrustRecords puts records; log entries only where the key is free.
+	TrustRecords TrustLevel = 1
+	// TrustAll puts everything.
+	TrustAll TrustLevel = 2
+)
+
+// Sequence defines a named sequence of a workspace kind.
+type Sequence struct {
+	ID   SeqID
+	Name string
+
+	// Initial is the first number given out, at least 1. It can never change
+	// once a store was made with it.
+	Initial Number
+}
+
+// Max returns the last number that the sequence can give out.
+func (s Sequence) Max() Number {
+	if s.ID == SeqOWRecordID {
+		return InitialCRecordID - 1
+	}
+	return math.MaxUint64
+}
+
+// MaxExplicit returns the largest id that an event may bring along for a new
+// record instead of taking it from the sequence. It leaves 2^32 numbers free.
+func (s Sequence) MaxExplicit() Number {
+	if s.Max()-s.Initial < explicitReserve {
+		return s.Initial
+	}
+	return s.Max() - explicitReserve
+}
+
+// Kind defines a workspace kind: its application sequences. The built-in
+// sequences are added to every kind and are not listed.
+type Kind struct {
+	ID        WSKind
+	Name      string
+	Sequences []Sequence
+}
+
+// All returns the kind's sequences, built-in ones included, ordered by id.
+func (k Kind) All() []Sequence {
+	all := []Sequence{
+		{ID: SeqWLogOffset, Name: "WLogOffset", Initial: 1},
+		{ID: SeqCRecordID, Name: "CRecordID", Initial: InitialCRecordID},
+		{ID: SeqOWRecordID, Name: "OWRecordID", Initial: InitialOWRecordID},
+	}
+	all = append(all, k.Sequences...)
+	slices.SortFunc(all, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
+	return all
+}
+
+// Descriptor is what a store must be opened with again: it fixes how the
+// application's workspaces are cut into partitions and numbered.
+type Descriptor struct {
+	Application string
+	Partitions  uint32
+	TrustLevel  TrustLevel
+	Kinds       []Kind
+}
+
+// MaxPartitions is the largest number of partitions of an application.
+const MaxPartitions = 1 << 16
+
+// Kind returns the definition of a kind.
+func (d *Descriptor) Kind(id WSKind) (Kind, bool) {
+	for _, k := range d.Kinds {
+		if k.ID == id {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Normalized returns a copy whose kinds and sequences are ordered by id and
+// share nothing with d. Two descriptors that mean the same are deeply equal
+// when normalized.
+func (d *Descriptor) Normalized() Descriptor {
+	n := *d
+	n.Kinds = slices.Clone(d.Kinds)
+	slices.SortFunc(n.Kinds, func(a, b Kind) int { return int(a.ID) - int(b.ID) })
+	for i := range n.Kinds {
+		seqs := slices.Clone(n.Kinds[i].Sequences)
+		slices.SortFunc(seqs, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
+		n.Kinds[i].Sequences = seqs
+	}
+	return n
+}
+
+// Validate returns an [ErrDescriptor] that names the first wrong field, or nil.
+func (d *Descriptor) Validate() error {
+	switch {
+	case d.Application == "" || len(d.Application) > 255:
+		return fmt.Errorf("%w: application name: got %d bytes, want 1 to 255", ErrDescriptor, len(d.Application))
+	case d.Partitions == 0 || d.Partitions > MaxPartitions:
+		return fmt.Errorf("%w: partitions: got %d, want 1 to %d", ErrDescriptor, d.Partitions, MaxPartitions)
+	case d.TrustLevel > TrustAll:
+		return fmt.Errorf("%w: trust level: got %d, want 0 to 2", ErrDescriptor, d.TrustLevel)
+	case len(d.Kinds) == 0:
+		return fmt.Errorf("%w: kinds: got none, want at least one", ErrDescriptor)
+	}
+	seen := make(map[WSKind]bool, len(d.Kinds))
+	for _, k := range d.Kinds {
+		if k.ID == 0 || seen[k.ID] {
+			return fmt.Errorf("%w: kind %d: ids must be unique and not 0", ErrDescriptor, k.ID)
+		}
+		seen[k.ID] = true
+		if err := k.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k Kind) validate() error {
+	seen := make(map[SeqID]bool, len(k.Sequences))
+	for _, s := range k.Sequences {
+		switch {
+		case s.ID < FirstApplicationSeq:
+			return fmt.Errorf("%w: kind %d, sequence %d: ids below %d are reserved", ErrDescriptor, k.ID, s.ID, FirstApplicationSeq)
+		case seen[s.ID]:
+			return fmt.Errorf("%w: kind %d, sequence %d: defined twice", ErrDescriptor, k.ID, s.ID)
+		case s.Initial == 0:
+			return fmt.Errorf("%w: kind %d, sequence %d: initial value: got 0, want at least 1", ErrDescriptor, k.ID, s.ID)
+		}
+		seen[s.ID] = true
+	}
+	return nil
+}
+
+// Extends returns nil if a store made under old may be opened under d: the
+// same application, partitions and trust level, and every kind and sequence of
+// old unchanged. Kinds and sequences may be added, never changed or removed.
+// Otherwise it returns an [ErrDescriptor] that says got and want.
+func (d *Descriptor) Extends(old *Descriptor) error {
+	switch {
+	case d.Application != old.Application:
+		return fmt.Errorf("%w: application: got %q, the store has %q", ErrDescriptor, d.Application, old.Application)
+	case d.Partitions != old.Partitions:
+		return fmt.Errorf("%w: partitions: got %d, the store has %d", ErrDescriptor, d.Partitions, old.Partitions)
+	case d.TrustLevel != old.TrustLevel:
+		return fmt.Errorf("%w: trust level: got %d, the store has %d", ErrDescriptor, d.TrustLevel, old.TrustLevel)
+	}
+	for _, was := range old.Kinds {
+		is, ok := d.Kind(was.ID)
+		if !ok || is.Name != was.Name {
+			return fmt.Errorf("%w: kind %d: got name %q, the store has %q", ErrDescriptor, was.ID, is.Name, was.Name)
+		}
+		for _, s := range was.Sequences {
+			if !slices.Contains(is.Sequences, s) {
+				return fmt.Errorf("%w: kind %d: sequence %d %q from %d is in the store and was changed or removed",
+					ErrDescriptor, was.ID, s.ID, s.Name, s.Initial)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package messages
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of input that is wrong whatever the state.
+var (
+	// ErrSyntax is returned when text is not an id, number or offset.
+	ErrSyntax = errors.New("bad syntax")
+	// ErrDescriptor is returned when an application's descriptor is wrong, or is
+	// not the one that a store was made with.
+	ErrDescriptor = errors.New("bad application descriptor")
+	// ErrUnknownKind is returned when a workspace kind is not the application's.
+	ErrUnknownKind = errors.New("unknown workspace kind")
+	// ErrUnknownSequence is returned when a sequence is not one of the kind's, or
+	// is one whose numbers Next does not give.
+	ErrUnknownSequence = errors.New("unknown sequence")
+	// ErrWrongPartition is returned when a workspace is another partition's.
+	ErrWrongPartition = errors.New("workspace of another partition")
+	// ErrKindMismatch is returned when a workspace is of another kind, which its
+	// first event fixed.
+	ErrKindMismatch = errors.New("workspace of another kind")
+	// ErrExplicitID is returned when the explicit id of a new record is above its
+	// sequence's cap.
+	ErrExplicitID = errors.New("explicit record id above the cap")
+	// ErrRawID is returned when a command's raw ids are 0 or used twice.
+	ErrRawID = errors.New("bad raw record id")
+)
+
+// Errors of a sequencing transaction.
+var (
+	// ErrBusy is returned when a partition takes no transaction now. The error is
+	// a [*BusyError] with the reason and a hint when to try again.
+	ErrBusy = errors.New("partition is busy")
+	// ErrNoTransaction is returned when a message's token is not that of the open
+	// transaction: none was started, it has ended, or it is somebody else's.
+	ErrNoTransaction = errors.New("no such transaction is open")
+	// ErrFenced is returned when the partition was taken over since: whatever was
+	// attempted under the older epoch is not in the log, and will never be.
+	ErrFenced = errors.New("fenced by a newer epoch")
+	// ErrOverflow is returned when a sequence has no number left. It consumes
+	// nothing.
+	ErrOverflow = errors.New("sequence is exhausted")
+	// ErrDeadlineExceeded is returned when a request's deadline had passed before
+	// the request was taken. Nothing was done.
+	ErrDeadlineExceeded = errors.New("deadline passed before the request was taken")
+	// ErrOutcomeUnknown is returned when a write may or may not have happened:
+	// it is wholly there or not at all.
+	ErrOutcomeUnknown = errors.New("outcome of the write is unknown")
+	// ErrStopped is returned when the actor has stopped, or stopped before it
+	// could answer. The request was not granted.
+	ErrStopped = errors.New("actor has stopped")
+	// ErrInterrupted is returned when the actor failed with the request in its
+	// hands. A transaction that it had granted is fenced.
+	ErrInterrupted = errors.New("actor failed while it handled the request")
+	// ErrPartitionFailed is returned when the partition cannot go on until it is
+	// repaired; the error names the place.
+	ErrPartitionFailed = errors.New("partition has failed")
+)
+
+// BusyReason says why a partition or a command processor is busy.
+type BusyReason uint8
+
+// The reasons for being busy.
+const (
+	// BusyMailboxFull: the request lane of the mailbox is full.
+	BusyMailboxFull BusyReason = iota + 1
+	// BusyActualizing: the partition replays the tail of its log.
+	BusyActualizing
+	// BusyUnflushed: the limit of numbers or events that are durable in the log
+	// but not yet in the projections is reached.
+	BusyUnflushed
+	// BusyStopping: the partition is being stopped.
+	BusyStopping
+)
+
+func (r BusyReason) String() string {
+	switch r {
+	case BusyMailboxFull:
+		return "mailbox is full"
+	case BusyActualizing:
+		return "actualizing"
+	case BusyUnflushed:
+		return "too much is not flushed yet"
+	case BusyStopping:
+		return "stopping"
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// BusyError is the error of a request that was refused for now. Nothing was
+// done; the same request may succeed later.
+type BusyError struct {
+	Reason BusyReason
+	// RetryAfter is a hint: how long to wait before trying again. Zero means that
+	// trying again is of no use.
+	RetryAfter time.Duration
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%v: %v, retry after %v", ErrBusy, e.Reason, e.RetryAfter)
+}
+
+// Is makes errors.Is(err, ErrBusy) hold.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }

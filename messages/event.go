@@ -1,0 +1,115 @@
+package messages
+
+import "fmt"
+
+// EventKind says what an event is. Kinds other than [EventBusiness] are
+// reserved for later.
+type EventKind uint8
+
+// EventBusiness is an event of the application.
+const EventBusiness EventKind = 1
+
+// Event is one entry of a partition's log and of its workspace's log.
+type Event struct {
+	Kind          EventKind
+	Epoch         Epoch
+	Partition     PartitionID
+	PLogOffset    PLogOffset
+	Workspace     WSID
+	WorkspaceKind WSKind
+	WLogOffset    WLogOffset
+
+	// RegisteredAt never decreases within a partition.
+	RegisteredAt Timestamp
+
+	// Numbers are the numbers given out to this event, in order. The offset in
+	// the workspace's log is a number too, but stands in WLogOffset only.
+	Numbers []SequenceNumber
+
+	Body    []byte
+	Records []Record
+
+	// Sections are optional tagged data that readers which do not know the tag
+	// pass over and keep.
+	Sections []Section
+}
+
+// SequenceNumber is one number of one sequence of a workspace.
+type SequenceNumber struct {
+	Seq    SeqID
+	Number Number
+}
+
+// RecordID names a record within its workspace: a number of a sequence. The
+// sequence is part of the key, so records of two sequences never meet.
+type RecordID struct {
+	Seq    SeqID
+	Number Number
+}
+
+// String returns the id as "sequence/number".
+func (id RecordID) String() string { return fmt.Sprintf("%d/%d", id.Seq, id.Number) }
+
+// Record is a row of a workspace as an event writes it.
+type Record struct {
+	ID RecordID
+
+	// New says that the record is created by this event. At trust level 0 a new
+	// record is written only if its key is free; an update is always a put.
+	New bool
+
+	Data []byte
+}
+
+// Section is one piece of an event's tagged optional data.
+type Section struct {
+	Tag  uint16
+	Data []byte
+}
+
+// Numbering is what one event says about the sequences of its partition, and
+// all that actualization needs of it.
+type Numbering struct {
+	Epoch         Epoch
+	PLogOffset    PLogOffset
+	Workspace     WSID
+	WorkspaceKind WSKind
+	WLogOffset    WLogOffset
+	RegisteredAt  Timestamp
+
+	// Numbers are the numbers given out and the ids of new records, in this
+	// order. They are merged by maximum; those below their sequence's initial
+	// value are ignored. WLogOffset is not repeated here.
+	Numbers []SequenceNumber
+}
+
+// Numbering returns what the event says about the sequences. New records whose
+// id is also among the numbers given out are not listed twice.
+func (e *Event) Numbering() Numbering {
+	numbers := e.Numbers[:len(e.Numbers):len(e.Numbers)]
+	for i := range e.Records {
+		r := &e.Records[i]
+		if r.New && !e.gave(r.ID) {
+			numbers = append(numbers, SequenceNumber(r.ID))
+		}
+	}
+	return Numbering{
+		Epoch:         e.Epoch,
+		PLogOffset:    e.PLogOffset,
+		Workspace:     e.Workspace,
+		WorkspaceKind: e.WorkspaceKind,
+		WLogOffset:    e.WLogOffset,
+		RegisteredAt:  e.RegisteredAt,
+		Numbers:       numbers,
+	}
+}
+
+// gave reports whether id is one of the numbers given out to the event.
+func (e *Event) gave(id RecordID) bool {
+	for _, n := range e.Numbers {
+		if n == SequenceNumber(id) {
+			return true
+		}
+	}
+	return false
+}

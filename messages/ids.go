@@ -1,0 +1,132 @@
+package messages
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// PartitionID names a partition of an application: 0 to partitions-1.
+// The partition of a workspace is WSID mod partitions.
+type PartitionID uint32
+
+// WSID names a workspace, which is a tenant. Every value is legal.
+type WSID uint64
+
+// WSKind is the kind of a workspace. It is fixed by the workspace's first
+// event and decides which sequences the workspace has. Zero is not a kind.
+type WSKind uint16
+
+// SeqID names a sequence of a workspace kind. 1 to 15 are reserved for
+// built-in sequences, applications define theirs from [FirstApplicationSeq].
+type SeqID uint16
+
+// Number is a number of a sequence. Zero means "none given out yet".
+type Number uint64
+
+// PLogOffset is an event's place in its partition's log: 1, 2, 3 … without
+// holes. Zero means "before the first".
+type PLogOffset uint64
+
+// WLogOffset is an event's place in its workspace's log: 1, 2, 3 … without
+// holes. Zero means "before the first".
+type WLogOffset uint64
+
+// LSN is the log sequence number: an event's place in a store's physical log,
+// which holds the logs of all partitions interleaved in commit order.
+type LSN uint64
+
+// Epoch numbers the take-overs of a partition. A write under an older epoch
+// than the partition's current one is refused.
+type Epoch uint64
+
+// RawID is a record's placeholder inside a command, 1 to 65535. The command
+// processor replaces it by a real [RecordID]. Zero is not a raw id.
+type RawID uint16
+
+// Timestamp is a time in microseconds since the Unix epoch. Zero means "none".
+type Timestamp int64
+
+// TimestampOf returns t in microseconds since the Unix epoch.
+func TimestampOf(t time.Time) Timestamp {
+	if t.IsZero() {
+		return 0
+	}
+	return Timestamp(t.UnixMicro())
+}
+
+// Time returns the timestamp as a time in UTC, and the zero time for zero.
+func (t Timestamp) Time() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(t)).UTC()
+}
+
+// String returns the timestamp in RFC 3339 form, "none" for zero.
+func (t Timestamp) String() string {
+	if t == 0 {
+		return "none"
+	}
+	return t.Time().Format(time.RFC3339Nano)
+}
+
+func (p PartitionID) String() string { return strconv.FormatUint(uint64(p), 10) }
+func (w WSID) String() string        { return strconv.FormatUint(uint64(w), 10) }
+func (k WSKind) String() string      { return strconv.FormatUint(uint64(k), 10) }
+func (s SeqID) String() string       { return strconv.FormatUint(uint64(s), 10) }
+func (n Number) String() string      { return strconv.FormatUint(uint64(n), 10) }
+func (o PLogOffset) String() string  { return strconv.FormatUint(uint64(o), 10) }
+func (o WLogOffset) String() string  { return strconv.FormatUint(uint64(o), 10) }
+func (l LSN) String() string         { return strconv.FormatUint(uint64(l), 10) }
+func (e Epoch) String() string       { return strconv.FormatUint(uint64(e), 10) }
+func (r RawID) String() string       { return strconv.FormatUint(uint64(r), 10) }
+
+// ParsePartitionID reads a decimal partition id.
+func ParsePartitionID(s string) (PartitionID, error) {
+	return parse[PartitionID](s, "partition id", 32)
+}
+
+// ParseWSID reads a decimal workspace id.
+func ParseWSID(s string) (WSID, error) { return parse[WSID](s, "workspace id", 64) }
+
+// ParseWSKind reads a decimal workspace kind.
+func ParseWSKind(s string) (WSKind, error) { return parse[WSKind](s, "workspace kind", 16) }
+
+// ParseSeqID reads a decimal sequence id.
+func ParseSeqID(s string) (SeqID, error) { return parse[SeqID](s, "sequence id", 16) }
+
+// ParseNumber reads a decimal number of a sequence.
+func ParseNumber(s string) (Number, error) { return parse[Number](s, "number", 64) }
+
+// ParsePLogOffset reads a decimal offset of a partition's log.
+func ParsePLogOffset(s string) (PLogOffset, error) { return parse[PLogOffset](s, "PLog offset", 64) }
+
+// ParseWLogOffset reads a decimal offset of a workspace's log.
+func ParseWLogOffset(s string) (WLogOffset, error) { return parse[WLogOffset](s, "WLog offset", 64) }
+
+// ParseRawID reads a decimal raw record id, 1 to 65535.
+func ParseRawID(s string) (RawID, error) {
+	id, err := parse[RawID](s, "raw id", 16)
+	if err == nil && id == 0 {
+		return 0, fmt.Errorf("%w: raw id: got 0, want 1 to 65535", ErrSyntax)
+	}
+	return id, err
+}
+
+func parse[T ~uint16 | ~uint32 | ~uint64](s, what string, bits int) (T, error) {
+	n, err := strconv.ParseUint(s, 10, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: got %.40q, want a whole number of at most %d bits", ErrSyntax, what, s, bits)
+	}
+	return T(n), nil
+}
+
+// PartitionOf returns the partition of a workspace: the whole WSID mod the
+// number of partitions. It returns 0 if partitions is 0.
+func PartitionOf(ws WSID, partitions uint32) PartitionID {
+	if partitions == 0 {
+		return 0
+	}
+	return PartitionID(uint64(ws) % uint64(partitions))
+}

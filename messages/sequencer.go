@@ -1,0 +1,117 @@
+package messages
+
+import "fmt"
+
+// Token names a sequencing transaction. [Started] gives it and every later
+// message of the transaction repeats it.
+type Token struct {
+	Partition  PartitionID
+	Epoch      Epoch
+	PLogOffset PLogOffset
+	// Serial tells transactions apart that were granted the same offset one
+	// after the other, because the earlier ones were cancelled.
+	Serial uint64
+}
+
+func (t Token) String() string {
+	return fmt.Sprintf("partition %d, epoch %d, offset %d, serial %d", t.Partition, t.Epoch, t.PLogOffset, t.Serial)
+}
+
+// PartitionMessage is what a partition actor takes. It is sealed: the owner's
+// requests below, and the answers of leaves and timers in partition.go.
+//
+//sumtype:decl
+type PartitionMessage interface{ partitionMessage() }
+
+// Start asks for a sequencing transaction. It is answered by [Started] or
+// [Refused], when its turn has come: first come, first served.
+type Start struct {
+	Workspace WSID
+	Kind      WSKind
+
+	// WatchOwner says that the sender is an actor: the transaction is given up
+	// when that actor stops.
+	WatchOwner bool
+
+	// Deadline is when the sender stops waiting; a Start that is taken later is
+	// answered with ErrDeadlineExceeded and never granted. Zero means none.
+	Deadline Timestamp
+}
+
+// Next asks for the next number of a sequence. It is answered by [Given] or
+// [Refused]; either way the transaction stays open.
+type Next struct {
+	Token Token
+	Seq   SeqID
+}
+
+// Raise announces that the transaction's event brings along an explicit id of
+// a new record. The sequence goes on above it; an id below the initial value or
+// not above the last number given out changes nothing. It is answered by
+// [Raised] or [Refused]; either way the transaction stays open.
+type Raise struct {
+	Token Token
+	ID    RecordID
+}
+
+// Flush ends a transaction whose event is durable. It is answered by [Flushed]
+// or [Refused]. A late or repeated Flush is answered from the log: Flushed if
+// the event is there under the token's epoch and offset, else ErrFenced.
+type Flush struct{ Token Token }
+
+// Actualize ends a transaction whose write failed or has an unknown outcome:
+// its numbers are dropped and the tail of the log is replayed under a new epoch.
+// It is answered by [Actualizing] or [Refused].
+type Actualize struct{ Token Token }
+
+// Cancel ends a transaction of which no write was begun, or whose write was
+// refused: its numbers go back. It is answered by [Cancelled] or [Refused].
+type Cancel struct{ Token Token }
+
+func (*Start) partitionMessage()     {}
+func (*Next) partitionMessage()      {}
+func (*Raise) partitionMessage()     {}
+func (*Flush) partitionMessage()     {}
+func (*Actualize) partitionMessage() {}
+func (*Cancel) partitionMessage()    {}
+
+// SequencerReply is what a partition answers to the owner of a transaction.
+//
+//sumtype:decl
+type SequencerReply interface{ sequencerReply() }
+
+// Started grants a transaction. The owner writes its event under the token's
+// epoch at exactly these offsets, with exactly this time.
+type Started struct {
+	Token        Token
+	WLogOffset   WLogOffset
+	RegisteredAt Timestamp
+}
+
+// Given answers Next with the number.
+type Given struct{ Number Number }
+
+// Raised answers Raise.
+type Raised struct{}
+
+// Flushed answers Flush.
+type Flushed struct{}
+
+// Actualizing answers Actualize: the transaction has ended, and the partition
+// is busy until the tail of its log is replayed.
+type Actualizing struct{}
+
+// Cancelled answers Cancel.
+type Cancelled struct{}
+
+// Refused answers any request that was not granted. Err is one of the errors of
+// this package or of the store, to be told with errors.Is and errors.As.
+type Refused struct{ Err error }
+
+func (*Started) sequencerReply()     {}
+func (*Given) sequencerReply()       {}
+func (*Raised) sequencerReply()      {}
+func (*Flushed) sequencerReply()     {}
+func (*Actualizing) sequencerReply() {}
+func (*Cancelled) sequencerReply()   {}
+func (*Refused) sequencerReply()     {}

@@ -1,0 +1,6 @@
+// Package storage says what a partition needs of a store: the log, which is the
+// truth, and the projections derived from it, each valid up to a checkpoint.
+//
+// Package bolt implements it; package storagetest holds the conformance suite
+// that every implementation must pass, and a wrapper that injects faults.
+package storage

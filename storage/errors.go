@@ -1,0 +1,158 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Errors of writing. [messages.ErrFenced] and [messages.ErrOutcomeUnknown] belong
+// to them too.
+var (
+	// ErrOutOfOrder is returned when an event does not continue its log.
+	ErrOutOfOrder = errors.New("event does not continue the log")
+	// ErrTimeFell is returned when an event's time is before its predecessor's.
+	ErrTimeFell = errors.New("registration time falls")
+	// ErrInvalidEvent is returned when an event contradicts itself or the
+	// descriptor: another partition's workspace, an unknown kind or sequence, an
+	// explicit id above the cap, too large.
+	ErrInvalidEvent = errors.New("invalid event")
+	// ErrConflict is returned when a key that must be free is not. The error is a
+	// [*ConflictError].
+	ErrConflict = errors.New("key is taken")
+	// ErrCheckpoint is returned when a checkpoint is not the expected one, falls,
+	// or lies beyond the log.
+	ErrCheckpoint = errors.New("wrong checkpoint")
+	// ErrNumbers is returned when numbers to be flushed are not what the log says.
+	// The error is a [*NumbersError].
+	ErrNumbers = errors.New("numbers differ from the log")
+	// ErrTailFull is returned when the events that are not in the projections yet
+	// reach their limit. Nothing was written; a flush makes room.
+	ErrTailFull = errors.New("tail of the log is full")
+	// ErrFull is returned when there is no space left. Nothing was written.
+	ErrFull = errors.New("no space left")
+)
+
+// Errors of opening, reading and closing.
+var (
+	// ErrClosed is returned when the store is closed, or closed itself because the
+	// outcome of a write is unknown. It must be opened anew.
+	ErrClosed = errors.New("store is closed")
+	// ErrDamaged is returned when stored bytes are not what was written. The error
+	// is a [*DamagedError].
+	ErrDamaged = errors.New("stored data is damaged")
+	// ErrLocked is returned when another process has the store open.
+	ErrLocked = errors.New("store is in use by another process")
+	// ErrForeign is returned when a file is not a store's, or two files of
+	// different stores lie side by side.
+	ErrForeign = errors.New("not a file of this store")
+	// ErrFormat is returned when the store has a format version that this program
+	// does not know.
+	ErrFormat = errors.New("unknown format version")
+	// ErrNotFound is returned when there is no store at the place named.
+	ErrNotFound = errors.New("no store there")
+)
+
+// Place is a kind of key.
+type Place uint8
+
+// The kinds of keys that can be in conflict.
+const (
+	// PlaceLog is the next entry of the physical log: the store is failed.
+	PlaceLog Place = iota + 1
+	// PlacePLog is the next entry of a partition's log: the partition is failed.
+	PlacePLog
+	// PlaceWLog is the next entry of a workspace's log: the workspace errs.
+	PlaceWLog
+	// PlaceRecord is a new record: that sequence of the workspace errs.
+	PlaceRecord
+)
+
+func (p Place) String() string {
+	switch p {
+	case PlaceLog:
+		return "log"
+	case PlacePLog:
+		return "PLog"
+	case PlaceWLog:
+		return "WLog"
+	case PlaceRecord:
+		return "record"
+	}
+	return fmt.Sprintf("place %d", uint8(p))
+}
+
+// ConflictError names the key that was taken, and the event that needed it.
+// Nothing was overwritten. It lasts until the store is repaired; others do not
+// suffer.
+type ConflictError struct {
+	Place      Place
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	LSN        messages.LSN
+	Workspace  messages.WSID
+	WLogOffset messages.WLogOffset
+	// Record is set for PlaceRecord only.
+	Record messages.RecordID
+}
+
+func (e *ConflictError) Error() string {
+	where := ""
+	switch e.Place {
+	case PlaceLog:
+		where = fmt.Sprintf("LSN %d", e.LSN)
+	case PlacePLog:
+		where = fmt.Sprintf("partition %d, offset %d", e.Partition, e.PLogOffset)
+	case PlaceWLog:
+		where = fmt.Sprintf("workspace %d, offset %d", e.Workspace, e.WLogOffset)
+	case PlaceRecord:
+		where = fmt.Sprintf("workspace %d, record %v", e.Workspace, e.Record)
+	}
+	return fmt.Sprintf("%v: %v entry of %s (wanted by partition %d, offset %d)", ErrConflict, e.Place, where, e.Partition, e.PLogOffset)
+}
+
+// Is makes errors.Is(err, ErrConflict) hold.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// DamagedError names the place where stored data is damaged.
+type DamagedError struct {
+	// Where names the value: a bucket and key, or a file.
+	Where string
+	// Partition and PLogOffset are known where the value is an event's entry in a
+	// partition's log, else PLogOffset is 0.
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	// Cause says what is wrong with it.
+	Cause error
+}
+
+func (e *DamagedError) Error() string {
+	if e.PLogOffset == 0 {
+		return fmt.Sprintf("%v: %s: %v", ErrDamaged, e.Where, e.Cause)
+	}
+	return fmt.Sprintf("%v: partition %d, offset %d: %s: %v", ErrDamaged, e.Partition, e.PLogOffset, e.Where, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrDamaged) hold.
+func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Cause }
+
+// NumbersError names the first number of a Flush that the log does not bear out.
+type NumbersError struct {
+	Partition  messages.PartitionID
+	Workspace  messages.WSID
+	Seq        messages.SeqID
+	Got, Want  messages.Number
+	Checkpoint messages.PLogOffset
+}
+
+func (e *NumbersError) Error() string {
+	return fmt.Sprintf("%v: partition %d, workspace %d, sequence %d, before offset %d: got %d, want %d",
+		ErrNumbers, e.Partition, e.Workspace, e.Seq, e.Checkpoint, e.Got, e.Want)
+}
+
+// Is makes errors.Is(err, ErrNumbers) hold.
+func (e *NumbersError) Is(target error) bool { return target == ErrNumbers }

@@ -1,0 +1,156 @@
+package storage
+
+import (
+	"context"
+	"iter"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Store holds one application. All its methods may be called concurrently and
+// obey their context: a call whose context ends before its work was handed over
+// returns the context's error and has done nothing.
+//
+// A write has three outcomes. Durable: the error is nil. Refused: nothing was
+// written. Unknown: the error is [messages.ErrOutcomeUnknown], and the write is
+// wholly there or not at all. Every error of a write that is not
+// ErrOutcomeUnknown means refused.
+type Store interface {
+	Log
+	Projections
+	Reader
+
+	// Descriptor returns the application that the store holds, normalized.
+	Descriptor() messages.Descriptor
+
+	// Close finishes the writes that were handed over, refuses everything else
+	// with ErrClosed, and releases the store. It returns when that is done or
+	// when ctx ends, whichever is first; in the latter case with the context's
+	// error, and the release goes on in the background. Closing twice is harmless.
+	Close(ctx context.Context) error
+}
+
+// Log is the writing side of the log.
+type Log interface {
+	// TakeEpoch commits a new epoch for the partition and returns where its log
+	// and its projections stand. From then on every Append and Flush under an
+	// older epoch is refused with ErrFenced, and none of them is under way: the
+	// register does not change but by the new epoch's writes.
+	// A next log entry whose place is taken by something foreign is a
+	// [*ConflictError], a damaged one a [*DamagedError], naming the place.
+	TakeEpoch(ctx context.Context, p messages.PartitionID) (Register, error)
+
+	// Append writes a batch, all of it or nothing, and returns when it is durable;
+	// it is complete for every reader from then on. Batches that wait at the same
+	// time share one commit, each accepted or refused alone.
+	//
+	// Refusals: ErrFenced (the epoch is not the partition's current one, at every
+	// trust level), ErrOutOfOrder (the offsets do not continue the register, or
+	// the workspace's log as far as the tail knows it), ErrTimeFell, [*ConflictError]
+	// (a key that must be free is not; the check is atomic with the write),
+	// ErrInvalidEvent, ErrTailFull (the projections lag too far behind), ErrFull (no
+	// space), ErrClosed.
+	Append(ctx context.Context, b Batch) error
+}
+
+// Projections is the writing side of what is derived from the log.
+type Projections interface {
+	// Flush writes the partition's projections of the events from the expected
+	// checkpoint up to before the new one, the numbers and the new checkpoint, in
+	// one transaction. Repeating a Flush that has happened is harmless and changes
+	// nothing. Flushes that wait at the same time share one commit.
+	//
+	// Refusals: ErrFenced; ErrCheckpoint (the stored checkpoint is neither the
+	// expected nor the new one, or the new one is lower than the expected one or beyond the log);
+	// [*NumbersError] (the numbers are not what the log says); [*ConflictError];
+	// [*DamagedError]; ErrFull; ErrClosed.
+	Flush(ctx context.Context, f Flush) error
+
+	// Numbers returns the last numbers given out to a workspace as of its
+	// partition's checkpoint. A workspace without events has the zero value.
+	Numbers(ctx context.Context, ws messages.WSID) (WorkspaceNumbers, error)
+}
+
+// Reader reads the log and the records. What it returns is complete up to the
+// last acknowledged Append, and always a prefix of the log. Sequences stop after
+// the first error, which is their last element. No lock and no transaction is
+// held while the caller's loop body runs. What is returned is the caller's own
+// and is never changed by the store.
+type Reader interface {
+	// Register returns where a partition stands now, without taking it over.
+	Register(ctx context.Context, p messages.PartitionID) (Register, error)
+
+	// Tail returns what the events from the given offset on say about sequences,
+	// at most limit of them and at least one unless the log ends there. From must
+	// not lie before the checkpoint, else it returns ErrCheckpoint.
+	Tail(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error)
+
+	// PLog returns the events of a partition from an offset on (0 means 1).
+	PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
+
+	// WLog returns the events of a workspace from an offset on (0 means 1).
+	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
+
+	// Records returns the rows of a workspace whose ids lie in the range, in
+	// order of their numbers.
+	Records(ctx context.Context, ws messages.WSID, r RecordRange) iter.Seq2[Row, error]
+}
+
+// Register is where a partition stands.
+type Register struct {
+	Epoch messages.Epoch
+	// Last is the offset of the partition's last event, 0 if it has none.
+	Last messages.PLogOffset
+	// LastRegisteredAt is the time of the last event, 0 if there is none.
+	LastRegisteredAt messages.Timestamp
+	// Checkpoint is the next offset to replay, at least 1: the projections hold
+	// exactly the events before it.
+	Checkpoint messages.PLogOffset
+}
+
+// Batch is a run of events of one partition, written together or not at all.
+// The store does not keep the slices after Append has returned.
+type Batch struct {
+	Partition messages.PartitionID
+	Epoch     messages.Epoch
+	Events    []messages.Event
+}
+
+// Flush moves a partition's projections from one checkpoint to the next.
+type Flush struct {
+	Partition messages.PartitionID
+	Epoch     messages.Epoch
+	// Expected is the checkpoint that the numbers start from.
+	Expected messages.PLogOffset
+	// Checkpoint is the new one: the next offset to replay.
+	Checkpoint messages.PLogOffset
+	// Numbers are the workspaces whose numbers the events in between changed, in
+	// order of their ids: absolute values, and only the sequences that changed.
+	// The store derives the same values from the log and refuses a difference.
+	Numbers []WorkspaceNumbers
+}
+
+// WorkspaceNumbers are a workspace's kind and the last numbers given out in its
+// sequences, in order of their ids. A sequence that is not listed gave none.
+type WorkspaceNumbers struct {
+	Workspace messages.WSID
+	// Kind is 0 if the workspace has no events.
+	Kind    messages.WSKind
+	Numbers []messages.SequenceNumber
+}
+
+// RecordRange selects rows of one sequence: From <= number <= To. A zero To
+// means no upper end.
+type RecordRange struct {
+	Seq      messages.SeqID
+	From, To messages.Number
+}
+
+// Row is a record as it stands.
+type Row struct {
+	ID   messages.RecordID
+	Data []byte
+	// Partition and PLogOffset name the event that wrote it last.
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+}
