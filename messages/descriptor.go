@@ -152,7 +152,13 @@ func (d *Descriptor) Validate() error {
 	return nil
 }
 
+// MaxSequences is the largest number of application sequences of a kind.
+const MaxSequences = 1024
+
 func (k Kind) validate() error {
+	if len(k.Sequences) > MaxSequences {
+		return fmt.Errorf("%w: kind %d: got %d sequences, want at most %d", ErrDescriptor, k.ID, len(k.Sequences), MaxSequences)
+	}
 	seen := make(map[SeqID]bool, len(k.Sequences))
 	for _, s := range k.Sequences {
 		switch {

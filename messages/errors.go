@@ -57,8 +57,11 @@ var (
 	// hands. A transaction that it had granted is fenced.
 	ErrInterrupted = errors.New("actor failed while it handled the request")
 	// ErrPartitionFailed is returned when the partition cannot go on until it is
-	// repaired; the error names the place.
+	// repaired. The error is a [*PartitionError].
 	ErrPartitionFailed = errors.New("partition has failed")
+	// ErrTooManyNumbers is returned when a transaction has taken
+	// [MaxEventNumbers] already.
+	ErrTooManyNumbers = errors.New("too many numbers for one event")
 )
 
 // BusyReason says why a partition or a command processor is busy.
@@ -106,3 +109,24 @@ func (e *BusyError) Error() string {
 
 // Is makes errors.Is(err, ErrBusy) hold.
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// PartitionError says why a partition has failed, and where.
+type PartitionError struct {
+	Partition PartitionID
+	// PLogOffset is the event that cannot be processed, 0 if it is none.
+	PLogOffset PLogOffset
+	Cause      error
+}
+
+func (e *PartitionError) Error() string {
+	if e.PLogOffset == 0 {
+		return fmt.Sprintf("%v: partition %d: %v", ErrPartitionFailed, e.Partition, e.Cause)
+	}
+	return fmt.Sprintf("%v: partition %d, offset %d: %v", ErrPartitionFailed, e.Partition, e.PLogOffset, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrPartitionFailed) hold.
+func (e *PartitionError) Is(target error) bool { return target == ErrPartitionFailed }
+
+// Unwrap returns the cause.
+func (e *PartitionError) Unwrap() error { return e.Cause }

@@ -9,6 +9,9 @@ type EventKind uint8
 // EventBusiness is an event of the application.
 const EventBusiness EventKind = 1
 
+// MaxEventNumbers is how many numbers one event can be given.
+const MaxEventNumbers = 1 << 17
+
 // Event is one entry of a partition's log and of its workspace's log.
 type Event struct {
 	Kind          EventKind

@@ -97,16 +97,7 @@ type Reader interface {
 }
 
 // Register is where a partition stands.
-type Register struct {
-	Epoch messages.Epoch
-	// Last is the offset of the partition's last event, 0 if it has none.
-	Last messages.PLogOffset
-	// LastRegisteredAt is the time of the last event, 0 if there is none.
-	LastRegisteredAt messages.Timestamp
-	// Checkpoint is the next offset to replay, at least 1: the projections hold
-	// exactly the events before it.
-	Checkpoint messages.PLogOffset
-}
+type Register = messages.Register
 
 // Batch is a run of events of one partition, written together or not at all.
 // The store does not keep the slices after Append has returned.
@@ -126,18 +117,13 @@ type Flush struct {
 	Checkpoint messages.PLogOffset
 	// Numbers are the workspaces whose numbers the events in between changed, in
 	// order of their ids: absolute values, and only the sequences that changed.
+	// The kind is set for the workspaces whose first event is among them.
 	// The store derives the same values from the log and refuses a difference.
 	Numbers []WorkspaceNumbers
 }
 
-// WorkspaceNumbers are a workspace's kind and the last numbers given out in its
-// sequences, in order of their ids. A sequence that is not listed gave none.
-type WorkspaceNumbers struct {
-	Workspace messages.WSID
-	// Kind is 0 if the workspace has no events.
-	Kind    messages.WSKind
-	Numbers []messages.SequenceNumber
-}
+// WorkspaceNumbers are a workspace's kind and the last numbers given out.
+type WorkspaceNumbers = messages.WorkspaceNumbers
 
 // RecordRange selects rows of one sequence: From <= number <= To. A zero To
 // means no upper end.

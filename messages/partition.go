@@ -1,0 +1,197 @@
+package messages
+
+// WorkspaceNumbers are a workspace's kind and the last numbers given out in its
+// sequences, in order of their ids. A sequence that is not listed gave none.
+type WorkspaceNumbers struct {
+	Workspace WSID
+	// Kind is 0 if the workspace has no events, and in a flush also if its kind is
+	// stored already.
+	Kind    WSKind
+	Numbers []SequenceNumber
+}
+
+// Register is where a partition stands.
+type Register struct {
+	Epoch Epoch
+	// Last is the offset of the partition's last event, 0 if it has none.
+	Last PLogOffset
+	// LastRegisteredAt is the time of the last event, 0 if there is none.
+	LastRegisteredAt Timestamp
+	// Checkpoint is the next offset to replay, at least 1: the projections hold
+	// exactly the events before it.
+	Checkpoint PLogOffset
+}
+
+// Outcome is how a leaf's work ended, as far as the partition must know.
+type Outcome uint8
+
+const (
+	// Done: it succeeded.
+	Done Outcome = iota
+	// Retry: it failed and may succeed later.
+	Retry
+	// Diverged: what the partition holds is not what the log says; the tail must
+	// be replayed.
+	Diverged
+	// Broken: it cannot succeed before somebody repairs something.
+	Broken
+)
+
+// Loaded is the reader's answer to [LoadNumbers].
+type Loaded struct {
+	Generation uint64
+	Load       uint64
+	Numbers    WorkspaceNumbers
+	Err        error
+}
+
+// Written is the flusher's answer to [WriteProjections].
+type Written struct {
+	Generation uint64
+	Outcome    Outcome
+	Err        error
+}
+
+// Taken is the actualizer's first answer to [Replay]: the new epoch is durable.
+type Taken struct {
+	Generation uint64
+	Register   Register
+}
+
+// Replayed is a piece of the log's tail. The actualizer sends the next one when
+// it gets [Credit].
+type Replayed struct {
+	Generation uint64
+	Events     []Numbering
+}
+
+// ReplayFailed is the actualizer's last word if it could not go on.
+type ReplayFailed struct {
+	Generation uint64
+	Outcome    Outcome
+	Err        error
+}
+
+// Found is the reader's answer to [FindEvent].
+type Found struct {
+	Generation uint64
+	Token      Token
+	// Present says that the event at the token's offset has the token's epoch.
+	Present bool
+	Err     error
+}
+
+// OwnerStopped says that the actor that owns the open transaction is gone.
+type OwnerStopped struct{ Token Token }
+
+// Timer names one of the partition's timers.
+type Timer uint8
+
+// The partition's timers. Each is armed only while there is something to wait for.
+const (
+	TimerFlush Timer = iota
+	TimerFlushRetry
+	TimerTransaction
+	TimerActualizeRetry
+	TimerCatchUp
+	TimerStop
+	// Timers is the number of timers.
+	Timers
+)
+
+// TimerFired says that a timer's time has come.
+type TimerFired struct{ Timer Timer }
+
+// Stop asks the partition to finish what is in flight, flush and end. It is
+// answered by [Stopped].
+type Stop struct{}
+
+// Stopped is the answer to [Stop].
+type Stopped struct {
+	// Clean says that everything durable is in the projections, so that the next
+	// start replays nothing.
+	Clean bool
+	// Abandoned is the number of leaves that hang in storage and were left behind.
+	Abandoned int
+}
+
+// Reconfigure changes the settings while the partition runs. It is answered by
+// [Reconfigured]; the settings must be valid.
+type Reconfigure struct{ Settings Settings }
+
+// Reconfigured is the answer to [Reconfigure].
+type Reconfigured struct{}
+
+func (*Loaded) partitionMessage()       {}
+func (*Written) partitionMessage()      {}
+func (*Taken) partitionMessage()        {}
+func (*Replayed) partitionMessage()     {}
+func (*ReplayFailed) partitionMessage() {}
+func (*Found) partitionMessage()        {}
+func (*OwnerStopped) partitionMessage() {}
+func (*TimerFired) partitionMessage()   {}
+func (*Stop) partitionMessage()         {}
+func (*Reconfigure) partitionMessage()  {}
+
+// FlusherMessage is what a partition's flusher takes.
+//
+//sumtype:decl
+type FlusherMessage interface{ flusherMessage() }
+
+// WriteProjections asks the flusher to move the projections from one checkpoint
+// to the next. It is answered by [Written].
+type WriteProjections struct {
+	Generation uint64
+	Epoch      Epoch
+	Expected   PLogOffset
+	Checkpoint PLogOffset
+	Numbers    []WorkspaceNumbers
+}
+
+func (*WriteProjections) flusherMessage() {}
+
+// ActualizerMessage is what a partition's actualizer takes.
+//
+//sumtype:decl
+type ActualizerMessage interface{ actualizerMessage() }
+
+// Replay asks the actualizer to take a new epoch and to send the tail of the log
+// from the checkpoint on. It is answered by [Taken], then [Replayed] for each
+// [Credit], or [ReplayFailed].
+type Replay struct{ Generation uint64 }
+
+// Credit asks the actualizer for the piece of the tail that begins at From.
+type Credit struct {
+	Generation uint64
+	From       PLogOffset
+}
+
+// EndReplay tells the actualizer that the partition needs no more of the tail.
+type EndReplay struct{ Generation uint64 }
+
+func (*Replay) actualizerMessage()    {}
+func (*Credit) actualizerMessage()    {}
+func (*EndReplay) actualizerMessage() {}
+
+// ReaderMessage is what a partition's reader takes.
+//
+//sumtype:decl
+type ReaderMessage interface{ readerMessage() }
+
+// LoadNumbers asks for the stored numbers of a workspace. It is answered by
+// [Loaded].
+type LoadNumbers struct {
+	Generation uint64
+	Load       uint64
+	Workspace  WSID
+}
+
+// FindEvent asks whether the event at a token's offset was written under the
+// token's epoch. It is answered by [Found].
+type FindEvent struct {
+	Generation uint64
+	Token      Token
+}
+
+func (*LoadNumbers) readerMessage() {}
+func (*FindEvent) readerMessage()   {}

@@ -1,0 +1,95 @@
+package messages
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrSettings is returned when a setting is out of its range; the error names
+// the setting, what it got and what it wants.
+var ErrSettings = errors.New("bad setting")
+
+// Settings are a partition's settings that can be changed while it runs. The
+// zero value of each field means its default.
+type Settings struct {
+	// FlushThreshold is the number of changed keys (a sequence of a workspace)
+	// at which a flush starts. Default 500.
+	FlushThreshold int
+	// FlushInterval is how long anything may wait for a flush below the threshold.
+	// Default 500 ms.
+	FlushInterval time.Duration
+	// BusyLimit is the number of changed keys that are not flushed yet at which
+	// Start is answered Busy. At least FlushThreshold. Default 50,000, or
+	// FlushThreshold if that is larger.
+	BusyLimit int
+	// BusyEvents is the number of events that are not flushed yet at which Start is
+	// answered Busy. It should not exceed the store's own limit. Default 65,536.
+	BusyEvents int
+	// RetryDelay is the largest delay between two tries of a flush or an
+	// actualization that fails; it begins at a hundredth of it and doubles, with
+	// jitter. Default 500 ms.
+	RetryDelay time.Duration
+	// TransactionLimit is how long an interactive transaction may stay open. When
+	// it has passed, the partition takes a new epoch, and whatever the owner still
+	// writes is refused. Default 5 s.
+	TransactionLimit time.Duration
+	// StopLimit is how long a stop may wait for the open transaction and for the
+	// last flush. Default 30 s.
+	StopLimit time.Duration
+	// CatchUpCheckpoint is how often a checkpoint is written while a long tail is
+	// replayed. Default 1 s.
+	CatchUpCheckpoint time.Duration
+}
+
+// WithDefaults returns a copy in which every zero field has its default.
+func (s Settings) WithDefaults() Settings {
+	setDefault(&s.FlushThreshold, 500)
+	setDefault(&s.FlushInterval, 500*time.Millisecond)
+	setDefault(&s.BusyLimit, max(50_000, s.FlushThreshold))
+	setDefault(&s.BusyEvents, 65_536)
+	setDefault(&s.RetryDelay, 500*time.Millisecond)
+	setDefault(&s.TransactionLimit, 5*time.Second)
+	setDefault(&s.StopLimit, 30*time.Second)
+	setDefault(&s.CatchUpCheckpoint, time.Second)
+	return s
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate returns an [ErrSettings] that names the first wrong setting, or nil.
+// It expects defaults to be filled in.
+func (s Settings) Validate() error {
+	for _, n := range []struct {
+		name       string
+		got, least int
+	}{
+		{"FlushThreshold", s.FlushThreshold, 1},
+		{"BusyLimit", s.BusyLimit, s.FlushThreshold},
+		{"BusyEvents", s.BusyEvents, 1},
+	} {
+		if n.got < n.least {
+			return fmt.Errorf("%w: %s: got %d, want at least %d", ErrSettings, n.name, n.got, n.least)
+		}
+	}
+	for _, d := range []struct {
+		name string
+		got  time.Duration
+	}{
+		{"FlushInterval", s.FlushInterval},
+		{"RetryDelay", s.RetryDelay},
+		{"TransactionLimit", s.TransactionLimit},
+		{"StopLimit", s.StopLimit},
+		{"CatchUpCheckpoint", s.CatchUpCheckpoint},
+	} {
+		if d.got < time.Millisecond {
+			return fmt.Errorf("%w: %s: got %v, want at least 1ms", ErrSettings, d.name, d.got)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package messages
+
+import "fmt"
+
+// PartitionState is the life-cycle state of a partition.
+type PartitionState uint8
+
+// The states of a partition.
+const (
+	// StateInitializing: it replays the tail of its log; Start is busy.
+	StateInitializing PartitionState = iota
+	// StateNormal: it takes transactions.
+	StateNormal
+	// StateAlarming: it takes transactions while flushing fails.
+	StateAlarming
+	// StateTerminating: it finishes what is in flight.
+	StateTerminating
+	// StateTerminated: it has ended.
+	StateTerminated
+	// StateFailed: it cannot go on before somebody repairs what Err names.
+	StateFailed
+)
+
+func (s PartitionState) String() string {
+	switch s {
+	case StateInitializing:
+		return "initializing"
+	case StateNormal:
+		return "normal"
+	case StateAlarming:
+		return "alarming"
+	case StateTerminating:
+		return "terminating"
+	case StateTerminated:
+		return "terminated"
+	case StateFailed:
+		return "failed"
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// PartitionStatus is a partition's state with details, as of its last change.
+type PartitionStatus struct {
+	Partition PartitionID
+	State     PartitionState
+	Epoch     Epoch
+	// Last is the offset of the last event, as of the last change of the status.
+	Last PLogOffset
+	// Checkpoint is the next offset to replay.
+	Checkpoint PLogOffset
+	// Replayed counts the events of the last actualization.
+	Replayed uint64
+	// Actualizations counts how often the tail was replayed.
+	Actualizations uint64
+	// FlushFailures counts the failures in a row of the flush under way.
+	FlushFailures int
+	// Restarts counts how often the actor was restarted after a panic.
+	Restarts uint64
+	// Abandoned counts leaves that hung in storage when the partition stopped.
+	Abandoned int
+	// Err is the last error: why it failed, or why flushing or actualizing fails.
+	Err error
+}
