@@ -59,6 +59,12 @@ var (
 	// ErrPartitionFailed is returned when the partition cannot go on until it is
 	// repaired. The error is a [*PartitionError].
 	ErrPartitionFailed = errors.New("partition has failed")
+	// ErrStoredNumber is returned when a stored number is above what the log can
+	// explain.
+	ErrStoredNumber = errors.New("stored number is above what the log explains")
+	// ErrBrokenLog is returned when the log's tail contradicts itself: a hole, an
+	// epoch or a time that falls, an unknown kind or sequence.
+	ErrBrokenLog = errors.New("log contradicts itself")
 	// ErrTooManyNumbers is returned when a transaction has taken
 	// [MaxEventNumbers] already.
 	ErrTooManyNumbers = errors.New("too many numbers for one event")

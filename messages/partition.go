@@ -48,8 +48,11 @@ type Loaded struct {
 // Written is the flusher's answer to [WriteProjections].
 type Written struct {
 	Generation uint64
+	Checkpoint PLogOffset
 	Outcome    Outcome
 	Err        error
+	// PLogOffset is the event that Err is about, 0 if it is about none.
+	PLogOffset PLogOffset
 }
 
 // Taken is the actualizer's first answer to [Replay]: the new epoch is durable.
@@ -70,6 +73,8 @@ type ReplayFailed struct {
 	Generation uint64
 	Outcome    Outcome
 	Err        error
+	// PLogOffset is the event that Err is about, 0 if it is about none.
+	PLogOffset PLogOffset
 }
 
 // Found is the reader's answer to [FindEvent].

@@ -1,0 +1,212 @@
+package sequencer
+
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// replay is the state of an actualization.
+type replay struct {
+	// taken says that the new epoch is durable.
+	taken bool
+	// last is the offset up to which the tail is to be replayed.
+	last messages.PLogOffset
+	// epoch and time are those of the event replayed last.
+	epoch messages.Epoch
+	time  messages.Timestamp
+	// events counts what was replayed.
+	events uint64
+	// credited says that the actualizer reads the next piece.
+	credited bool
+	// checkpointDue says that it is time for a checkpoint.
+	checkpointDue bool
+	// failures counts the tries that failed, in a row.
+	failures int
+}
+
+// becomeActualizing drops everything that is not in the log and asks for a new
+// epoch and the tail. Whatever was asked before is answered in vain from now on.
+func (c *Core) becomeActualizing() {
+	c.endTransaction()
+	c.refuseWaiting(func(to Requester) { c.busy(to, messages.BusyActualizing, c.settings.RetryDelay) })
+	for i := range c.late {
+		c.late[i].asked = false
+	}
+	c.cache.Purge()
+	c.unflushed = newPending()
+	c.flight = flight{}
+	c.retired = nil
+	c.step = (*Core).stepActualizing
+	c.setStatus(messages.StateInitializing, c.lastErr)
+	c.askReplay(0)
+}
+
+// askReplay begins a try.
+func (c *Core) askReplay(failures int) {
+	c.generation++
+	c.replay = replay{failures: failures}
+	c.out.Actualizer = append(c.out.Actualizer, &messages.Replay{Generation: c.generation})
+}
+
+// actualizeAgain answers an Actualize whose transaction has ended: if it was
+// fenced, what it asks for is done or under way.
+func (c *Core) actualizeAgain(to Requester, t messages.Token) {
+	err := c.tokenError(t)
+	if isFenced(err) {
+		c.reply(to, &messages.Actualizing{})
+		return
+	}
+	c.refuse(to, err)
+}
+
+// taken begins the replay under the new epoch.
+func (c *Core) taken(m *messages.Taken) {
+	r := m.Register
+	if m.Generation != c.generation || c.replay.taken {
+		return
+	}
+	if r.Checkpoint == 0 || r.Checkpoint > r.Last+1 {
+		c.becomeFailed(0, fmt.Errorf("%w: checkpoint %d, last event %d", messages.ErrBrokenLog, r.Checkpoint, r.Last))
+		return
+	}
+	c.epoch = r.Epoch
+	c.checkpoint = r.Checkpoint
+	c.durable = r.Checkpoint - 1
+	c.lastTime = max(c.lastTime, r.LastRegisteredAt)
+	c.replay.taken = true
+	c.replay.last = r.Last
+	c.arm(messages.TimerCatchUp, c.settings.CatchUpCheckpoint)
+	c.creditReplay()
+}
+
+// creditReplay asks for the next piece, unless too much is unflushed already, and
+// ends the replay when there is none.
+func (c *Core) creditReplay() {
+	switch {
+	case c.durable == c.replay.last:
+		c.replayDone()
+	case c.replay.credited || c.unflushed.keys >= c.settings.BusyLimit:
+	default:
+		c.replay.credited = true
+		c.out.Actualizer = append(c.out.Actualizer, &messages.Credit{Generation: c.generation, From: c.durable + 1})
+	}
+}
+
+// replayed merges a piece of the tail.
+func (c *Core) replayed(m *messages.Replayed) {
+	if m.Generation != c.generation || !c.replay.credited {
+		return
+	}
+	c.replay.credited = false
+	if len(m.Events) == 0 {
+		c.becomeFailed(c.durable+1, fmt.Errorf("%w: no event there, want events up to %d", messages.ErrBrokenLog, c.replay.last))
+		return
+	}
+	for i := range m.Events {
+		if c.durable == c.replay.last {
+			break
+		}
+		if err := c.replayEvent(&m.Events[i]); err != nil {
+			c.becomeFailed(c.durable+1, err)
+			return
+		}
+	}
+	c.maybeFlush()
+	c.creditReplay()
+}
+
+// replayEvent makes one event's numbers unflushed.
+func (c *Core) replayEvent(e *messages.Numbering) error {
+	kind, err := c.replayable(e)
+	if err != nil {
+		return err
+	}
+	if c.waitingEvents() == 0 {
+		c.unflushedSince = c.now
+	}
+	d := c.unflushed.of(e.Workspace, kind)
+	if e.WLogOffset == 1 {
+		c.unflushed.markFirst(d)
+	}
+	c.unflushed.raise(d, wlogOffset, messages.Number(e.WLogOffset))
+	for _, n := range e.Numbers {
+		i := kind.index(n.Seq)
+		if i <= wlogOffset || n.Number > kind.sequences[i].Max() {
+			return fmt.Errorf("%w: workspace %d, kind %d: sequence %d, number %d", messages.ErrBrokenLog, e.Workspace, kind.id, n.Seq, n.Number)
+		}
+		if n.Number >= kind.sequences[i].Initial {
+			c.unflushed.raise(d, i, n.Number)
+		}
+	}
+	c.durable = e.PLogOffset
+	c.replay.epoch, c.replay.time = e.Epoch, e.RegisteredAt
+	c.replay.events++
+	return nil
+}
+
+// replayable returns the kind of an event that continues the log.
+func (c *Core) replayable(e *messages.Numbering) (*kindDef, error) {
+	kind := c.kinds[e.WorkspaceKind]
+	switch {
+	case e.PLogOffset != c.durable+1:
+		return nil, fmt.Errorf("%w: got offset %d, want %d", messages.ErrBrokenLog, e.PLogOffset, c.durable+1)
+	case e.Epoch < c.replay.epoch || e.Epoch >= c.epoch:
+		return nil, fmt.Errorf("%w: got epoch %d, want at least %d and below %d", messages.ErrBrokenLog, e.Epoch, c.replay.epoch, c.epoch)
+	case e.RegisteredAt < c.replay.time:
+		return nil, fmt.Errorf("%w: got time %v, want at least %v", messages.ErrBrokenLog, e.RegisteredAt, c.replay.time)
+	case kind == nil:
+		return nil, fmt.Errorf("%w: workspace %d: unknown kind %d", messages.ErrBrokenLog, e.Workspace, e.WorkspaceKind)
+	case messages.PartitionOf(e.Workspace, c.partitions) != c.partition:
+		return nil, fmt.Errorf("%w: workspace %d is not of partition %d", messages.ErrBrokenLog, e.Workspace, c.partition)
+	case e.WLogOffset == 0:
+		return nil, fmt.Errorf("%w: workspace %d: WLog offset 0", messages.ErrBrokenLog, e.Workspace)
+	}
+	return kind, nil
+}
+
+// replayDone opens the partition.
+func (c *Core) replayDone() {
+	c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
+	c.becomeIdle()
+	c.setStatus(messages.StateNormal, nil)
+	c.askLate()
+}
+
+// replayFailed tries again, under yet another epoch, or gives up.
+func (c *Core) replayFailed(m *messages.ReplayFailed) {
+	if m.Generation != c.generation {
+		return
+	}
+	if m.Outcome == messages.Broken {
+		c.becomeFailed(m.PLogOffset, m.Err)
+		return
+	}
+	c.replay.failures++
+	c.setStatus(messages.StateInitializing, m.Err)
+	c.arm(messages.TimerActualizeRetry, c.retryDelay(c.replay.failures))
+}
+
+func (c *Core) retryActualize() {
+	if c.state == messages.StateInitializing && c.replay.failures > 0 {
+		c.becomeActualizingAgain()
+	}
+}
+
+// becomeActualizingAgain starts over after a failure: what was replayed and
+// flushed so far is stored, the rest is read again.
+func (c *Core) becomeActualizingAgain() {
+	failures := c.replay.failures
+	c.unflushed = newPending()
+	c.flight = flight{}
+	c.askReplay(failures)
+}
+
+// catchUpTimerFired makes a checkpoint due while the tail is long.
+func (c *Core) catchUpTimerFired() {
+	if c.state != messages.StateInitializing || !c.replay.taken {
+		return
+	}
+	c.replay.checkpointDue = true
+	c.arm(messages.TimerCatchUp, c.settings.CatchUpCheckpoint)
+}

@@ -1,0 +1,221 @@
+package sequencer
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// maxLoads is how many workspaces may be loaded at the same time before the
+// request lane is held.
+const maxLoads = 16
+
+// Requester is whoever sent a message and gets the reply; nil if nobody waits.
+// The core never looks into it.
+type Requester any
+
+// Config is what a partition's core is made of.
+type Config struct {
+	Partition  messages.PartitionID
+	Descriptor messages.Descriptor
+	Settings   messages.Settings
+	// CacheNumbers is this partition's share of the cache, in numbers. At least
+	// one workspace is always cached.
+	CacheNumbers int
+	// Seed makes the jitter of retry delays reproducible.
+	Seed uint64
+}
+
+// Core is the state of one partition's sequences. It is not safe for concurrent
+// use: an actor owns it.
+type Core struct {
+	partition  messages.PartitionID
+	partitions uint32
+	kinds      map[messages.WSKind]*kindDef
+	settings   messages.Settings
+	random     *rand.Rand
+
+	// step is the function of the current life-cycle state.
+	step  func(c *Core, from Requester, m messages.PartitionMessage)
+	state messages.PartitionState
+	now   messages.Timestamp
+	out   Effects
+	armed [messages.Timers]bool
+
+	// generation numbers the actualizations: an answer to what was asked in an
+	// earlier one is ignored.
+	generation uint64
+	epoch      messages.Epoch
+	// durable is the offset of the last event that is known to be in the log.
+	durable messages.PLogOffset
+	// lastTime is the last registration time given.
+	lastTime messages.Timestamp
+	// checkpoint is the one that is stored.
+	checkpoint messages.PLogOffset
+
+	cache     *simplelru.LRU[messages.WSID, *workspace]
+	unflushed *pending
+	// unflushedSince is when the first of what is unflushed became so.
+	unflushedSince messages.Timestamp
+	flight         flight
+	retired        []retirement
+
+	loads    map[messages.WSID]*load
+	lastLoad uint64
+	// ready holds the Starts whose numbers are loaded, in the order in which they
+	// are granted.
+	ready []waiting
+
+	txn         transaction
+	serial      uint64
+	lastFlushed messages.Token
+	late        []lateFlush
+	divergences int
+
+	replay  replay
+	stop    stopping
+	fault   *messages.PartitionError
+	lastErr error
+}
+
+// New returns the core of a partition that has not read its log yet. Step it
+// with Begin first. The descriptor and the settings must be valid.
+func New(c Config) *Core {
+	core := &Core{
+		partition:  c.Partition,
+		partitions: c.Descriptor.Partitions,
+		kinds:      make(map[messages.WSKind]*kindDef, len(c.Descriptor.Kinds)),
+		settings:   c.Settings,
+		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))), //nolint:gosec // jitter needs no secrecy
+		loads:      make(map[messages.WSID]*load),
+		unflushed:  newPending(),
+		checkpoint: 1,
+	}
+	widest := 1
+	for _, k := range c.Descriptor.Kinds {
+		def := newKindDef(k)
+		core.kinds[k.ID] = def
+		widest = max(widest, len(def.sequences))
+	}
+	// The only error is a size below 1.
+	core.cache, _ = simplelru.NewLRU[messages.WSID, *workspace](max(1, c.CacheNumbers/widest), nil)
+	core.step = (*Core).stepActualizing
+	return core
+}
+
+// Begin starts the first actualization.
+func (c *Core) Begin(now messages.Timestamp) *Effects {
+	c.begin(now)
+	c.becomeActualizing()
+	return &c.out
+}
+
+// Step handles one message. The effects are valid until the next call.
+func (c *Core) Step(from Requester, m messages.PartitionMessage, now messages.Timestamp) *Effects {
+	c.begin(now)
+	c.step(c, from, m)
+	c.grantReady()
+	c.maybeFlush()
+	c.maybeFinishStop()
+	return &c.out
+}
+
+func (c *Core) begin(now messages.Timestamp) {
+	c.now = now
+	c.out.reset()
+}
+
+// TakesRequests reports whether the request lane may be taken: no transaction
+// is open and nothing that waits already goes first.
+func (c *Core) TakesRequests() bool {
+	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads
+}
+
+// Status returns the state with details.
+func (c *Core) Status() messages.PartitionStatus {
+	s := messages.PartitionStatus{
+		Partition:      c.partition,
+		State:          c.state,
+		Epoch:          c.epoch,
+		Last:           c.durable,
+		Checkpoint:     c.checkpoint,
+		Replayed:       c.replay.events,
+		Actualizations: c.generation,
+		FlushFailures:  c.flight.failures,
+		Err:            c.lastErr,
+	}
+	if c.fault != nil {
+		s.Err = c.fault
+	}
+	return s
+}
+
+// setStatus is the only place that changes the state and the last error.
+func (c *Core) setStatus(s messages.PartitionState, err error) {
+	c.state = s
+	c.lastErr = err
+	c.out.Status = true
+}
+
+// arm asks for a timer unless it is running already.
+func (c *Core) arm(t messages.Timer, after time.Duration) {
+	if c.armed[t] {
+		return
+	}
+	c.armed[t] = true
+	c.out.Arm = append(c.out.Arm, Alarm{Timer: t, After: after})
+}
+
+// remaining returns how much of a duration that began at since is left.
+func (c *Core) remaining(since messages.Timestamp, d time.Duration) time.Duration {
+	return d - time.Duration(c.now-since)*time.Microsecond
+}
+
+// retryDelay grows from a hundredth of the setting to all of it, with jitter
+// between a half and the whole.
+func (c *Core) retryDelay(failures int) time.Duration {
+	delay := c.settings.RetryDelay
+	if shift := failures - 1; shift < 7 {
+		delay = min(delay, max(delay/100, time.Millisecond)<<shift)
+	}
+	return delay/2 + time.Duration(c.random.Float64()*float64(delay/2))
+}
+
+func (c *Core) reply(to Requester, m any) {
+	if to != nil {
+		c.out.Replies = append(c.out.Replies, Reply{To: to, Message: m})
+	}
+}
+
+func (c *Core) refuse(to Requester, err error) {
+	c.reply(to, &messages.Refused{Err: err})
+}
+
+func (c *Core) busy(to Requester, why messages.BusyReason, after time.Duration) {
+	c.refuse(to, &messages.BusyError{Reason: why, RetryAfter: after})
+}
+
+func (c *Core) reconfigure(from Requester, s messages.Settings) {
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		c.refuse(from, err)
+		return
+	}
+	c.settings = s
+	c.reply(from, &messages.Reconfigured{})
+}
+
+// sortedIDs returns the keys of a map in order, so that map order never reaches
+// an effect.
+func sortedIDs[V any](m map[messages.WSID]V) []messages.WSID {
+	ids := make([]messages.WSID, 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

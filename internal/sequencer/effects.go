@@ -1,0 +1,48 @@
+package sequencer
+
+import (
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Effects are what the shell has to carry out after a step, in this order:
+// Watch, Unwatch, then the messages, then the rest.
+type Effects struct {
+	// Watch is the owner to be watched from now on, Unwatch no longer; nil: none.
+	Watch   Requester
+	Unwatch Requester
+
+	Replies    []Reply
+	Reader     []messages.ReaderMessage
+	Flusher    *messages.WriteProjections
+	Actualizer []messages.ActualizerMessage
+	Arm        []Alarm
+
+	// Status says that Core.Status has changed in state or error.
+	Status bool
+	// Stopped says that the partition has ended and the actor should stop.
+	Stopped bool
+}
+
+// Reply is a message for somebody who asked.
+type Reply struct {
+	To      Requester
+	Message any
+}
+
+// Alarm asks for a TimerFired after a while. There is at most one of each kind.
+type Alarm struct {
+	Timer messages.Timer
+	After time.Duration
+}
+
+func (e *Effects) reset() {
+	clear(e.Replies)
+	*e = Effects{
+		Replies:    e.Replies[:0],
+		Reader:     e.Reader[:0],
+		Actualizer: e.Actualizer[:0],
+		Arm:        e.Arm[:0],
+	}
+}

@@ -1,0 +1,81 @@
+package sequencer
+
+import "github.com/partita-go/partita/messages"
+
+// pending holds numbers that are durable in the log but not known to be in
+// SeqData. A workspace is in it if and only if an event of it is.
+type pending struct {
+	workspaces map[messages.WSID]*delta
+	// keys counts the changed sequences, and one more for each new workspace.
+	keys int
+}
+
+// delta is what changed in one workspace.
+type delta struct {
+	kind *kindDef
+	// first says that the workspace's first event is among these, so that nothing
+	// of it is stored before.
+	first bool
+	// last holds the last number of each sequence that changed, else 0.
+	last []messages.Number
+}
+
+func newPending() *pending {
+	return &pending{workspaces: make(map[messages.WSID]*delta)}
+}
+
+func (p *pending) reset() {
+	clear(p.workspaces)
+	p.keys = 0
+}
+
+// of returns the delta of a workspace, made if it was not there.
+func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
+	d := p.workspaces[ws]
+	if d == nil {
+		d = &delta{kind: kind, last: make([]messages.Number, len(kind.sequences))}
+		p.workspaces[ws] = d
+	}
+	return d
+}
+
+// raise merges a number into a delta by maximum.
+func (p *pending) raise(d *delta, i int, n messages.Number) {
+	if n <= d.last[i] {
+		return
+	}
+	if d.last[i] == 0 {
+		p.keys++
+	}
+	d.last[i] = n
+}
+
+// markFirst notes that a workspace's first event is among these.
+func (p *pending) markFirst(d *delta) {
+	if !d.first {
+		d.first = true
+		p.keys++
+	}
+}
+
+// numbers returns everything in order of workspaces and sequences.
+func (p *pending) numbers() []messages.WorkspaceNumbers {
+	out := make([]messages.WorkspaceNumbers, 0, len(p.workspaces))
+	flat := make([]messages.SequenceNumber, 0, p.keys)
+	for _, id := range sortedIDs(p.workspaces) {
+		d := p.workspaces[id]
+		w := messages.WorkspaceNumbers{Workspace: id}
+		if d.first {
+			w.Kind = d.kind.id
+		}
+		begin := len(flat)
+		for i, n := range d.last {
+			if n != 0 {
+				flat = append(flat, messages.SequenceNumber{Seq: d.kind.sequences[i].ID, Number: n})
+			}
+		}
+		w.Numbers = flat[begin:len(flat):len(flat)]
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package sequencer
+
+import "github.com/partita-go/partita/messages"
+
+// stepActualizing: the tail of the log is replayed, or an epoch is awaited.
+func (c *Core) stepActualizing(from Requester, m messages.PartitionMessage) {
+	switch m := m.(type) {
+	case *messages.Start:
+		c.busy(from, messages.BusyActualizing, c.settings.RetryDelay)
+	case *messages.Next:
+		c.refuseToken(from, m.Token)
+	case *messages.Raise:
+		c.refuseToken(from, m.Token)
+	case *messages.Cancel:
+		c.refuseToken(from, m.Token)
+	case *messages.Actualize:
+		c.actualizeAgain(from, m.Token)
+	case *messages.Flush:
+		c.flushLate(from, m.Token)
+	case *messages.Taken:
+		c.taken(m)
+	case *messages.Replayed:
+		c.replayed(m)
+	case *messages.ReplayFailed:
+		c.replayFailed(m)
+	case *messages.Written:
+		c.written(m)
+	case *messages.TimerFired:
+		c.timerFired(m.Timer)
+	case *messages.Stop:
+		c.becomeStopping(from)
+	case *messages.Reconfigure:
+		c.reconfigure(from, m.Settings)
+	case *messages.Loaded, *messages.Found, *messages.OwnerStopped:
+		// Asked for before the actualization began.
+	}
+}
+
+// stepIdle: no transaction is open.
+func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) {
+	switch m := m.(type) {
+	case *messages.Start:
+		c.start(from, m)
+	case *messages.Next:
+		c.refuseToken(from, m.Token)
+	case *messages.Raise:
+		c.refuseToken(from, m.Token)
+	case *messages.Cancel:
+		c.refuseToken(from, m.Token)
+	case *messages.Actualize:
+		c.actualizeAgain(from, m.Token)
+	case *messages.Flush:
+		c.flushLate(from, m.Token)
+	case *messages.Loaded:
+		c.loaded(m)
+	case *messages.Written:
+		c.written(m)
+	case *messages.Found:
+		c.found(m)
+	case *messages.TimerFired:
+		c.timerFired(m.Timer)
+	case *messages.Stop:
+		c.becomeStopping(from)
+	case *messages.Reconfigure:
+		c.reconfigure(from, m.Settings)
+	case *messages.Taken, *messages.Replayed, *messages.ReplayFailed, *messages.OwnerStopped:
+		// Of an actualization or a transaction that has ended.
+	}
+}
+
+// stepOpen: a transaction is open. Its token makes its messages legal.
+func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) {
+	switch m := m.(type) {
+	case *messages.Start:
+		// The request lane is held, so this comes from a load that returned early or
+		// from a shell that does not hold it.
+		c.start(from, m)
+	case *messages.Next:
+		c.next(from, m)
+	case *messages.Raise:
+		c.raise(from, m)
+	case *messages.Flush:
+		c.flush(from, m)
+	case *messages.Cancel:
+		c.cancel(from, m)
+	case *messages.Actualize:
+		c.actualize(from, m)
+	case *messages.OwnerStopped:
+		c.ownerStopped(m)
+	case *messages.Loaded:
+		c.loaded(m)
+	case *messages.Written:
+		c.written(m)
+	case *messages.Found:
+		c.found(m)
+	case *messages.TimerFired:
+		c.timerFired(m.Timer)
+	case *messages.Stop:
+		c.becomeStopping(from)
+	case *messages.Reconfigure:
+		c.reconfigure(from, m.Settings)
+	case *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
+		// Of an actualization that has ended.
+	}
+}
+
+// stepStopping: the open transaction may end, what is durable is flushed, nothing
+// new begins.
+func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) {
+	switch m := m.(type) {
+	case *messages.Start:
+		c.busy(from, messages.BusyStopping, 0)
+	case *messages.Next:
+		c.next(from, m)
+	case *messages.Raise:
+		c.raise(from, m)
+	case *messages.Flush:
+		c.flush(from, m)
+	case *messages.Cancel:
+		c.cancel(from, m)
+	case *messages.Actualize:
+		c.actualize(from, m)
+	case *messages.OwnerStopped:
+		c.ownerStopped(m)
+	case *messages.Written:
+		c.written(m)
+	case *messages.Found:
+		c.found(m)
+	case *messages.TimerFired:
+		c.timerFired(m.Timer)
+	case *messages.Stop:
+		c.stop.requesters = append(c.stop.requesters, from)
+	case *messages.Reconfigure:
+		c.reconfigure(from, m.Settings)
+	case *messages.Loaded, *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
+		// Who waited for it was answered when the stop began.
+	}
+}
+
+// stepStopped: the partition has ended; the actor is about to stop.
+func (c *Core) stepStopped(from Requester, m messages.PartitionMessage) {
+	switch m.(type) {
+	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel, *messages.Actualize, *messages.Reconfigure:
+		c.refuse(from, messages.ErrStopped)
+	case *messages.Stop:
+		c.reply(from, &messages.Stopped{Clean: c.stop.clean})
+	case *messages.Loaded, *messages.Written, *messages.Found, *messages.Taken, *messages.Replayed,
+		*messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
+		// Nobody waits for it any more.
+	}
+}
+
+// stepFailed: the partition cannot go on before somebody repairs something.
+func (c *Core) stepFailed(from Requester, m messages.PartitionMessage) {
+	switch m := m.(type) {
+	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel, *messages.Actualize:
+		c.refuse(from, c.fault)
+	case *messages.Stop:
+		c.becomeStopping(from)
+	case *messages.Reconfigure:
+		c.reconfigure(from, m.Settings)
+	case *messages.TimerFired:
+		c.armed[m.Timer] = false
+	case *messages.Loaded, *messages.Written, *messages.Found, *messages.Taken, *messages.Replayed,
+		*messages.ReplayFailed, *messages.OwnerStopped:
+		// Asked for before the fault.
+	}
+}
+
+// becomeIdle is entered when the tail is replayed and when a transaction ends.
+func (c *Core) becomeIdle() {
+	c.step = (*Core).stepIdle
+}
+
+// becomeFailed answers everybody and takes nothing any more.
+func (c *Core) becomeFailed(offset messages.PLogOffset, cause error) {
+	c.fault = &messages.PartitionError{Partition: c.partition, PLogOffset: offset, Cause: cause}
+	c.endTransaction()
+	c.refuseWaiting(func(to Requester) { c.refuse(to, c.fault) })
+	c.refuseLate(c.fault)
+	c.generation++
+	c.step = (*Core).stepFailed
+	c.setStatus(messages.StateFailed, c.fault)
+}
+
+// refuseWaiting answers every Start that waits for a load or for its turn.
+func (c *Core) refuseWaiting(answer func(to Requester)) {
+	for _, w := range c.ready {
+		answer(w.from)
+	}
+	c.ready = nil
+	for _, id := range sortedIDs(c.loads) {
+		for _, w := range c.loads[id].queue {
+			answer(w.from)
+		}
+	}
+	clear(c.loads)
+}
+
+func (c *Core) timerFired(t messages.Timer) {
+	c.armed[t] = false
+	switch t {
+	case messages.TimerFlush:
+		// Every step ends with maybeFlush.
+	case messages.TimerFlushRetry:
+		c.retryFlush()
+	case messages.TimerTransaction:
+		c.transactionTimerFired()
+	case messages.TimerActualizeRetry:
+		c.retryActualize()
+	case messages.TimerCatchUp:
+		c.catchUpTimerFired()
+	case messages.TimerStop:
+		c.stopTimerFired()
+	case messages.Timers:
+	}
+}

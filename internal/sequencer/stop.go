@@ -1,0 +1,61 @@
+package sequencer
+
+import "github.com/partita-go/partita/messages"
+
+// stopping is what a stop waits for.
+type stopping struct {
+	requesters []Requester
+	// dirty says that a transaction was abandoned: the next start must read the log.
+	dirty bool
+	// giveUp says that nothing more can be written: the stop ends now.
+	giveUp bool
+	clean  bool
+}
+
+// becomeStopping refuses who waits and lets the open transaction end. State that
+// is half replayed, or broken, is left as it is: the log has it.
+func (c *Core) becomeStopping(from Requester) {
+	was := c.state
+	c.refuseWaiting(func(to Requester) { c.busy(to, messages.BusyStopping, 0) })
+	c.stop = stopping{requesters: []Requester{from}}
+	c.step = (*Core).stepStopping
+	c.setStatus(messages.StateTerminating, c.lastErr)
+	if was == messages.StateInitializing || was == messages.StateFailed {
+		c.stop.giveUp = true
+		return
+	}
+	c.arm(messages.TimerStop, c.settings.StopLimit)
+}
+
+// giveUpStop ends a stop whose last flush cannot succeed.
+func (c *Core) giveUpStop(err error) {
+	c.stop.giveUp = true
+	c.setStatus(messages.StateTerminating, err)
+}
+
+func (c *Core) stopTimerFired() {
+	if c.state == messages.StateTerminating {
+		c.stop.giveUp = true
+	}
+}
+
+// maybeFinishStop ends the partition when nothing is in flight, or no more can
+// be done.
+func (c *Core) maybeFinishStop() {
+	if c.state != messages.StateTerminating {
+		return
+	}
+	flushed := !c.txn.open && c.flight.pending == nil && c.waitingEvents() == 0
+	if !flushed && !c.stop.giveUp {
+		return
+	}
+	c.stop.clean = flushed && !c.stop.dirty && !c.stop.giveUp
+	c.endTransaction()
+	c.refuseLate(messages.ErrStopped)
+	c.step = (*Core).stepStopped
+	c.setStatus(messages.StateTerminated, c.lastErr)
+	for _, to := range c.stop.requesters {
+		c.reply(to, &messages.Stopped{Clean: c.stop.clean})
+	}
+	c.out.Stopped = true
+}

@@ -1,0 +1,60 @@
+package sequencer
+
+import (
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// wlogOffset is the index of the WLog offset among a kind's sequences, which are
+// ordered by id.
+const wlogOffset = 0
+
+// kindDef is a workspace kind with its sequences, built-in ones included,
+// ordered by id.
+type kindDef struct {
+	id        messages.WSKind
+	sequences []messages.Sequence
+}
+
+func newKindDef(k messages.Kind) *kindDef {
+	return &kindDef{id: k.ID, sequences: k.All()}
+}
+
+// index returns a sequence's place in the kind, or -1.
+func (k *kindDef) index(seq messages.SeqID) int {
+	i, ok := slices.BinarySearchFunc(k.sequences, seq, func(s messages.Sequence, id messages.SeqID) int {
+		return int(s.ID) - int(id)
+	})
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// workspace holds the last numbers given out in a workspace, all sequences of
+// its kind. It is complete: what is not in it was not given out.
+type workspace struct {
+	id   messages.WSID
+	kind *kindDef
+	// fixed says that the workspace has an event, so that its kind cannot change.
+	fixed bool
+	last  []messages.Number
+}
+
+func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
+	return &workspace{id: id, kind: kind, last: make([]messages.Number, len(kind.sequences))}
+}
+
+// merge takes over what a delta knows better.
+func (w *workspace) merge(d *delta) {
+	if d.kind != w.kind {
+		// Only possible while the workspace has no event that the caller knew of.
+		w.kind = d.kind
+		w.last = make([]messages.Number, len(d.kind.sequences))
+	}
+	w.fixed = true
+	for i, n := range d.last {
+		w.last[i] = max(w.last[i], n)
+	}
+}

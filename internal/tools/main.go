@@ -1,0 +1,46 @@
+// Command tools holds the project's own checks, which the Makefile runs:
+//
+//	tools core DIR...                    the packages have no goroutine, channel or select
+//	tools deps                           what a program that imports partition links
+//	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
+//	tools plain <OUTPUT                  text without control sequences
+//	tools json <OUTPUT                   JSON values, at least one
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tools:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("which check? core, deps, fuzz, plain or json")
+	}
+	switch check, args := args[0], args[1:]; check {
+	case "core":
+		return checkCore(args, stdout)
+	case "deps":
+		return checkDeps(ctx, ".", stdout)
+	case "fuzz":
+		return fuzz(ctx, ".", args, stdout)
+	case "plain":
+		return checkPlain(stdin)
+	case "json":
+		return checkJSON(stdin)
+	default:
+		return fmt.Errorf("unknown check %q", check)
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// write makes files below a new directory: path, content, path, content …
+func write(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want one with %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("got error %q, want one with %q", err, part)
+		}
+	}
+}
+
+func TestCore(t *testing.T) {
+	for _, tt := range []struct{ code, want string }{
+		{"func f() { go f() }", "x.go:2:12: the core has no goroutine"},
+		{"func f() { select {} }", "x.go:2:12: the core has no select"},
+		{"type s struct { c chan int }", "x.go:2:19: the core has no channel"},
+		{"func f(c C) { c <- 1 }", "x.go:2:15: the core has no send on a channel"},
+		{"func f(c C) int { return <-c }", "x.go:2:26: the core has no receive from a channel"},
+		{"func f(p *int) int { return -*p }", ""},
+	} {
+		dir := write(t, "x.go", "package p\n"+tt.code, "x_test.go", "package p\nfunc g() { go g() }")
+		var out strings.Builder
+		err := checkCore([]string{dir}, &out)
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", tt.code, err)
+			}
+			continue
+		}
+		wantError(t, err, "1 places")
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.code, out.String(), tt.want)
+		}
+	}
+	wantError(t, checkCore([]string{t.TempDir()}, &strings.Builder{}), "no Go file")
+}
+
+func TestDeps(t *testing.T) {
+	const mod = `module example.org/own
+go 1.26
+require (
+	go.uber.org/zap v0.0.0
+	example.org/needed v0.0.0
+	example.org/extra v0.0.0
+)
+replace go.uber.org/zap => ./zap
+replace example.org/needed => ./needed
+replace example.org/extra => ./extra
+`
+	files := []string{
+		"go.mod", mod,
+		"zap/go.mod", "module go.uber.org/zap\ngo 1.26\nrequire example.org/needed v0.0.0\n",
+		"zap/zap.go", "package zap\nimport _ \"example.org/needed\"",
+		"needed/go.mod", "module example.org/needed\ngo 1.26\n",
+		"needed/needed.go", "package needed",
+		"extra/go.mod", "module example.org/extra\ngo 1.26\n",
+		"extra/extra.go", "package extra",
+		"lower/lower.go", "package lower\nimport _ \"example.org/needed\"",
+	}
+	t.Run("none", func(t *testing.T) {
+		dir := write(t, append(files, "partition/p.go", "package partition\nimport (\n_ \"go.uber.org/zap\"\n_ \"example.org/own/lower\"\n)")...)
+		var out strings.Builder
+		if err := checkDeps(t.Context(), dir, &out); err != nil {
+			t.Fatal(err)
+		}
+		if want := "links 2 modules"; !strings.Contains(out.String(), want) {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+	t.Run("one", func(t *testing.T) {
+		dir := write(t, append(files, "partition/p.go", "package partition\nimport (\n_ \"go.uber.org/zap\"\n_ \"example.org/extra\"\n)")...)
+		wantError(t, checkDeps(t.Context(), dir, &strings.Builder{}), "example.org/extra, imported by example.org/own/partition")
+	})
+	t.Run("no partition", func(t *testing.T) {
+		wantError(t, checkDeps(t.Context(), write(t, files...), &strings.Builder{}), "partition")
+	})
+}
+
+func TestFuzzTargets(t *testing.T) {
+	dir := write(t,
+		"go.mod", "module example.org/own\ngo 1.26\n",
+		"a/a.go", "package a",
+		"a/a_test.go", "package a\nimport \"testing\"\nfunc FuzzIn(f *testing.F) {}\nfunc TestX(t *testing.T) {}",
+		"a/b_test.go", "package a_test\nimport \"testing\"\nfunc FuzzOut(f *testing.F) { f.Fuzz(func(t *testing.T, b byte) {}) }",
+	)
+	got, err := fuzzTargets(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []target{{"example.org/own/a", "FuzzIn"}, {"example.org/own/a", "FuzzOut"}}
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	wantError(t, fuzz(t.Context(), dir, []string{"-match", "nobody"}, &strings.Builder{}), "none of 2 fuzz targets")
+}
+
+func TestEndedTooLate(t *testing.T) {
+	const late = "fuzz: elapsed: 10s, execs: 9 (0/sec)\n--- FAIL: FuzzX (10.03s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
+	for _, tt := range []struct {
+		output string
+		want   bool
+	}{
+		{late, true},
+		{"--- FAIL: FuzzX (1.03s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:9: context deadline exceeded\nFAIL\n", false},
+		{late + "    Failing input written to testdata/fuzz/FuzzX/1\n", false},
+		{"panic: boom\n" + late, false},
+		{"# example.org/own/a\nsyntax error\n", false},
+	} {
+		if got := endedTooLate(tt.output); got != tt.want {
+			t.Errorf("%q: got %v, want %v", tt.output, got, tt.want)
+		}
+	}
+}
+
+func TestOutput(t *testing.T) {
+	for _, tt := range []struct{ check, input, want string }{
+		{"plain", "a\tb\n│ 1,234 │\n", ""},
+		{"plain", "", "nothing was printed"},
+		{"plain", "a\nb\rc", `line 2: unexpected "\r"`},
+		{"plain", "\x1b[2K", `line 1: unexpected "\x1b"`},
+		{"plain", "a\xff", `line 1: unexpected "\xff"`},
+		{"json", `{"a":1} [2]`, ""},
+		{"json", " ", "nothing was printed"},
+		{"json", `{"a":1} oops`, "value 2"},
+		{"json", `{"a":`, "value 1"},
+	} {
+		err := run(t.Context(), []string{tt.check}, strings.NewReader(tt.input), &strings.Builder{})
+		if tt.want != "" {
+			wantError(t, err, tt.check, tt.want)
+		} else if err != nil {
+			t.Errorf("%s %q: %v", tt.check, tt.input, err)
+		}
+	}
+	wantError(t, run(t.Context(), nil, nil, nil), "which check")
+	wantError(t, run(t.Context(), []string{"x"}, nil, nil), "unknown check")
+}
