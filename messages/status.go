@@ -58,6 +58,9 @@ type PartitionStatus struct {
 	Restarts uint64
 	// Abandoned counts leaves that hung in storage when the partition stopped.
 	Abandoned int
+	// Clean says of a terminated partition that everything durable is in the
+	// projections.
+	Clean bool
 	// Err is the last error: why it failed, or why flushing or actualizing fails.
 	Err error
 }

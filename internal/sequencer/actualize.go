@@ -45,6 +45,7 @@ func (c *Core) becomeActualizing() {
 // askReplay begins a try.
 func (c *Core) askReplay(failures int) {
 	c.generation++
+	c.actualizations++
 	c.replay = replay{failures: failures}
 	c.out.Actualizer = append(c.out.Actualizer, &messages.Replay{Generation: c.generation})
 }

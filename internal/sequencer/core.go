@@ -26,6 +26,9 @@ type Config struct {
 	// CacheNumbers is this partition's share of the cache, in numbers. At least
 	// one workspace is always cached.
 	CacheNumbers int
+	// Generation is what the generations begin after, so that answers to an
+	// earlier core of the same partition are ignored.
+	Generation uint64
 	// Seed makes the jitter of retry delays reproducible.
 	Seed uint64
 }
@@ -48,8 +51,9 @@ type Core struct {
 
 	// generation numbers the actualizations: an answer to what was asked in an
 	// earlier one is ignored.
-	generation uint64
-	epoch      messages.Epoch
+	generation     uint64
+	actualizations uint64
+	epoch          messages.Epoch
 	// durable is the offset of the last event that is known to be in the log.
 	durable messages.PLogOffset
 	// lastTime is the last registration time given.
@@ -94,6 +98,7 @@ func New(c Config) *Core {
 		loads:      make(map[messages.WSID]*load),
 		unflushed:  newPending(),
 		checkpoint: 1,
+		generation: c.Generation,
 	}
 	widest := 1
 	for _, k := range c.Descriptor.Kinds {
@@ -144,8 +149,9 @@ func (c *Core) Status() messages.PartitionStatus {
 		Last:           c.durable,
 		Checkpoint:     c.checkpoint,
 		Replayed:       c.replay.events,
-		Actualizations: c.generation,
+		Actualizations: c.actualizations,
 		FlushFailures:  c.flight.failures,
+		Clean:          c.state == messages.StateTerminated && c.stop.clean,
 		Err:            c.lastErr,
 	}
 	if c.fault != nil {

@@ -39,10 +39,10 @@ type Alarm struct {
 
 func (e *Effects) reset() {
 	clear(e.Replies)
-	*e = Effects{
-		Replies:    e.Replies[:0],
-		Reader:     e.Reader[:0],
-		Actualizer: e.Actualizer[:0],
-		Arm:        e.Arm[:0],
-	}
+	e.Replies = e.Replies[:0]
+	e.Reader = e.Reader[:0]
+	e.Actualizer = e.Actualizer[:0]
+	e.Arm = e.Arm[:0]
+	e.Watch, e.Unwatch, e.Flusher = nil, nil, nil
+	e.Status, e.Stopped = false, false
 }

@@ -59,3 +59,17 @@ func (c *Core) maybeFinishStop() {
 	}
 	c.out.Stopped = true
 }
+
+// Abort answers everybody who waits, since the actor ends or starts anew. The
+// core must not be used afterwards.
+func (c *Core) Abort(why error) *Effects {
+	c.out.reset()
+	c.refuseWaiting(func(to Requester) { c.refuse(to, why) })
+	c.refuseLate(why)
+	if c.state != messages.StateTerminated {
+		for _, to := range c.stop.requesters {
+			c.refuse(to, why)
+		}
+	}
+	return &c.out
+}

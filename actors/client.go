@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Appender writes events. [storage.Store] is one.
+type Appender interface {
+	Append(ctx context.Context, b storage.Batch) error
+}
+
+// Sequencer is the typed client of one partition, for any goroutine that may
+// wait. It is safe for concurrent use.
+type Sequencer struct {
+	partition *Partition
+	ports     *Ports
+	store     Appender
+	// late is cancelLate, made once.
+	late func(reply any)
+}
+
+// NewSequencer returns a client of a partition whose events go to store.
+func NewSequencer(p *Partition, ports *Ports, store Appender) *Sequencer {
+	s := &Sequencer{partition: p, ports: ports, store: store}
+	s.late = s.cancelLate
+	return s
+}
+
+// PID returns the partition actor's address, for actors that send [messages.Start]
+// and the rest of the protocol themselves.
+func (s *Sequencer) PID() *actor.PID { return s.partition.pid }
+
+// Partition returns the partition's id.
+func (s *Sequencer) Partition() messages.PartitionID { return s.partition.config.Sequencer.Partition }
+
+// Status returns the partition's state as of its last change.
+func (s *Sequencer) Status() messages.PartitionStatus { return s.partition.Status() }
+
+// Start waits for its turn and opens a sequencing transaction. The transaction
+// lives at the most as long as ctx: when ctx ends before a write has begun, it is
+// cancelled; afterwards the transaction limit bounds it.
+//
+// It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
+// retry) if the partition takes none now, the request lane being full among the
+// reasons; ErrUnknownKind, ErrWrongPartition, ErrKindMismatch or ErrOverflow if
+// the workspace cannot have one; ErrPartitionFailed, ErrStopped, ErrInterrupted;
+// a storage error if the workspace's numbers cannot be read; the error of ctx.
+func (s *Sequencer) Start(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
+	return s.open(ctx, kind, ws, s.ports.Ask)
+}
+
+// StartWaiting is Start, but waits until ctx ends for a place in the request lane
+// instead of returning ErrBusy when the lane is full.
+func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
+	return s.open(ctx, kind, ws, s.ports.AskWaiting(s.partition.mailbox))
+}
+
+// ask is how a request is sent and its answer awaited.
+type ask func(ctx context.Context, pid *actor.PID, message any, late func(reply any)) (any, error)
+
+func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, ask ask) (*Transaction, error) {
+	tx := &Transaction{sequencer: s, start: messages.Start{Workspace: ws, Kind: kind}}
+	if deadline, ok := ctx.Deadline(); ok {
+		tx.start.Deadline = messages.TimestampOf(deadline)
+	}
+	reply, err := ask(ctx, s.partition.pid, &tx.start, s.late)
+	if err != nil {
+		return nil, err
+	}
+	started, err := expect[*messages.Started](reply)
+	if err != nil {
+		return nil, err
+	}
+	tx.begin(started)
+	if ctx.Done() != nil {
+		tx.unwatch = context.AfterFunc(ctx, tx.expire)
+	}
+	return tx, nil
+}
+
+// cancelLate gives back a transaction that was granted to somebody who has
+// stopped waiting.
+func (s *Sequencer) cancelLate(reply any) {
+	if started, ok := reply.(*messages.Started); ok {
+		s.send(&messages.Cancel{Token: started.Token})
+	}
+}
+
+// send tells the partition something whose answer nobody waits for.
+func (s *Sequencer) send(m messages.PartitionMessage) {
+	s.partition.config.System.Root.Send(s.partition.pid, m)
+}
+
+// request sends a message of an open transaction and waits for the answer.
+func request[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) (R, error) {
+	reply, err := s.ports.Ask(ctx, s.partition.pid, m, nil)
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return expect[R](reply)
+}
+
+// conclude is request for a message that ends a transaction: it is sent also when
+// ctx has ended already.
+func conclude[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) error {
+	if ctx.Err() != nil {
+		s.send(m)
+		return context.Cause(ctx)
+	}
+	_, err := request[R](ctx, s, m)
+	return err
+}
+
+// expect returns the reply, or the error that the answer is.
+func expect[R messages.SequencerReply](reply any) (R, error) {
+	if r, ok := reply.(R); ok {
+		return r, nil
+	}
+	var none R
+	if refused, ok := reply.(*messages.Refused); ok {
+		return none, refused.Err
+	}
+	return none, fmt.Errorf("%w: got %T, want %T", ErrProtocol, reply, none)
+}
+
+// ErrProtocol is returned when an actor answers with something that is not an
+// answer to the request.
+var ErrProtocol = errors.New("unexpected answer")

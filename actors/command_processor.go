@@ -1,0 +1,226 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// CommandProcessorConfig is what a command processor is made of. All fields are
+// required unless they say otherwise.
+type CommandProcessorConfig struct {
+	// Key names the command processor to the observer and in logs.
+	Key Key
+	// Name is the actor's name; no other actor of the system may have it.
+	Name string
+	// Route returns the sequencer of a workspace's partition.
+	Route      func(messages.WSID) (*Sequencer, error)
+	Handler    Handler
+	System     *actor.ActorSystem
+	Guardian   actor.SupervisorStrategy
+	Dispatcher actor.Dispatcher
+	Clock      Clock
+	Logger     *zap.Logger
+	// Requests is the bound of the request lane.
+	Requests int
+	// Limit bounds a command without a deadline of its own.
+	Limit time.Duration
+	// Observer may be nil.
+	Observer Observer
+}
+
+// CommandProcessor is a handle on a command processor actor and its typed client.
+// It is safe for concurrent use.
+type CommandProcessor struct {
+	config     CommandProcessorConfig
+	pid        *actor.PID
+	ports      *Ports
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	terminated chan struct{}
+}
+
+// SpawnCommandProcessor starts a command processor: an actor that runs one command
+// after the other. It returns an error if the name is taken.
+func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProcessor, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
+	mailbox := NewMailbox(MailboxConfig{
+		Key:       c.Key,
+		Requests:  c.Requests,
+		IsRequest: isCommand,
+		Refuse:    refusal(c.Limit),
+		System:    c.System,
+		Observer:  c.Observer,
+	})
+	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p, mailbox: mailbox} },
+		actor.WithMailbox(func() actor.Mailbox { return mailbox }),
+		actor.WithDispatcher(c.Dispatcher),
+		actor.WithGuardian(c.Guardian))
+	pid, err := c.System.Root.SpawnNamed(props, c.Name)
+	if err != nil {
+		cancel(err)
+		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
+	}
+	p.pid = pid
+	return p, nil
+}
+
+// PID returns the actor's address, for requests by message.
+func (p *CommandProcessor) PID() *actor.PID { return p.pid }
+
+// Execute sends a command and waits for the answer. The deadline of ctx is the
+// command's, if that has none. When ctx ends first, the command may still be
+// carried out: the error is then ErrOutcomeUnknown as well as that of ctx.
+//
+// It returns ErrBusy if the command processor or its partition is busy, ErrRawID,
+// the handler's own error, or what [Transaction.Commit] returns.
+func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
+	if deadline, ok := ctx.Deadline(); ok && c.Deadline == 0 {
+		c.Deadline = messages.TimestampOf(deadline)
+	}
+	reply, err := p.ports.Ask(ctx, p.pid, &c, nil)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)
+		}
+		return nil, err
+	}
+	switch r := reply.(type) {
+	case *messages.CommandDone:
+		return r, nil
+	case *messages.Refused:
+		return nil, r.Err
+	}
+	return nil, fmt.Errorf("%w: got %T", ErrProtocol, reply)
+}
+
+// Stop lets the command under way finish, refuses those that wait with ErrStopped,
+// and ends the actor. It returns when the actor has ended, or when ctx ends: the
+// handler's context is ended then, and the actor ends when the handler returns.
+func (p *CommandProcessor) Stop(ctx context.Context) error {
+	p.config.System.Root.Stop(p.pid)
+	select {
+	case <-p.terminated:
+		return nil
+	case <-ctx.Done():
+		p.cancel(messages.ErrStopped)
+		return context.Cause(ctx)
+	}
+}
+
+func isCommand(message any) bool {
+	_, ok := message.(*messages.Command)
+	return ok
+}
+
+// commandProcessor is the actor. It is a leaf: it waits for its partition, for the
+// handler and for the store.
+type commandProcessor struct {
+	handle  *CommandProcessor
+	mailbox *Mailbox
+}
+
+func (p *commandProcessor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.CommandProcessorMessage:
+		p.handleMessage(ctx, m)
+	case *actor.Stopped:
+		p.mailbox.Close()
+		p.handle.cancel(messages.ErrStopped)
+		close(p.handle.terminated)
+	case actor.AutoReceiveMessage, actor.SystemMessage:
+	default:
+		p.handle.config.Logger.Warn("unknown message", zap.Stringer("actor", p.handle.config.Key), zap.String("type", fmt.Sprintf("%T", m)))
+	}
+}
+
+func (p *commandProcessor) handleMessage(ctx actor.Context, m messages.CommandProcessorMessage) {
+	switch m := m.(type) {
+	case *messages.Command:
+		done, err := p.execute(m)
+		switch {
+		case ctx.Sender() == nil:
+		case err != nil:
+			ctx.Respond(&messages.Refused{Err: err})
+		default:
+			ctx.Respond(done)
+		}
+	}
+}
+
+// execute runs one command from Start to Flush.
+func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, error) {
+	if err := checkRaw(m.RawRecords); err != nil {
+		return nil, err
+	}
+	sequencer, err := p.handle.config.Route(m.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := p.limit(m)
+	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%w: deadline %v", messages.ErrDeadlineExceeded, m.Deadline)
+	}
+	tx, err := sequencer.Start(ctx, m.Kind, m.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	c := &CommandContext{command: m, tx: tx, body: m.Body, ids: make(map[messages.RawID]messages.RecordID, len(m.RawRecords))}
+	if err := p.prepare(ctx, c); err != nil {
+		// The context may have ended: the numbers must go back all the same.
+		_ = tx.Cancel(p.handle.ctx)
+		return nil, err
+	}
+	if err := tx.Commit(ctx, c.body, c.records...); err != nil {
+		return nil, err
+	}
+	return &messages.CommandDone{
+		Partition:    tx.Token().Partition,
+		PLogOffset:   tx.PLogOffset(),
+		WLogOffset:   tx.WLogOffset(),
+		RegisteredAt: tx.RegisteredAt(),
+		IDs:          c.ids,
+		Numbers:      tx.Numbers(),
+	}, nil
+}
+
+// limit returns the context of a command.
+func (p *commandProcessor) limit(m *messages.Command) (context.Context, context.CancelFunc) {
+	left := p.handle.config.Limit
+	if m.Deadline != 0 {
+		left = m.Deadline.Time().Sub(p.handle.config.Clock.Now())
+	}
+	return context.WithTimeout(p.handle.ctx, left)
+}
+
+// prepare takes the numbers of the raw ids and runs the handler.
+func (p *commandProcessor) prepare(ctx context.Context, c *CommandContext) error {
+	for _, raw := range c.command.RawRecords {
+		seq := cmp.Or(raw.Seq, messages.SeqCRecordID)
+		n, err := c.tx.Next(ctx, seq)
+		if err != nil {
+			return err
+		}
+		c.ids[raw.ID] = messages.RecordID{Seq: seq, Number: n}
+	}
+	return p.handlerError(ctx, c)
+}
+
+// handlerError runs the handler and turns its panic into an error.
+func (p *commandProcessor) handlerError(ctx context.Context, c *CommandContext) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.handle.config.Logger.Error("command handler panicked", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r), zap.Stack("stack"))
+			err = fmt.Errorf("%w: %v", ErrHandlerPanic, r)
+		}
+	}()
+	return p.handle.config.Handler(ctx, c)
+}

@@ -1,0 +1,101 @@
+package actors
+
+import (
+	"context"
+	"iter"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// PartitionStore is what a partition needs of a [storage.Store].
+type PartitionStore interface {
+	TakeEpoch(ctx context.Context, p messages.PartitionID) (storage.Register, error)
+	Tail(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error)
+	Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error)
+	Flush(ctx context.Context, f storage.Flush) error
+	PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
+}
+
+// leaf is what the leaves of a partition share. Leaves may block: they call the
+// store, and answer the partition, which is their parent, by message.
+type leaf struct {
+	// ctx ends when the partition has stopped; a call that hangs even then is left
+	// behind.
+	ctx       context.Context
+	partition messages.PartitionID
+	store     PartitionStore
+	// permits bounds how many partitions replay at the same time.
+	permits chan struct{}
+	// unhandled is told about a message that a leaf does not know.
+	unhandled func(message any)
+}
+
+// flusher writes sequence data and checkpoints.
+type flusher struct{ *leaf }
+
+func (f *flusher) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.FlusherMessage:
+		f.handle(ctx, m)
+	case actor.AutoReceiveMessage, actor.SystemMessage:
+	default:
+		f.unhandled(m)
+	}
+}
+
+func (f *flusher) handle(ctx actor.Context, m messages.FlusherMessage) {
+	switch m := m.(type) {
+	case *messages.WriteProjections:
+		ctx.Send(ctx.Parent(), f.write(m))
+	}
+}
+
+func (f *flusher) write(m *messages.WriteProjections) *messages.Written {
+	err := f.store.Flush(f.ctx, storage.Flush{
+		Partition:  f.partition,
+		Epoch:      m.Epoch,
+		Expected:   m.Expected,
+		Checkpoint: m.Checkpoint,
+		Numbers:    m.Numbers,
+	})
+	outcome, offset := outcomeOf(err)
+	return &messages.Written{
+		Generation: m.Generation, Checkpoint: m.Checkpoint, Outcome: outcome, Err: err, PLogOffset: offset,
+	}
+}
+
+// reader loads numbers on a cache miss and looks for single events.
+type reader struct{ *leaf }
+
+func (r *reader) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.ReaderMessage:
+		r.handle(ctx, m)
+	case actor.AutoReceiveMessage, actor.SystemMessage:
+	default:
+		r.unhandled(m)
+	}
+}
+
+func (r *reader) handle(ctx actor.Context, m messages.ReaderMessage) {
+	switch m := m.(type) {
+	case *messages.LoadNumbers:
+		numbers, err := r.store.Numbers(r.ctx, m.Workspace)
+		numbers.Workspace = m.Workspace
+		ctx.Send(ctx.Parent(), &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: numbers, Err: err})
+	case *messages.FindEvent:
+		present, err := r.find(m.Token)
+		ctx.Send(ctx.Parent(), &messages.Found{Generation: m.Generation, Token: m.Token, Present: present, Err: err})
+	}
+}
+
+// find reports whether the event at the token's offset has the token's epoch.
+func (r *reader) find(t messages.Token) (bool, error) {
+	for e, err := range r.store.PLog(r.ctx, r.partition, t.PLogOffset) {
+		return err == nil && e.PLogOffset == t.PLogOffset && e.Epoch == t.Epoch, err
+	}
+	return false, nil
+}

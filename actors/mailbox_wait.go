@@ -1,0 +1,114 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// waiter is a request that waits for room in the lane. Whoever removes it from
+// the list of waiters sends its result, with the mailbox locked, unless it is the
+// waiting goroutine itself.
+type waiter struct {
+	message any
+	result  chan error // holds one; nil means that the request is queued
+}
+
+// AwaitPost posts a request as soon as the request lane has room for it, first
+// come, first served. If it returns nil, the request is queued and will be
+// answered; otherwise it was not posted and never will be. The error is the cause
+// of ctx's end, or [messages.ErrStopped] if the mailbox is closed.
+//
+// The place is taken by the message itself, not by its sender: there is no
+// reservation that a sender could fail to use. An actor must not call it.
+func (m *Mailbox) AwaitPost(ctx context.Context, message any) error {
+	m.observePosted(message)
+	err := m.awaitPost(ctx, message)
+	if err != nil {
+		m.observeHandled(message)
+	}
+	return err
+}
+
+func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return messages.ErrStopped
+	}
+	if m.requests.length < m.config.Requests {
+		m.requests.push(message)
+		m.unlockAndWake()
+		return nil
+	}
+	w := &waiter{message: message, result: make(chan error, 1)}
+	place := m.waiters.PushBack(w)
+	m.mu.Unlock()
+
+	select {
+	case err := <-w.result:
+		return err
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case err := <-w.result: // decided meanwhile
+		return err
+	default:
+		m.waiters.Remove(place)
+		return context.Cause(ctx)
+	}
+}
+
+// admitWaiter gives the place that has become free to whoever has waited longest.
+// So the lane is full as long as somebody waits, and nobody can overtake.
+func (m *Mailbox) admitWaiter() {
+	first := m.waiters.Front()
+	if first == nil {
+		return
+	}
+	w := m.waiters.Remove(first).(*waiter)
+	m.requests.push(w.message)
+	w.result <- nil
+}
+
+// Close ends the taking of requests, for good. The actor calls it when it is
+// stopped, or gives up. Queued requests, and queued control messages that have a
+// sender, are answered as Closed, and so is every later user message with a
+// sender; those that wait for room get [messages.ErrStopped]. System messages, and
+// control messages without a sender, are taken as ever. Closing again is harmless.
+func (m *Mailbox) Close() {
+	for _, message := range m.close() {
+		m.refuse(message, Closed)
+	}
+}
+
+// close marks the mailbox as closed and returns what is to be answered.
+func (m *Mailbox) close() []any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for place := m.waiters.Front(); place != nil; place = m.waiters.Front() {
+		m.waiters.Remove(place).(*waiter).result <- messages.ErrStopped
+	}
+	var unanswered []any
+	for m.requests.length > 0 {
+		unanswered = append(unanswered, m.requests.pop())
+	}
+	m.requests = ring{}
+	for range m.control.length {
+		message := m.control.pop()
+		if actor.UnwrapEnvelopeSender(message) == nil {
+			m.control.push(message)
+		} else {
+			unanswered = append(unanswered, message)
+		}
+	}
+	return unanswered
+}

@@ -1,0 +1,23 @@
+package actors
+
+// Observer is told about every message of the actors that have it, user and
+// system messages alike, without their envelopes. A nil Observer costs one
+// comparison a call.
+//
+// Each message that is Posted is Handled exactly once, after Posted. Taken comes
+// between the two, and is missing if the mailbox answered or dropped the message
+// itself: the request lane was full, the mailbox was closed, or the sender stopped
+// waiting for room.
+//
+// The methods are called without any lock held. They must be safe for concurrent
+// use, must not block and must not panic.
+type Observer interface {
+	// Posted is called when a message arrives, on the sender's goroutine.
+	Posted(key Key, message any)
+	// Taken is called before the actor handles the message, on its goroutine.
+	Taken(key Key, message any)
+	// Handled is called when nothing is left to do about the message: on the
+	// actor's goroutine after it has handled it, also if it panicked; on the
+	// sender's if it was refused at once.
+	Handled(key Key, message any)
+}

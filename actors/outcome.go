@@ -1,0 +1,58 @@
+package actors
+
+import (
+	"errors"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// outcomeOf says what a leaf's storage error means to its partition, and which
+// event it is about.
+func outcomeOf(err error) (messages.Outcome, messages.PLogOffset) {
+	switch {
+	case err == nil:
+		return messages.Done, 0
+	case errors.Is(err, storage.ErrCheckpoint), errors.Is(err, storage.ErrNumbers):
+		return messages.Diverged, 0
+	case isBroken(err):
+		return messages.Broken, offsetIn(err)
+	}
+	return messages.Retry, 0
+}
+
+// isBroken reports whether trying again is of no use before somebody repairs the
+// store, opens it anew, or decides who owns the partition.
+func isBroken(err error) bool {
+	for _, broken := range []error{
+		storage.ErrConflict, storage.ErrDamaged, storage.ErrClosed, storage.ErrInvalidEvent, messages.ErrFenced,
+	} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}
+
+// offsetIn returns the event that an error names, 0 if it names none.
+func offsetIn(err error) messages.PLogOffset {
+	var damaged *storage.DamagedError
+	if errors.As(err, &damaged) {
+		return damaged.PLogOffset
+	}
+	var conflict *storage.ConflictError
+	if errors.As(err, &conflict) {
+		return conflict.PLogOffset
+	}
+	return 0
+}
+
+// nothingWritten reports whether a failed append has surely left nothing while
+// the partition's numbers are still those of the log, so that they can go back.
+func nothingWritten(err error) bool {
+	var conflict *storage.ConflictError
+	if errors.As(err, &conflict) {
+		return conflict.Place == storage.PlaceWLog || conflict.Place == storage.PlaceRecord
+	}
+	return errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)
+}

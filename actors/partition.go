@@ -1,0 +1,383 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/internal/sequencer"
+	"github.com/partita-go/partita/messages"
+)
+
+// PartitionConfig is what a partition actor is made of. All fields are required
+// unless they say otherwise.
+type PartitionConfig struct {
+	// Key names the partition to the observer and in logs.
+	Key Key
+	// Name is the actor's name; no other actor of the system may have it.
+	Name       string
+	Sequencer  sequencer.Config
+	Store      PartitionStore
+	System     *actor.ActorSystem
+	Guardian   actor.SupervisorStrategy
+	Dispatcher actor.Dispatcher
+	Clock      Clock
+	Logger     *zap.Logger
+	// Requests is the bound of the request lane.
+	Requests int
+	// Permits bounds how many partitions replay at the same time.
+	Permits chan struct{}
+	// Observer may be nil.
+	Observer Observer
+	// StatusChanged is called on the partition's goroutine; it may be nil.
+	StatusChanged func(messages.PartitionStatus)
+}
+
+// Partition is a handle on a partition actor. It is safe for concurrent use.
+type Partition struct {
+	config   PartitionConfig
+	pid      *actor.PID
+	mailbox  *Mailbox
+	settings atomic.Pointer[messages.Settings]
+	status   atomic.Pointer[messages.PartitionStatus]
+	restarts atomic.Uint64
+	// incarnations counts the actors made, so that the first is no restart.
+	incarnations atomic.Uint64
+	terminated   chan struct{}
+}
+
+// SpawnPartition starts a partition actor, which begins to replay the tail of its
+// log at once. It returns an error if the name is taken.
+func SpawnPartition(c PartitionConfig) (*Partition, error) {
+	p := &Partition{config: c, terminated: make(chan struct{})}
+	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
+	p.settings.Store(&c.Sequencer.Settings)
+	p.mailbox = NewMailbox(MailboxConfig{
+		Key:       c.Key,
+		Requests:  c.Requests,
+		IsRequest: isStart,
+		Refuse:    refusal(c.Sequencer.Settings.FlushInterval),
+		System:    c.System,
+		Observer:  c.Observer,
+	})
+	props := actor.PropsFromProducer(p.incarnate,
+		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
+		actor.WithDispatcher(c.Dispatcher),
+		actor.WithGuardian(c.Guardian),
+		actor.WithSupervisor(EscalateToParent()))
+	pid, err := c.System.Root.SpawnNamed(props, c.Name)
+	if err != nil {
+		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
+	}
+	p.pid = pid
+	return p, nil
+}
+
+// PID returns the actor's address, for requests by message.
+func (p *Partition) PID() *actor.PID { return p.pid }
+
+// Status returns the state as of its last change.
+func (p *Partition) Status() messages.PartitionStatus { return *p.status.Load() }
+
+// Terminated is closed when the actor and its leaves have ended.
+func (p *Partition) Terminated() <-chan struct{} { return p.terminated }
+
+func isStart(message any) bool {
+	_, ok := message.(*messages.Start)
+	return ok
+}
+
+// incarnate makes the actor, anew after each restart.
+func (p *Partition) incarnate() actor.Actor {
+	incarnation := p.incarnations.Add(1)
+	if incarnation > 1 {
+		p.restarts.Add(1)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	config := p.config.Sequencer
+	config.Generation = incarnation << incarnationShift
+	config.Settings = *p.settings.Load()
+	return &partition{
+		handle:      p,
+		incarnation: incarnation,
+		core:        sequencer.New(config),
+		cancel:      cancel,
+		leaf: &leaf{
+			ctx:       ctx,
+			partition: p.config.Sequencer.Partition,
+			store:     p.config.Store,
+			permits:   p.config.Permits,
+			unhandled: p.unhandled,
+		},
+	}
+}
+
+func (p *Partition) unhandled(message any) {
+	p.config.Logger.Warn("unknown message", zap.Stringer("actor", p.config.Key), zap.String("type", fmt.Sprintf("%T", message)))
+}
+
+// setStatus publishes a status: metrics and dumps hang here.
+func (p *Partition) setStatus(s messages.PartitionStatus) {
+	s.Restarts = p.restarts.Load()
+	before := p.status.Swap(&s)
+	if before.State != s.State {
+		p.config.Logger.Info("partition is "+s.State.String(), zap.Stringer("actor", p.config.Key),
+			zap.Uint64("epoch", uint64(s.Epoch)), zap.Uint64("last", uint64(s.Last)), zap.Uint64("replayed", s.Replayed), zap.Error(s.Err))
+	}
+	if p.config.StatusChanged != nil {
+		p.config.StatusChanged(s)
+	}
+}
+
+// incarnationShift leaves room for the generations of one incarnation: an answer
+// to an earlier one that is still queued after a restart can be told.
+const incarnationShift = 32
+
+// partition is the actor: a thin shell around the core.
+type partition struct {
+	handle      *Partition
+	incarnation uint64
+	core        *sequencer.Core
+	leaf        *leaf
+	cancel      context.CancelCauseFunc
+
+	flusher, actualizer, reader *actor.PID
+	timers                      [messages.Timers]Timer
+
+	// watched is the owner of the open transaction if it is an actor.
+	watched *actor.PID
+	token   messages.Token
+
+	// lastNow is what the clock said last.
+	lastNow messages.Timestamp
+	// held says that the request lane is on hold.
+	held bool
+
+	// flushing, replaying and reading count what the leaves have not answered.
+	flushing, replaying, reading int
+}
+
+func (p *partition) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.PartitionMessage:
+		p.handleMessage(ctx, m)
+	case *actor.Started:
+		p.started(ctx)
+	case *actor.Terminated:
+		p.childOrOwnerEnded(ctx, m.Who)
+	case *actor.Restarting:
+		p.abort(ctx, messages.ErrInterrupted)
+	case *actor.Stopping:
+		p.abort(ctx, messages.ErrStopped)
+	case *actor.Stopped:
+		p.ended()
+	case actor.AutoReceiveMessage, actor.SystemMessage:
+	default:
+		p.handle.unhandled(m)
+	}
+}
+
+func (p *partition) started(ctx actor.Context) {
+	p.flusher = p.spawn(ctx, "flusher", func() actor.Actor { return &flusher{p.leaf} })
+	p.actualizer = p.spawn(ctx, "actualizer", func() actor.Actor { return &actualizer{leaf: p.leaf} })
+	p.reader = p.spawn(ctx, "reader", func() actor.Actor { return &reader{p.leaf} })
+	// The incarnation before may have left the lane on hold.
+	p.handle.mailbox.Release()
+	p.carryOut(ctx, p.core.Begin(p.now()))
+}
+
+// spawn starts a leaf. Its queue is bounded by the protocol: one flush, one
+// replay, and the loads and late flushes that the core allows.
+func (p *partition) spawn(ctx actor.Context, name string, produce actor.Producer) *actor.PID {
+	c := &p.handle.config
+	props := actor.PropsFromProducer(produce,
+		actor.WithDispatcher(c.Dispatcher),
+		actor.WithMailbox(func() actor.Mailbox {
+			return NewMailbox(MailboxConfig{
+				Key: Key{Group: name, ID: c.Key.ID}, Requests: 1,
+				IsRequest: func(any) bool { return false },
+				System:    c.System, Observer: c.Observer,
+			})
+		}))
+	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d", name, p.handle.incarnations.Load()))
+	if err != nil {
+		// The name holds the number of the incarnation: nobody else has it.
+		panic(err)
+	}
+	return pid
+}
+
+func (p *partition) now() messages.Timestamp {
+	return messages.TimestampOf(p.handle.config.Clock.Now())
+}
+
+// handleMessage steps the core and carries out what it wants.
+func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage) {
+	var from sequencer.Requester
+	if sender := ctx.Sender(); sender != nil {
+		from = sender
+	} else if g := p.countAnswer(m); g != 0 && g>>incarnationShift != p.incarnation {
+		return
+	}
+	p.carryOut(ctx, p.core.Step(from, m, p.nowFor(m)))
+}
+
+// nowFor spares those messages the clock which do not depend on the time.
+func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
+	switch m.(type) {
+	case *messages.Next, *messages.Raise, *messages.Cancel:
+		return p.lastNow
+	default:
+		p.lastNow = p.now()
+		return p.lastNow
+	}
+}
+
+// countAnswer keeps count of the leaves that have work in their hands. It returns
+// the generation of a leaf's answer, else 0.
+func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
+	var generation uint64
+	var busy *int
+	switch m := m.(type) {
+	case *messages.Written:
+		generation, busy = m.Generation, &p.flushing
+	case *messages.Taken:
+		generation, busy = m.Generation, &p.replaying
+	case *messages.Replayed:
+		generation, busy = m.Generation, &p.replaying
+	case *messages.ReplayFailed:
+		generation, busy = m.Generation, &p.replaying
+	case *messages.Loaded:
+		generation, busy = m.Generation, &p.reading
+	case *messages.Found:
+		generation, busy = m.Generation, &p.reading
+	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Actualize, *messages.Cancel,
+		*messages.OwnerStopped, *messages.TimerFired, *messages.Stop, *messages.Reconfigure:
+	}
+	if busy != nil && generation>>incarnationShift == p.incarnation {
+		*busy--
+	}
+	return generation
+}
+
+// abandoned counts the leaves that hang.
+func (p *partition) abandoned() int {
+	n := 0
+	for _, busy := range []int{p.flushing, p.replaying, p.reading} {
+		if busy > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// childOrOwnerEnded tells the core about an owner that is gone. Leaves end only
+// when the partition does.
+func (p *partition) childOrOwnerEnded(ctx actor.Context, who *actor.PID) {
+	if p.watched != nil && p.watched.Equal(who) {
+		p.watched = nil
+		p.carryOut(ctx, p.core.Step(nil, &messages.OwnerStopped{Token: p.token}, p.now()))
+	}
+}
+
+// abort answers everybody whose request this incarnation holds, and lets go of
+// the leaves.
+func (p *partition) abort(ctx actor.Context, why error) {
+	// A panic here would leave the supervisor waiting for ever.
+	defer func() {
+		if r := recover(); r != nil {
+			p.handle.config.Logger.Error("panic while ending", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r))
+		}
+	}()
+	p.cancel(why)
+	for i := range p.timers {
+		p.disarm(messages.Timer(i)) //nolint:gosec // an index of an array of that size
+	}
+	p.reply(ctx, p.core.Abort(why).Replies)
+}
+
+// ended is the actor's last word: nobody may wait for an answer any more. An actor
+// that somebody stopped without asking it has not flushed.
+func (p *partition) ended() {
+	p.handle.mailbox.Close()
+	s := p.handle.Status()
+	if s.State != messages.StateTerminated || s.Abandoned > 0 {
+		s.State, s.Abandoned = messages.StateTerminated, 0
+		p.handle.setStatus(s)
+	}
+	close(p.handle.terminated)
+}
+
+// Reconfigure changes the settings while the partition runs, also after a
+// restart. The settings must be complete and valid.
+func (p *Partition) Reconfigure(ctx context.Context, ports *Ports, s messages.Settings) error {
+	p.settings.Store(&s)
+	reply, err := ports.Ask(ctx, p.pid, &messages.Reconfigure{Settings: s}, nil)
+	if err != nil {
+		return err
+	}
+	if refused, ok := reply.(*messages.Refused); ok {
+		return refused.Err
+	}
+	return nil
+}
+
+// leafGrace is how long a stop waits for a leaf whose context has ended, before
+// the leaf counts as hanging.
+const leafGrace = time.Second
+
+// Stop asks the partition to end and waits for its answer and for its leaves; a
+// leaf that hangs in storage is left behind and counted. Stopping one that has
+// ended is harmless. A restart in between is waited for.
+func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, error) {
+	for {
+		reply, err := ports.Ask(ctx, p.pid, &messages.Stop{}, nil)
+		if err != nil {
+			return p.lastWord(err)
+		}
+		switch r := reply.(type) {
+		case *messages.Stopped:
+			return p.awaitTerminated(ctx, *r)
+		case *messages.Refused:
+			if !errors.Is(r.Err, messages.ErrInterrupted) {
+				return p.lastWord(r.Err)
+			}
+		default:
+			return messages.Stopped{}, fmt.Errorf("%w: got %T", ErrProtocol, reply)
+		}
+	}
+}
+
+// lastWord is the answer of a partition that has ended already.
+func (p *Partition) lastWord(err error) (messages.Stopped, error) {
+	s := p.Status()
+	if errors.Is(err, messages.ErrStopped) && s.State == messages.StateTerminated {
+		return messages.Stopped{Clean: s.Clean, Abandoned: s.Abandoned}, nil
+	}
+	return messages.Stopped{}, err
+}
+
+// awaitTerminated waits for the leaves to end, but not for ever for those that
+// had work in their hands.
+func (p *Partition) awaitTerminated(ctx context.Context, s messages.Stopped) (messages.Stopped, error) {
+	var grace <-chan time.Time
+	if s.Abandoned > 0 {
+		timer := time.NewTimer(leafGrace)
+		defer timer.Stop()
+		grace = timer.C
+	}
+	select {
+	case <-p.terminated:
+		s.Abandoned = 0
+		return s, nil
+	case <-grace:
+		return s, nil
+	case <-ctx.Done():
+		return s, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,126 @@
+package actors
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/internal/sequencer"
+	"github.com/partita-go/partita/messages"
+)
+
+// timerMessages are sent again and again: a message is never changed.
+var timerMessages = func() (all [messages.Timers]*messages.TimerFired) {
+	for i := range all {
+		all[i] = &messages.TimerFired{Timer: messages.Timer(i)} //nolint:gosec // an index of an array of that size
+	}
+	return all
+}()
+
+// carryOut does what the core wants.
+func (p *partition) carryOut(ctx actor.Context, fx *sequencer.Effects) {
+	p.watch(ctx, fx)
+	p.command(ctx, fx)
+	for _, a := range fx.Arm {
+		p.arm(ctx, a)
+	}
+	if fx.Status {
+		p.handle.setStatus(p.status(fx.Stopped))
+	}
+	if fx.Stopped {
+		p.countAbandoned(fx.Replies)
+	}
+	p.hold(!p.core.TakesRequests())
+	p.reply(ctx, fx.Replies)
+	if fx.Stopped {
+		p.handle.mailbox.Close()
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// hold leaves the request lane alone, or takes requests again.
+func (p *partition) hold(held bool) {
+	switch {
+	case held == p.held:
+		return
+	case held:
+		p.handle.mailbox.Hold()
+	default:
+		p.handle.mailbox.Release()
+	}
+	p.held = held
+}
+
+// watch follows the owner of the open transaction if it is an actor.
+func (p *partition) watch(ctx actor.Context, fx *sequencer.Effects) {
+	if fx.Unwatch != nil && p.watched != nil {
+		ctx.Unwatch(p.watched)
+		p.watched = nil
+	}
+	if owner, ok := fx.Watch.(*actor.PID); ok {
+		p.watched = owner
+		p.token = startedToken(fx.Replies)
+		ctx.Watch(owner)
+	}
+}
+
+func startedToken(replies []sequencer.Reply) messages.Token {
+	for _, r := range replies {
+		if s, ok := r.Message.(*messages.Started); ok {
+			return s.Token
+		}
+	}
+	return messages.Token{}
+}
+
+// command hands work to the leaves.
+func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
+	if fx.Flusher != nil {
+		p.flushing++
+		ctx.Send(p.flusher, fx.Flusher)
+	}
+	for _, m := range fx.Actualizer {
+		if _, end := m.(*messages.EndReplay); !end {
+			p.replaying++
+		}
+		ctx.Send(p.actualizer, m)
+	}
+	for _, m := range fx.Reader {
+		p.reading++
+		ctx.Send(p.reader, m)
+	}
+}
+
+func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {
+	for _, r := range replies {
+		if to, ok := r.To.(*actor.PID); ok {
+			ctx.Send(to, r.Message)
+		}
+	}
+}
+
+func (p *partition) arm(ctx actor.Context, a sequencer.Alarm) {
+	self, root, message := ctx.Self(), ctx.ActorSystem().Root, timerMessages[a.Timer]
+	p.timers[a.Timer] = p.handle.config.Clock.AfterFunc(a.After, func() { root.Send(self, message) })
+}
+
+func (p *partition) disarm(t messages.Timer) {
+	if p.timers[t] != nil {
+		p.timers[t].Stop()
+	}
+}
+
+func (p *partition) status(stopped bool) messages.PartitionStatus {
+	s := p.core.Status()
+	if stopped {
+		s.Abandoned = p.abandoned()
+	}
+	return s
+}
+
+// countAbandoned completes the answer to who stopped the partition.
+func (p *partition) countAbandoned(replies []sequencer.Reply) {
+	for _, r := range replies {
+		if s, ok := r.Message.(*messages.Stopped); ok {
+			s.Abandoned = p.abandoned()
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// txPhase is how far a transaction has come.
+type txPhase uint8
+
+const (
+	phaseOpen    txPhase = iota // no write has begun: it may be cancelled
+	phaseWriting                // only Flush or Actualize end it
+	phaseEnded
+)
+
+// Transaction is an open sequencing transaction. Its numbers and offsets are the
+// owner's until it ends:
+//
+//	Next*  ─> Write, or Event and your own write ─┬─ durable ─────────> Flush
+//	  │                                           ├─ refused ─────────> Actualize (Cancel after Write said so)
+//	  └─ no write was begun ─> Cancel             └─ outcome unknown ─> Actualize
+//
+// [Transaction.Commit] does all that follows Next. A Transaction belongs to one
+// goroutine; only the end of its context, which cancels it, is concurrent.
+type Transaction struct {
+	sequencer *Sequencer
+	// start and flush are messages, which are never changed once sent.
+	start   messages.Start
+	flush   messages.Flush
+	started *messages.Started
+	numbers []messages.SequenceNumber
+	// few is where numbers begins.
+	few     [4]messages.SequenceNumber
+	unwatch func() bool
+
+	mu    sync.Mutex
+	phase txPhase
+}
+
+func (t *Transaction) begin(started *messages.Started) {
+	t.started = started
+	t.flush.Token = started.Token
+	t.numbers = t.few[:0]
+}
+
+// Token names the transaction.
+func (t *Transaction) Token() messages.Token { return t.started.Token }
+
+// PLogOffset is the event's place in the partition's log.
+func (t *Transaction) PLogOffset() messages.PLogOffset { return t.started.Token.PLogOffset }
+
+// WLogOffset is the event's place in the workspace's log.
+func (t *Transaction) WLogOffset() messages.WLogOffset { return t.started.WLogOffset }
+
+// RegisteredAt is the event's time of registration.
+func (t *Transaction) RegisteredAt() messages.Timestamp { return t.started.RegisteredAt }
+
+// Numbers returns what Next has given so far, in order. The caller must not
+// change it.
+func (t *Transaction) Numbers() []messages.SequenceNumber { return t.numbers }
+
+// Next gives the next number of a sequence. ErrUnknownSequence, ErrOverflow and
+// ErrTooManyNumbers leave the transaction open and consume nothing. When ctx ends
+// before the answer, the transaction is cancelled, since it is not known which
+// numbers it has. ErrNoTransaction or ErrFenced: it has ended.
+func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Number, error) {
+	if err := t.in(phaseOpen); err != nil {
+		return 0, err
+	}
+	given, err := request[*messages.Given](ctx, t.sequencer, &messages.Next{Token: t.Token(), Seq: seq})
+	if err != nil {
+		t.cancelIfEnded(ctx)
+		return 0, err
+	}
+	t.numbers = append(t.numbers, messages.SequenceNumber{Seq: seq, Number: given.Number})
+	return given.Number, nil
+}
+
+// Raise announces the explicit id of a new record of the event, so that its
+// sequence goes on above it. ErrExplicitID (above the cap) and ErrUnknownSequence
+// leave the transaction open.
+func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
+	if err := t.in(phaseOpen); err != nil {
+		return err
+	}
+	_, err := request[*messages.Raised](ctx, t.sequencer, &messages.Raise{Token: t.Token(), ID: id})
+	if err != nil {
+		t.cancelIfEnded(ctx)
+	}
+	return err
+}
+
+// Event returns the transaction's event, to be written by the caller. From then
+// on only Flush or Actualize end the transaction.
+func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.Event, error) {
+	if err := t.enter(phaseWriting, phaseOpen); err != nil {
+		return messages.Event{}, err
+	}
+	return messages.Event{
+		Kind:          messages.EventBusiness,
+		Epoch:         t.Token().Epoch,
+		Partition:     t.Token().Partition,
+		PLogOffset:    t.Token().PLogOffset,
+		Workspace:     t.start.Workspace,
+		WorkspaceKind: t.start.Kind,
+		WLogOffset:    t.started.WLogOffset,
+		RegisteredAt:  t.started.RegisteredAt,
+		Numbers:       t.numbers,
+		Body:          body,
+		Records:       records,
+	}, nil
+}
+
+// Write writes the transaction's event to the application's store. After nil, end
+// with Flush. After an error, end with Actualize; if the error is one that has
+// surely left nothing (a [*storage.ConflictError] of the workspace's log or of a
+// record, ErrInvalidEvent, ErrTailFull, ErrFull), Cancel is allowed and cheaper.
+func (t *Transaction) Write(ctx context.Context, body []byte, records ...messages.Record) error {
+	event, err := t.Event(body, records...)
+	if err != nil {
+		return err
+	}
+	err = t.sequencer.store.Append(ctx, storage.Batch{
+		Partition: t.Token().Partition,
+		Epoch:     t.Token().Epoch,
+		Events:    []messages.Event{event},
+	})
+	if err != nil && nothingWritten(err) {
+		t.setPhase(phaseOpen)
+	}
+	return err
+}
+
+// Commit writes the transaction's event and ends the transaction, whatever
+// happens. Nil: the event is durable. ErrOutcomeUnknown: it is wholly there or
+// not at all, and ctx or the store ended before the log could tell. Any other
+// error: nothing was written.
+func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messages.Record) error {
+	err := t.Write(ctx, body, records...)
+	switch {
+	case err == nil:
+		// The event is durable, whatever becomes of this: if the partition has ended or
+		// was taken over, the next one learns it from the log.
+		_ = t.Flush(ctx)
+		return nil
+	case t.in(phaseOpen) == nil:
+		return errors.Join(err, t.Cancel(ctx))
+	case t.in(phaseWriting) != nil:
+		return err
+	}
+	if actualizeErr := t.Actualize(ctx); actualizeErr != nil || !errors.Is(err, messages.ErrOutcomeUnknown) {
+		return err
+	}
+	return t.askLog(ctx, err)
+}
+
+// askLog finds out what became of a write: after Actualize, a Flush is answered
+// from the log.
+func (t *Transaction) askLog(ctx context.Context, unknown error) error {
+	_, err := request[*messages.Flushed](ctx, t.sequencer, &t.flush)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, messages.ErrFenced):
+		return fmt.Errorf("%w: the write did not happen", err)
+	}
+	return errors.Join(unknown, err)
+}
+
+// Flush ends the transaction: its event is durable. It may be repeated; a late
+// one is answered from the log: nil if the event is there, ErrFenced if it is not
+// and will never be. When ctx ends before the answer, Flush has been asked for
+// all the same.
+func (t *Transaction) Flush(ctx context.Context) error {
+	t.end()
+	return conclude[*messages.Flushed](ctx, t.sequencer, &t.flush)
+}
+
+// Actualize ends the transaction: its write failed or has an unknown outcome. The
+// partition is busy until it has replayed the tail of its log. When ctx ends
+// before the answer, it has been asked for all the same.
+func (t *Transaction) Actualize(ctx context.Context) error {
+	t.end()
+	return conclude[*messages.Actualizing](ctx, t.sequencer, &messages.Actualize{Token: t.Token()})
+}
+
+// Cancel ends the transaction, of which no write was begun: its numbers go back.
+// It returns ErrWriteBegun after Event, or after a Write that may have left
+// something, and does nothing then. Cancelling again, or after ctx did, is
+// harmless.
+func (t *Transaction) Cancel(ctx context.Context) error {
+	switch err := t.enter(phaseEnded, phaseOpen); {
+	case errors.Is(err, messages.ErrNoTransaction):
+		return nil
+	case err != nil:
+		return err
+	}
+	t.stopWatching()
+	return conclude[*messages.Cancelled](ctx, t.sequencer, &messages.Cancel{Token: t.Token()})
+}
+
+// ErrWriteBegun is returned when a transaction cannot be cancelled, or be given
+// numbers, because its event may have been written.
+var ErrWriteBegun = errors.New("a write was begun: only Flush or Actualize end the transaction")
+
+// expire cancels the transaction when its context ends before a write has begun.
+func (t *Transaction) expire() {
+	if t.enter(phaseEnded, phaseOpen) == nil {
+		t.sequencer.send(&messages.Cancel{Token: t.Token()})
+	}
+}
+
+// cancelIfEnded cancels when the answer to a request was not awaited.
+func (t *Transaction) cancelIfEnded(ctx context.Context) {
+	if ctx.Err() != nil {
+		t.stopWatching()
+		t.expire()
+	}
+}
+
+// end marks the transaction as ended, whatever it was.
+func (t *Transaction) end() {
+	t.setPhase(phaseEnded)
+	t.stopWatching()
+}
+
+func (t *Transaction) stopWatching() {
+	if t.unwatch != nil {
+		t.unwatch()
+	}
+}
+
+func (t *Transaction) setPhase(p txPhase) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phase = p
+}
+
+// in returns why the transaction is not in a phase.
+func (t *Transaction) in(want txPhase) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mustBe(want)
+}
+
+// enter changes the phase if it is as wanted.
+func (t *Transaction) enter(next, want txPhase) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.mustBe(want); err != nil {
+		return err
+	}
+	t.phase = next
+	return nil
+}
+
+func (t *Transaction) mustBe(want txPhase) error {
+	switch {
+	case t.phase == want:
+		return nil
+	case t.phase == phaseWriting:
+		return fmt.Errorf("%w: %v", ErrWriteBegun, t.Token())
+	}
+	return fmt.Errorf("%w: %v", messages.ErrNoTransaction, t.Token())
+}

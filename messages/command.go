@@ -1,0 +1,44 @@
+package messages
+
+// CommandProcessorMessage is what a command processor takes.
+//
+//sumtype:decl
+type CommandProcessorMessage interface{ commandProcessorMessage() }
+
+// Command asks a command processor to run the user's handler and to write one
+// event. It is answered by [CommandDone] or [Refused].
+type Command struct {
+	Workspace WSID
+	Kind      WSKind
+
+	// RawRecords are the records that the command creates, each of which gets a
+	// real id before the handler runs. A raw id that is used twice is refused.
+	RawRecords []RawRecord
+
+	Body []byte
+
+	// Deadline is when the sender stops waiting: the command is not begun later,
+	// and its write not either. Zero means that the transaction limit bounds it.
+	Deadline Timestamp
+}
+
+// RawRecord is a new record of a command: a placeholder for an id of a sequence.
+type RawRecord struct {
+	ID RawID
+	// Seq is the sequence that the real id comes from. Zero means SeqCRecordID.
+	Seq SeqID
+}
+
+func (*Command) commandProcessorMessage() {}
+
+// CommandDone answers a command whose event is durable.
+type CommandDone struct {
+	Partition    PartitionID
+	PLogOffset   PLogOffset
+	WLogOffset   WLogOffset
+	RegisteredAt Timestamp
+	// IDs maps the command's raw ids to the real ones.
+	IDs map[RawID]RecordID
+	// Numbers are all numbers that the event was given, in order.
+	Numbers []SequenceNumber
+}

@@ -1,0 +1,43 @@
+package partition
+
+import (
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
+)
+
+// The types that users meet, under one roof.
+type (
+	// Sequencer is the typed client of one partition.
+	Sequencer = actors.Sequencer
+	// Transaction is an open sequencing transaction.
+	Transaction = actors.Transaction
+	// CommandProcessor is a handle on a command processor and its typed client.
+	CommandProcessor = actors.CommandProcessor
+	// CommandContext is a command under way, as its handler sees it.
+	CommandContext = actors.CommandContext
+	// Handler decides what a command does.
+	Handler = actors.Handler
+	// Observer is told about every message of every actor.
+	Observer = actors.Observer
+	// Clock is where the time comes from.
+	Clock = actors.Clock
+	// Settings can be changed while an application runs.
+	Settings = messages.Settings
+	// Status is a partition's state with details.
+	Status = messages.PartitionStatus
+	// BusyError is the error of a request that was refused for now.
+	BusyError = messages.BusyError
+)
+
+// Errors that users meet most, see package messages for all of them.
+var (
+	// ErrBusy is returned when a partition takes no transaction now; the error is a
+	// [*BusyError] with the reason and a hint when to retry.
+	ErrBusy = messages.ErrBusy
+	// ErrOutcomeUnknown is returned when a write may or may not have happened.
+	ErrOutcomeUnknown = messages.ErrOutcomeUnknown
+	// ErrStopped is returned when the application was undeployed.
+	ErrStopped = messages.ErrStopped
+	// ErrPartitionFailed is returned when a partition needs repair.
+	ErrPartitionFailed = messages.ErrPartitionFailed
+)

@@ -1,0 +1,266 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/internal/sequencer"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// App is a deployed application. It is safe for concurrent use; after Undeploy
+// its sequencers answer ErrStopped.
+type App struct {
+	parts      *AppParts
+	app        Application
+	store      storage.Store
+	deployment uint64
+	partitions []*actors.Partition
+	sequencers []*Sequencer
+
+	mu         sync.Mutex
+	settings   Settings
+	processors []*CommandProcessor
+	stopping   bool
+	// changed is closed and made anew when a partition's status changes.
+	changed chan struct{}
+}
+
+// name builds the name of every actor of an application.
+func (a *App) name(key actors.Key) string {
+	return fmt.Sprintf("partita/%s/%d/%s", a.app.Descriptor.Application, a.deployment, key)
+}
+
+func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, error) {
+	a := &App{
+		parts:      parts,
+		app:        app,
+		store:      store,
+		deployment: parts.deployments,
+		settings:   app.Settings,
+		changed:    make(chan struct{}),
+	}
+	permits := make(chan struct{}, app.Actualizations)
+	for i := range app.Partitions {
+		p, err := actors.SpawnPartition(a.partitionConfig(messages.PartitionID(i), permits))
+		if err != nil {
+			return nil, errors.Join(err, a.abandon())
+		}
+		a.partitions = append(a.partitions, p)
+		a.sequencers = append(a.sequencers, actors.NewSequencer(p, parts.ports, store))
+	}
+	return a, nil
+}
+
+func (a *App) partitionConfig(id messages.PartitionID, permits chan struct{}) actors.PartitionConfig {
+	key := actors.Key{Group: "partition", ID: id.String()}
+	return actors.PartitionConfig{
+		Key:  key,
+		Name: a.name(key),
+		Sequencer: sequencer.Config{
+			Partition:    id,
+			Descriptor:   a.app.Descriptor,
+			Settings:     a.app.Settings,
+			CacheNumbers: a.app.CacheNumbers / int(a.app.Partitions),
+			Seed:         a.deployment,
+		},
+		Store:         a.store,
+		System:        a.parts.system,
+		Guardian:      a.parts.guardian,
+		Dispatcher:    a.parts.dispatcher,
+		Clock:         a.parts.options.Clock,
+		Logger:        a.parts.options.Logger.Named(a.app.Descriptor.Application),
+		Requests:      a.app.RequestLane,
+		Permits:       permits,
+		Observer:      a.parts.options.Observer,
+		StatusChanged: a.statusChanged,
+	}
+}
+
+// abandon stops what was spawned when the rest could not be.
+func (a *App) abandon() error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.app.Settings.StopLimit)
+	defer cancel()
+	return a.stop(ctx)
+}
+
+// Name returns the application's name.
+func (a *App) Name() string { return a.app.Descriptor.Application }
+
+// Partitions returns the number of partitions.
+func (a *App) Partitions() uint32 { return a.app.Partitions }
+
+// PartitionOf returns the partition of a workspace: WSID mod partitions.
+func (a *App) PartitionOf(ws messages.WSID) messages.PartitionID {
+	return messages.PartitionOf(ws, a.app.Partitions)
+}
+
+// Sequencer returns the sequencer of a partition, or ErrUnknownPartition.
+func (a *App) Sequencer(id messages.PartitionID) (*Sequencer, error) {
+	if uint32(id) >= a.app.Partitions {
+		return nil, fmt.Errorf("%w: got %d, want 0 to %d", ErrUnknownPartition, id, a.app.Partitions-1)
+	}
+	return a.sequencers[id], nil
+}
+
+// SequencerOf returns the sequencer of a workspace's partition.
+func (a *App) SequencerOf(ws messages.WSID) (*Sequencer, error) {
+	return a.Sequencer(a.PartitionOf(ws))
+}
+
+// Status returns the state of each partition, as of its last change, by id.
+func (a *App) Status() []Status {
+	all := make([]Status, len(a.partitions))
+	for i, p := range a.partitions {
+		all[i] = p.Status()
+	}
+	return all
+}
+
+func (a *App) statusChanged(Status) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// Ready waits until every partition takes transactions. It returns the errors of
+// all partitions that have failed, ErrStopped if the application is being
+// undeployed, or the error of ctx.
+func (a *App) Ready(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		changed := a.changed
+		a.mu.Unlock()
+		done, err := a.settled()
+		if done {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settled reports whether no partition initializes any more.
+func (a *App) settled() (bool, error) {
+	var errs []error
+	for _, s := range a.Status() {
+		switch s.State {
+		case messages.StateInitializing:
+			return false, nil
+		case messages.StateFailed:
+			errs = append(errs, s.Err)
+		case messages.StateTerminating, messages.StateTerminated:
+			return true, fmt.Errorf("%w: partition %d is %v", ErrStopped, s.Partition, s.State)
+		case messages.StateNormal, messages.StateAlarming:
+		}
+	}
+	return true, errors.Join(errs...)
+}
+
+// Reconfigure changes the settings of every partition while they run; zero fields
+// get their defaults. It returns ErrSettings of package messages and changes
+// nothing if one is wrong.
+func (a *App) Reconfigure(ctx context.Context, s Settings) error {
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	for _, p := range a.partitions {
+		if err := p.Reconfigure(ctx, a.parts.ports, s); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settings = s
+	return nil
+}
+
+// SpawnCommandProcessor starts a command processor that serves every partition.
+// Spawn as many as commands should run at the same time: each runs one after the
+// other, and a partition runs one transaction at a time. It ends with the
+// application.
+func (a *App) SpawnCommandProcessor(handler Handler) (*CommandProcessor, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopping {
+		return nil, ErrStopped
+	}
+	key := actors.Key{Group: "command-processor", ID: fmt.Sprint(len(a.processors))}
+	p, err := actors.SpawnCommandProcessor(actors.CommandProcessorConfig{
+		Key:        key,
+		Name:       a.name(key),
+		Route:      a.SequencerOf,
+		Handler:    handler,
+		System:     a.parts.system,
+		Guardian:   a.parts.guardian,
+		Dispatcher: a.parts.dispatcher,
+		Clock:      a.parts.options.Clock,
+		Logger:     a.parts.options.Logger.Named(a.app.Descriptor.Application),
+		Requests:   a.app.RequestLane,
+		Limit:      a.settings.TransactionLimit,
+		Observer:   a.parts.options.Observer,
+	}, a.parts.ports)
+	if err != nil {
+		return nil, err
+	}
+	a.processors = append(a.processors, p)
+	return p, nil
+}
+
+// stop ends the command processors, then the partitions, all at the same time.
+func (a *App) stop(ctx context.Context) error {
+	a.mu.Lock()
+	a.stopping = true
+	processors, stopLimit := a.processors, a.settings.StopLimit
+	a.mu.Unlock()
+	hanging := together(len(processors), func(i int) error { return stopProcessor(ctx, processors[i], stopLimit) })
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), hanging)
+	}
+	err := together(len(a.partitions), func(i int) error { return a.stopPartition(ctx, a.partitions[i]) })
+	return errors.Join(hanging, err)
+}
+
+// stopProcessor leaves a command processor behind whose handler ignores the end
+// of its context.
+func stopProcessor(ctx context.Context, p *CommandProcessor, stopLimit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	if err := p.Stop(limited); err != nil {
+		return fmt.Errorf("%w: a command handler hangs: %w", ErrNotClean, err)
+	}
+	return nil
+}
+
+func (a *App) stopPartition(ctx context.Context, p *actors.Partition) error {
+	stopped, err := p.Stop(ctx, a.parts.ports)
+	switch {
+	case err != nil:
+		return err
+	case !stopped.Clean || stopped.Abandoned > 0:
+		status := p.Status()
+		return errors.Join(fmt.Errorf("%w: partition %d: %d leaves left behind", ErrNotClean, status.Partition, stopped.Abandoned), status.Err)
+	}
+	return nil
+}
+
+// together runs n pieces of work at the same time and joins their errors.
+func together(n int, work func(int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = work(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

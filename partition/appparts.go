@@ -1,0 +1,181 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// AppParts deploys applications into an actor system. It is safe for concurrent
+// use.
+type AppParts struct {
+	system     *actor.ActorSystem
+	options    Options
+	dispatcher *actors.Dispatcher
+	ports      *actors.Ports
+	// guardian is one for all: the actor system never forgets one.
+	guardian actor.SupervisorStrategy
+
+	mu     sync.Mutex
+	closed bool
+	apps   map[string]*App
+	// deployments makes the names of actors unique: what an earlier deployment left
+	// behind may still hold its own.
+	deployments uint64
+}
+
+// NewAppParts returns an AppParts without applications. The actor system stays
+// the caller's.
+func NewAppParts(system *actor.ActorSystem, o Options) *AppParts {
+	a := &AppParts{
+		system:     system,
+		options:    o.withDefaults(),
+		dispatcher: actors.NewDispatcher(),
+		ports:      actors.NewPorts(system),
+		apps:       make(map[string]*App),
+	}
+	a.guardian = actors.NewGuardian(actors.RestartPolicy{
+		MinDelay:  time.Millisecond,
+		MaxDelay:  a.options.RestartDelay,
+		Clock:     a.options.Clock,
+		OnRestart: a.restarting,
+	}, interrupted)
+	return a
+}
+
+// interrupted answers the requester of the message that an actor failed on.
+func interrupted(message any) (any, bool) {
+	switch message.(type) {
+	case messages.PartitionMessage, messages.CommandProcessorMessage:
+		return &messages.Refused{Err: messages.ErrInterrupted}, true
+	}
+	return nil, false
+}
+
+func (a *AppParts) restarting(child *actor.PID, reason any, failures int, delay time.Duration) {
+	a.options.Logger.Error("actor panicked and is restarted", zap.String("actor", child.Id),
+		zap.Any("reason", reason), zap.Int("failures", failures), zap.Duration("delay", delay))
+}
+
+// Deploy starts an application's partitions over a store and returns when they
+// are spawned; App.Ready waits until they take transactions. The store must hold
+// this application and stays the caller's: close it after Undeploy.
+//
+// It returns ErrDescriptor or ErrSettings of package messages if something in the
+// application is wrong or the store holds another one, ErrDeployed, ErrStoreInUse,
+// ErrClosed.
+func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.Store) (*App, error) {
+	app = app.WithDefaults()
+	if err := app.Validate(); err != nil {
+		return nil, err
+	}
+	if stored := store.Descriptor(); !reflect.DeepEqual(stored, app.Descriptor) {
+		return nil, fmt.Errorf("%w: got %+v, the store is open under %+v", messages.ErrDescriptor, app.Descriptor, stored)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.deployable(app.Descriptor.Application, store); err != nil {
+		return nil, err
+	}
+	a.deployments++
+	deployed, err := spawnApp(a, app, store)
+	if err != nil {
+		return nil, err
+	}
+	a.apps[app.Descriptor.Application] = deployed
+	return deployed, nil
+}
+
+func (a *AppParts) deployable(name string, store storage.Store) error {
+	if a.closed {
+		return ErrClosed
+	}
+	if _, twice := a.apps[name]; twice {
+		return fmt.Errorf("%w: %q", ErrDeployed, name)
+	}
+	for _, other := range a.apps {
+		if other.store == store {
+			return fmt.Errorf("%w: %q", ErrStoreInUse, other.Name())
+		}
+	}
+	return nil
+}
+
+// App returns a deployed application, or ErrUnknownApplication.
+func (a *AppParts) App(name string) (*App, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	app, ok := a.apps[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrUnknownApplication, name)
+	}
+	return app, nil
+}
+
+// Apps returns the names of the deployed applications in order.
+func (a *AppParts) Apps() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names := make([]string, 0, len(a.apps))
+	for name := range a.apps {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Undeploy stops an application: command processors finish the command under way,
+// partitions finish the open transaction and flush. It ends within the setting
+// StopLimit, or when ctx ends. ErrNotClean says that something could not be
+// flushed or hangs; the application is undeployed all the same. When ctx ends
+// first, its error is returned, the application is still deployed, and Undeploy
+// may be called again.
+func (a *AppParts) Undeploy(ctx context.Context, name string) error {
+	app, err := a.App(name)
+	if err != nil {
+		return err
+	}
+	err = app.stop(ctx)
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotClean)) {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.apps[name] == app {
+		delete(a.apps, name)
+	}
+	return err
+}
+
+// Close undeploys everything and releases what AppParts holds in the actor system.
+// It returns what Undeploy returned. After an error of ctx it may be called again.
+func (a *AppParts) Close(ctx context.Context) error {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	var errs []error
+	for _, name := range a.Apps() {
+		err := a.Undeploy(ctx, name)
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			return errors.Join(errs...)
+		}
+	}
+	a.ports.Close()
+	a.dispatcher.Close()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,95 @@
+package partition
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
+)
+
+// Options are what all applications of an AppParts share. The zero value is fine.
+type Options struct {
+	// Logger gets the partitions' changes of state, restarts and unknown messages,
+	// never a line per event. Default: none.
+	Logger *zap.Logger
+	// Clock is where the time comes from. Default: the system's.
+	Clock Clock
+	// Observer is called when a message is posted, taken and handled. Default: none.
+	Observer Observer
+	// RestartDelay bounds the growing delay before an actor that panicked is
+	// restarted. It begins at 1 ms. Default 1 s.
+	RestartDelay time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Clock == nil {
+		o.Clock = actors.SystemClock()
+	}
+	if o.RestartDelay <= 0 {
+		o.RestartDelay = time.Second
+	}
+	return o
+}
+
+// Application is what is deployed: its descriptor, which the store must have been
+// opened with, and its settings.
+type Application struct {
+	messages.Descriptor
+
+	// Settings can be changed while it runs, see [App.Reconfigure].
+	Settings Settings
+
+	// CacheNumbers is how many numbers are cached, in all partitions together. At
+	// least one workspace per partition is always cached. Default 100,000.
+	CacheNumbers int
+	// RequestLane is how many Starts may wait at one partition, and how many
+	// commands at one command processor. Default 1,024.
+	RequestLane int
+	// Actualizations is how many partitions replay at the same time. Default: twice
+	// the number of processors.
+	Actualizations int
+}
+
+// WithDefaults returns a copy in which every zero setting has its default.
+func (a Application) WithDefaults() Application {
+	a.Descriptor = a.Normalized()
+	a.Settings = a.Settings.WithDefaults()
+	if a.CacheNumbers == 0 {
+		a.CacheNumbers = 100_000
+	}
+	if a.RequestLane == 0 {
+		a.RequestLane = 1024
+	}
+	if a.Actualizations == 0 {
+		a.Actualizations = 2 * runtime.GOMAXPROCS(0)
+	}
+	return a
+}
+
+// Validate returns an error that names the first wrong field: ErrDescriptor or
+// ErrSettings of package messages. It expects defaults to be filled in.
+func (a Application) Validate() error {
+	if err := a.Descriptor.Validate(); err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		name string
+		got  int
+	}{
+		{"CacheNumbers", a.CacheNumbers},
+		{"RequestLane", a.RequestLane},
+		{"Actualizations", a.Actualizations},
+	} {
+		if n.got < 1 {
+			return fmt.Errorf("%w: %s: got %d, want at least 1", messages.ErrSettings, n.name, n.got)
+		}
+	}
+	return a.Settings.Validate()
+}

@@ -1,0 +1,14 @@
+// Package partition is what users of partita import: it deploys an application's
+// partitions as actors over a store, and gives typed clients to their sequencers.
+//
+//	parts := partition.NewAppParts(system, partition.Options{})
+//	app, err := parts.Deploy(ctx, partition.Application{Descriptor: descriptor}, store)
+//	err = app.Ready(ctx)
+//	sequencer, err := app.SequencerOf(workspace)
+//	tx, err := sequencer.Start(ctx, kind, workspace)
+//	number, err := tx.Next(ctx, invoices)
+//	err = tx.Commit(ctx, body)
+//
+// Numbers are gapless and strictly ordered per workspace and sequence, because a
+// number counts as given only when the event that holds it is durable.
+package partition

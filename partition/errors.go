@@ -1,0 +1,21 @@
+package partition
+
+import "errors"
+
+// Errors of deploying and routing.
+var (
+	// ErrDeployed is returned when an application of that name is deployed already.
+	ErrDeployed = errors.New("application is deployed already")
+	// ErrUnknownApplication is returned when no application of that name is deployed.
+	ErrUnknownApplication = errors.New("unknown application")
+	// ErrUnknownPartition is returned when an application has no such partition.
+	ErrUnknownPartition = errors.New("unknown partition")
+	// ErrStoreInUse is returned when the store serves another deployed application.
+	ErrStoreInUse = errors.New("store is in use by a deployed application")
+	// ErrClosed is returned when the AppParts is closed.
+	ErrClosed = errors.New("AppParts is closed")
+	// ErrNotClean is returned when an application was undeployed, but not everything
+	// could be flushed or a leaf hangs in storage. Nothing is lost: the log has it,
+	// and the next start replays it.
+	ErrNotClean = errors.New("application did not stop cleanly")
+)
