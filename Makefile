@@ -1,0 +1,115 @@
+# Everything works on a machine with only Go, make and git (and a C compiler for
+# the race detector). Tools are pinned here and built by the go command.
+# `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+GOLANGCI_VERSION  := v2.15.0
+BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
+
+GO        ?= go
+BIN       := bin
+GOLANGCI  := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+BENCHSTAT := $(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)
+TOOLS     := $(GO) run ./internal/tools
+
+# What the targets run over; each can be set on the command line.
+PKG       ?= ./...
+RUN       ?= .
+TESTFLAGS ?= -shuffle=on -timeout=10m
+DEMOFLAGS ?=
+FUZZTIME  ?= 10s
+FUZZ      ?= .
+BENCH     ?= .
+BENCHPKG  ?= ./tests/...
+BENCHTIME ?= 1s
+COUNT     ?= 6
+COL       ?=
+BASE      ?=
+OUT       ?= $(BIN)/bench.txt
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## run the demo: the history of 20 real projects as an application (DEMOFLAGS=…)
+	@$(GO) run ./cmd/demo $(DEMOFLAGS)
+
+.PHONY: test
+test: ## run all tests (PKG=./actors/... RUN=TestName)
+	$(GO) test $(TESTFLAGS) -run '$(RUN)' $(PKG)
+
+.PHONY: race
+race: ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $(PKG)
+
+.PHONY: lint
+lint: $(GOLANGCI) core-check deps-check ## run the linters and the checks of imports
+	$(GOLANGCI) config verify
+	$(GOLANGCI) run $(PKG)
+
+.PHONY: core-check
+core-check: ## check that the core has no goroutine, channel or select
+	$(TOOLS) core ./internal/sequencer ./messages
+
+.PHONY: deps-check
+deps-check: ## check which modules a program that imports partition links
+	$(TOOLS) deps
+
+.PHONY: fmt
+fmt: $(GOLANGCI) ## format the code
+	$(GOLANGCI) fmt
+
+.PHONY: fmt-check
+fmt-check: $(GOLANGCI) ## fail if the code is not formatted
+	$(GOLANGCI) fmt --diff
+
+.PHONY: tidy-check
+tidy-check: ## fail if go.mod or go.sum is not tidy, or a module is not what go.sum says
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (FUZZ=regexp selects)
+	$(TOOLS) fuzz -time $(FUZZTIME) -match '$(FUZZ)'
+
+.PHONY: bench
+bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/key side by side; BASE=old.txt compares)
+	@mkdir -p $(dir $(OUT))
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem -timeout 0 $(BENCHPKG) | tee $(OUT)
+	$(BENCHSTAT) $(if $(COL),-col '$(COL)') $(BASE) $(OUT)
+
+.PHONY: smoke
+smoke: ## run the demo as a script would, as text and as JSON
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/demo ./cmd/demo
+	$(BIN)/demo $(DEMOFLAGS) </dev/null >$(BIN)/smoke.txt
+	$(TOOLS) plain <$(BIN)/smoke.txt
+	$(BIN)/demo --json $(DEMOFLAGS) </dev/null >$(BIN)/smoke.json
+	$(TOOLS) json <$(BIN)/smoke.json
+
+.PHONY: ci
+ci: ## all checks, in this order: fmt-check tidy-check lint test race fuzz smoke
+	@total=$$SECONDS; \
+	for target in fmt-check tidy-check lint test race fuzz smoke; do \
+		printf '\n=== make %s\n' $$target; started=$$SECONDS; \
+		$(MAKE) $$target || { printf '=== make %s: FAILED\n' $$target; exit 1; }; \
+		printf '=== make %s: ok, %d s\n' $$target $$((SECONDS - started)); \
+	done; \
+	printf '\n=== make ci: ok, %d s\n' $$((SECONDS - total))
+
+.PHONY: clean
+clean: ## remove what the other targets made (tools too)
+	rm -rf $(BIN) coverage.out
+
+# The version is part of the name: a new one is installed beside the old one.
+$(GOLANGCI):
+	@echo 'building golangci-lint $(GOLANGCI_VERSION), once; this takes a minute or two'
+	@mkdir -p $(BIN)/install
+	GOBIN=$(CURDIR)/$(BIN)/install $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(BIN)/install/golangci-lint $@
+	@rmdir $(BIN)/install

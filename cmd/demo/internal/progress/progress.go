@@ -1,0 +1,218 @@
+// Package progress shows how far a long job has come: as a bar that is redrawn
+// in place on a terminal, and as a line now and then elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/demo/internal/term"
+)
+
+const (
+	// redrawEvery is the time between two drawings of the bar.
+	redrawEvery = 100 * time.Millisecond
+	// lineEvery is the time between two lines where no bar can be drawn.
+	lineEvery = 2 * time.Second
+
+	minBar, maxBar = 10, 40
+)
+
+// Config says where and how progress is shown.
+type Config struct {
+	// Writer takes the output. What it fails to write is lost: progress is not
+	// worth an error.
+	Writer io.Writer
+	// Interactive asks for a bar. Without it there are plain lines.
+	Interactive bool
+	// Unicode allows characters outside of ASCII in the bar.
+	Unicode bool
+	// Width is the number of columns, 80 if it is 0.
+	Width int
+	// Now is the clock, time.Now if it is nil.
+	Now func() time.Time
+}
+
+// For returns the configuration that suits w and the environment.
+func For(w io.Writer) Config {
+	return Config{Writer: w, Interactive: term.Interactive(w), Unicode: term.Unicode(), Width: term.Width()}
+}
+
+// Progress shows one phase after the other. Its methods may be called
+// concurrently.
+type Progress struct {
+	config Config
+
+	mu sync.Mutex
+	// phase is "" between phases.
+	phase       string
+	done, total int64
+	started     time.Time
+	shown       time.Time
+}
+
+// New returns a Progress that shows nothing until its first phase.
+func New(c Config) *Progress {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Width <= 0 {
+		c.Width = term.DefaultWidth
+	}
+	return &Progress{config: c}
+}
+
+// Phase ends the phase before and begins one of so many steps, 0 if nobody knows
+// how many.
+func (p *Progress) Phase(name string, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.config.Now()
+	p.finish(now)
+	p.phase, p.done, p.total = name, 0, total
+	p.started, p.shown = now, now
+	if p.config.Interactive {
+		p.draw(now)
+	}
+}
+
+// Add says that n more steps are done.
+func (p *Progress) Add(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.maybeShow()
+}
+
+// Set says how many steps of the phase are done.
+func (p *Progress) Set(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = n
+	p.maybeShow()
+}
+
+// Done ends the phase, with a last line about it. Without a phase it does
+// nothing.
+func (p *Progress) Done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish(p.config.Now())
+}
+
+func (p *Progress) maybeShow() {
+	if p.phase == "" {
+		return
+	}
+	now := p.config.Now()
+	since := now.Sub(p.shown)
+	switch {
+	case p.config.Interactive && since >= redrawEvery:
+		p.draw(now)
+	case !p.config.Interactive && since >= lineEvery:
+		p.print("%s: %s\n", p.phase, strings.Join(p.facts(now), ", "))
+	default:
+		return
+	}
+	p.shown = now
+}
+
+func (p *Progress) finish(now time.Time) {
+	if p.phase == "" {
+		return
+	}
+	took := now.Sub(p.started)
+	erase := ""
+	if p.config.Interactive {
+		erase = "\r\x1b[K"
+	}
+	p.print("%s%s: %s in %s, %s\n", erase, p.phase, p.count(), human.Duration(took), human.Rate(p.done, took))
+	p.phase = ""
+}
+
+// count returns what is done, and of how much if that is not all.
+func (p *Progress) count() string {
+	if p.total <= 0 || p.done == p.total {
+		return human.Count(p.done)
+	}
+	return human.Count(p.done) + " of " + human.Count(p.total)
+}
+
+// facts returns what there is to tell, the most important first.
+func (p *Progress) facts(now time.Time) []string {
+	took := now.Sub(p.started)
+	if p.total <= 0 {
+		return []string{human.Count(p.done), human.Rate(p.done, took)}
+	}
+	facts := []string{
+		human.Count(p.done) + " of " + human.Count(p.total),
+		fmt.Sprintf("%d%%", int(100*p.share())),
+		human.Rate(p.done, took),
+	}
+	if p.total > p.done && p.done > 0 {
+		left := float64(took) / float64(p.done) * float64(p.total-p.done)
+		facts = append(facts, "ETA "+human.Duration(time.Duration(left).Round(time.Second/10)))
+	}
+	return facts
+}
+
+// widths returns the room for each fact in a redrawn line, so that nothing jumps.
+func (p *Progress) widths() []int {
+	if p.total <= 0 {
+		return []int{len("1,234,567,890"), len("1,234,567/s")}
+	}
+	return []int{2*len(human.Count(p.total)) + len(" of "), len("100%"), len("1,234,567/s"), len("ETA 1.25s")}
+}
+
+// share returns what part is done, 0 to 1.
+func (p *Progress) share() float64 {
+	if p.total <= 0 {
+		return 0
+	}
+	return min(max(float64(p.done)/float64(p.total), 0), 1)
+}
+
+// draw redraws the line. What has no room is left out: first the bar, then
+// the last facts. The last column stays free, else some terminals wrap.
+func (p *Progress) draw(now time.Time) {
+	room := p.config.Width - 1 - utf8.RuneCountInString(p.phase)
+	line := ""
+	widths := p.widths()
+	for i, fact := range p.facts(now) {
+		fact = fmt.Sprintf("  %*s", widths[i], fact)
+		if len(line)+len(fact) > room {
+			break
+		}
+		line += fact
+	}
+	reserved := 0
+	for _, width := range widths {
+		reserved += 2 + width
+	}
+	if free := room - max(reserved, len(line)) - 2; p.total > 0 && free >= minBar {
+		line = "  " + p.bar(min(free, maxBar)) + line
+	}
+	line = p.phase + line
+	if runes := []rune(line); room < 0 {
+		line = string(runes[:len(runes)+room])
+	}
+	p.print("\r%s\x1b[K", line)
+}
+
+func (p *Progress) bar(width int) string {
+	full := int(p.share() * float64(width))
+	if p.config.Unicode {
+		return strings.Repeat("█", full) + strings.Repeat("░", width-full)
+	}
+	return strings.Repeat("#", full) + strings.Repeat(".", width-full)
+}
+
+// print writes all at once, so that a terminal never shows half a line.
+func (p *Progress) print(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.config.Writer, format, args...)
+}
