@@ -98,8 +98,8 @@ func (s *Sequencer) send(m messages.PartitionMessage) {
 	s.partition.config.System.Root.Send(s.partition.pid, m)
 }
 
-// request sends a message of an open transaction and waits for the answer.
-func request[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) (R, error) {
+// demand sends a message of an open transaction and waits for the answer.
+func demand[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) (R, error) {
 	reply, err := s.ports.Ask(ctx, s.partition.pid, m, nil)
 	if err != nil {
 		var none R
@@ -108,14 +108,14 @@ func request[R messages.SequencerReply](ctx context.Context, s *Sequencer, m mes
 	return expect[R](reply)
 }
 
-// conclude is request for a message that ends a transaction: it is sent also when
+// conclude is demand for a message that ends a transaction: it is sent also when
 // ctx has ended already.
 func conclude[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) error {
 	if ctx.Err() != nil {
 		s.send(m)
 		return context.Cause(ctx)
 	}
-	_, err := request[R](ctx, s, m)
+	_, err := demand[R](ctx, s, m)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -77,12 +78,7 @@ func (c *CommandContext) Update(id messages.RecordID, data []byte) {
 }
 
 func (c *CommandContext) gave(id messages.RecordID) bool {
-	for _, n := range c.tx.Numbers() {
-		if n == messages.SequenceNumber(id) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.tx.Numbers(), messages.SequenceNumber(id))
 }
 
 // checkRaw returns an error unless every raw id is used once.

@@ -18,28 +18,28 @@ import "github.com/asynkron/protoactor-go/actor"
 type life uint8
 
 const (
-	alive life = iota
-	// failed: the actor has panicked or taken over a child's failure. It waits for
+	lifeAlive life = iota
+	// lifeFailed: the actor has panicked or taken over a child's failure. It waits for
 	// a Restart.
-	failed
-	// restarting: the old incarnation waits for its children to end.
-	restarting
-	// stopping: it was told to stop, or has stopped.
-	stopping
+	lifeFailed
+	// lifeRestarting: the old incarnation waits for its children to end.
+	lifeRestarting
+	// lifeStopping: it was told to stop, or has stopped.
+	lifeStopping
 )
 
 // afterPost returns the life after a system message was posted. The actor system
 // posts SuspendMailbox at the moment of a failure, and ResumeMailbox when a new
 // incarnation is made, before it is started.
 func (l life) afterPost(message any) life {
-	if l == stopping {
-		return stopping
+	if l == lifeStopping {
+		return lifeStopping
 	}
 	switch message.(type) {
 	case *actor.SuspendMailbox:
-		return failed
+		return lifeFailed
 	case *actor.ResumeMailbox:
-		return alive
+		return lifeAlive
 	}
 	return l
 }
@@ -50,14 +50,14 @@ func (m *Mailbox) permits(message any) bool {
 	defer m.mu.Unlock()
 	switch message.(type) {
 	case *actor.Stop:
-		m.life = stopping
+		m.life = lifeStopping
 	case *actor.Restart:
-		if m.life != failed {
+		if m.life != lifeFailed {
 			return false
 		}
-		m.life = restarting
+		m.life = lifeRestarting
 	case *actor.Failure:
-		return m.life == alive
+		return m.life == lifeAlive
 	}
 	return true
 }

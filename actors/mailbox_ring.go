@@ -11,7 +11,7 @@ type ring struct {
 	buffer []any
 	head   int // index of the first element
 	length int
-	// calm counts the pops since the ring was last more than a quarter full.
+	// calm counts the pops since one that found more than a quarter full.
 	calm int
 }
 
@@ -21,9 +21,6 @@ func (r *ring) push(v any) {
 	}
 	r.buffer[(r.head+r.length)&(len(r.buffer)-1)] = v
 	r.length++
-	if r.length > len(r.buffer)/4 {
-		r.calm = 0
-	}
 }
 
 // pop removes the first element. There must be one.
@@ -31,9 +28,13 @@ func (r *ring) pop() any {
 	v := r.buffer[r.head]
 	r.buffer[r.head] = nil // do not keep it from the garbage collector
 	r.head = (r.head + 1) & (len(r.buffer) - 1)
+	if r.length > len(r.buffer)/4 {
+		r.calm = 0
+	} else {
+		r.calm++
+	}
 	r.length--
-	r.calm++
-	if r.calm >= len(r.buffer) && len(r.buffer) > minRing && r.length <= len(r.buffer)/4 {
+	if r.calm >= len(r.buffer) && len(r.buffer) > minRing {
 		r.resize(len(r.buffer) / 2)
 	}
 	return v

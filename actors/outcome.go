@@ -36,12 +36,10 @@ func isBroken(err error) bool {
 
 // offsetIn returns the event that an error names, 0 if it names none.
 func offsetIn(err error) messages.PLogOffset {
-	var damaged *storage.DamagedError
-	if errors.As(err, &damaged) {
+	if damaged, ok := errors.AsType[*storage.DamagedError](err); ok {
 		return damaged.PLogOffset
 	}
-	var conflict *storage.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*storage.ConflictError](err); ok {
 		return conflict.PLogOffset
 	}
 	return 0
@@ -50,8 +48,7 @@ func offsetIn(err error) messages.PLogOffset {
 // nothingWritten reports whether a failed append has surely left nothing while
 // the partition's numbers are still those of the log, so that they can go back.
 func nothingWritten(err error) bool {
-	var conflict *storage.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*storage.ConflictError](err); ok {
 		return conflict.Place == storage.PlaceWLog || conflict.Place == storage.PlaceRecord
 	}
 	return errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)

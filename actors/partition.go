@@ -227,10 +227,11 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 	p.carryOut(ctx, p.core.Step(from, m, p.nowFor(m)))
 }
 
-// nowFor spares those messages the clock which do not depend on the time.
+// nowFor spares those messages the clock which do not depend on the time: for
+// them it is still that of their Start.
 func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
-	switch m.(type) {
-	case *messages.Next, *messages.Raise, *messages.Cancel:
+	switch m.(type) { //nolint:gochecksumtype // all others take the default
+	case *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel:
 		return p.lastNow
 	default:
 		p.lastNow = p.now()
@@ -296,7 +297,7 @@ func (p *partition) abort(ctx actor.Context, why error) {
 	}()
 	p.cancel(why)
 	for i := range p.timers {
-		p.disarm(messages.Timer(i)) //nolint:gosec // an index of an array of that size
+		p.disarm(messages.Timer(i))
 	}
 	p.reply(ctx, p.core.Abort(why).Replies)
 }

@@ -10,7 +10,7 @@ import (
 // timerMessages are sent again and again: a message is never changed.
 var timerMessages = func() (all [messages.Timers]*messages.TimerFired) {
 	for i := range all {
-		all[i] = &messages.TimerFired{Timer: messages.Timer(i)} //nolint:gosec // an index of an array of that size
+		all[i] = &messages.TimerFired{Timer: messages.Timer(i)}
 	}
 	return all
 }()

@@ -59,11 +59,11 @@ type guardian struct {
 
 	mu sync.Mutex
 	// records holds the actors that failed not long ago, by the id of their PID.
-	records map[string]record
+	records map[string]failureRecord
 }
 
-// record is what a guardian remembers of an actor.
-type record struct {
+// failureRecord is what a guardian remembers of an actor.
+type failureRecord struct {
 	failures  int
 	restartAt time.Time
 }
@@ -76,7 +76,7 @@ type record struct {
 //
 // What else the actor held, it must answer itself, in its Restarting handler.
 func NewGuardian(policy RestartPolicy, interrupted func(message any) (reply any, ok bool)) actor.SupervisorStrategy {
-	return &guardian{policy: policy.withDefaults(), interrupted: interrupted, records: make(map[string]record)}
+	return &guardian{policy: policy.withDefaults(), interrupted: interrupted, records: make(map[string]failureRecord)}
 }
 
 // HandleFailure implements [actor.SupervisorStrategy].
@@ -115,7 +115,7 @@ func (g *guardian) count(child *actor.PID) (failures int, delay time.Duration) {
 	}
 	failures = g.records[child.Id].failures + 1
 	delay = g.policy.delay(failures)
-	g.records[child.Id] = record{failures: failures, restartAt: now.Add(delay)}
+	g.records[child.Id] = failureRecord{failures: failures, restartAt: now.Add(delay)}
 	return failures, delay
 }
 

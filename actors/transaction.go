@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
 
 // txPhase is how far a transaction has come.
-type txPhase uint8
+type txPhase uint32
 
 const (
 	phaseOpen    txPhase = iota // no write has begun: it may be cancelled
@@ -39,8 +39,8 @@ type Transaction struct {
 	few     [4]messages.SequenceNumber
 	unwatch func() bool
 
-	mu    sync.Mutex
-	phase txPhase
+	// phase is a txPhase: the end of the context may change it at any time.
+	phase atomic.Uint32
 }
 
 func (t *Transaction) begin(started *messages.Started) {
@@ -73,7 +73,7 @@ func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Nu
 	if err := t.in(phaseOpen); err != nil {
 		return 0, err
 	}
-	given, err := request[*messages.Given](ctx, t.sequencer, &messages.Next{Token: t.Token(), Seq: seq})
+	given, err := demand[*messages.Given](ctx, t.sequencer, &messages.Next{Token: t.Token(), Seq: seq})
 	if err != nil {
 		t.cancelIfEnded(ctx)
 		return 0, err
@@ -89,7 +89,7 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	if err := t.in(phaseOpen); err != nil {
 		return err
 	}
-	_, err := request[*messages.Raised](ctx, t.sequencer, &messages.Raise{Token: t.Token(), ID: id})
+	_, err := demand[*messages.Raised](ctx, t.sequencer, &messages.Raise{Token: t.Token(), ID: id})
 	if err != nil {
 		t.cancelIfEnded(ctx)
 	}
@@ -163,7 +163,7 @@ func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messag
 // askLog finds out what became of a write: after Actualize, a Flush is answered
 // from the log.
 func (t *Transaction) askLog(ctx context.Context, unknown error) error {
-	_, err := request[*messages.Flushed](ctx, t.sequencer, &t.flush)
+	_, err := demand[*messages.Flushed](ctx, t.sequencer, &t.flush)
 	switch {
 	case err == nil:
 		return nil
@@ -236,35 +236,26 @@ func (t *Transaction) stopWatching() {
 	}
 }
 
-func (t *Transaction) setPhase(p txPhase) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.phase = p
-}
+func (t *Transaction) setPhase(p txPhase) { t.phase.Store(uint32(p)) }
 
 // in returns why the transaction is not in a phase.
 func (t *Transaction) in(want txPhase) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mustBe(want)
+	if is := txPhase(t.phase.Load()); is != want {
+		return t.phaseError(is)
+	}
+	return nil
 }
 
 // enter changes the phase if it is as wanted.
 func (t *Transaction) enter(next, want txPhase) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.mustBe(want); err != nil {
-		return err
+	if !t.phase.CompareAndSwap(uint32(want), uint32(next)) {
+		return t.phaseError(txPhase(t.phase.Load()))
 	}
-	t.phase = next
 	return nil
 }
 
-func (t *Transaction) mustBe(want txPhase) error {
-	switch {
-	case t.phase == want:
-		return nil
-	case t.phase == phaseWriting:
+func (t *Transaction) phaseError(is txPhase) error {
+	if is == phaseWriting {
 		return fmt.Errorf("%w: %v", ErrWriteBegun, t.Token())
 	}
 	return fmt.Errorf("%w: %v", messages.ErrNoTransaction, t.Token())

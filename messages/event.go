@@ -1,6 +1,9 @@
 package messages
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // EventKind says what an event is. Kinds other than [EventBusiness] are
 // reserved for later.
@@ -89,7 +92,7 @@ type Numbering struct {
 // Numbering returns what the event says about the sequences. New records whose
 // id is also among the numbers given out are not listed twice.
 func (e *Event) Numbering() Numbering {
-	numbers := e.Numbers[:len(e.Numbers):len(e.Numbers)]
+	numbers := slices.Clip(e.Numbers)
 	for i := range e.Records {
 		r := &e.Records[i]
 		if r.New && !e.gave(r.ID) {
@@ -109,10 +112,5 @@ func (e *Event) Numbering() Numbering {
 
 // gave reports whether id is one of the numbers given out to the event.
 func (e *Event) gave(id RecordID) bool {
-	for _, n := range e.Numbers {
-		if n == SequenceNumber(id) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.Numbers, SequenceNumber(id))
 }

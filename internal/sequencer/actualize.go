@@ -36,7 +36,6 @@ func (c *Core) becomeActualizing() {
 	c.cache.Purge()
 	c.unflushed = newPending()
 	c.flight = flight{}
-	c.retired = nil
 	c.step = (*Core).stepActualizing
 	c.setStatus(messages.StateInitializing, c.lastErr)
 	c.askReplay(0)

@@ -60,7 +60,10 @@ func (c *Core) maybeFlush() {
 			c.startFlush()
 		}
 	case messages.StateTerminating:
-		c.startFlush()
+		// A stop that gave up knows only a part of what the events say.
+		if !c.stop.giveUp {
+			c.startFlush()
+		}
 	case messages.StateTerminated, messages.StateFailed:
 	}
 }

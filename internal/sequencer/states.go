@@ -195,6 +195,7 @@ func (c *Core) refuseWaiting(answer func(to Requester)) {
 		}
 	}
 	clear(c.loads)
+	c.retired = nil
 }
 
 func (c *Core) timerFired(t messages.Timer) {

@@ -7,6 +7,8 @@ type stopping struct {
 	requesters []Requester
 	// dirty says that a transaction was abandoned: the next start must read the log.
 	dirty bool
+	// abandoned is its token: its event may still be written under this epoch.
+	abandoned messages.Token
 	// giveUp says that nothing more can be written: the stop ends now.
 	giveUp bool
 	clean  bool

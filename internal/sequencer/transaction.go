@@ -49,18 +49,17 @@ func (c *Core) startable(m *messages.Start) error {
 	if c.kinds[m.Kind] == nil {
 		return fmt.Errorf("%w: workspace %d: got kind %d", messages.ErrUnknownKind, m.Workspace, m.Kind)
 	}
-	if err := c.inTime(m); err != nil {
-		return err
+	return c.grantable(m)
+}
+
+// grantable returns why a Start is refused now. It is asked again when a Start
+// that had to wait comes to its turn, so that only one event can pass the limit.
+func (c *Core) grantable(m *messages.Start) error {
+	if m.Deadline != 0 && c.now > m.Deadline {
+		return fmt.Errorf("%w: deadline %v, now %v", messages.ErrDeadlineExceeded, m.Deadline, c.now)
 	}
 	if c.unflushedKeys() >= c.settings.BusyLimit || c.unflushedEvents() >= c.settings.BusyEvents {
 		return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: c.settings.FlushInterval}
-	}
-	return nil
-}
-
-func (c *Core) inTime(m *messages.Start) error {
-	if m.Deadline != 0 && c.now > m.Deadline {
-		return fmt.Errorf("%w: deadline %v, now %v", messages.ErrDeadlineExceeded, m.Deadline, c.now)
 	}
 	return nil
 }
@@ -71,7 +70,7 @@ func (c *Core) grantReady() {
 		w := c.ready[0]
 		c.ready[0] = waiting{}
 		c.ready = c.ready[1:]
-		if err := c.inTime(w.start); err != nil {
+		if err := c.grantable(w.start); err != nil {
 			c.refuse(w.from, err)
 			continue
 		}
@@ -87,8 +86,7 @@ func (c *Core) grant(w waiting) {
 			c.refuse(w.from, fmt.Errorf("%w: workspace %d: got kind %d, want %d", messages.ErrKindMismatch, ws.id, m.Kind, ws.kind.id))
 			return
 		}
-		ws = newWorkspace(ws.id, c.kinds[m.Kind])
-		c.cache.Add(ws.id, ws)
+		ws.become(c.kinds[m.Kind])
 	}
 	if ws.last[wlogOffset] >= ws.kind.sequences[wlogOffset].Max() {
 		c.refuse(w.from, overflow(ws, wlogOffset))
@@ -253,8 +251,8 @@ func (c *Core) transactionTimerFired() {
 // next start.
 func (c *Core) abandonTransaction() {
 	if c.state == messages.StateTerminating {
+		c.stop.dirty, c.stop.abandoned = true, c.txn.token
 		c.endTransaction()
-		c.stop.dirty = true
 		return
 	}
 	c.becomeActualizing()

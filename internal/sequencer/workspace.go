@@ -46,12 +46,18 @@ func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
 	return &workspace{id: id, kind: kind, last: make([]messages.Number, len(kind.sequences))}
 }
 
+// become changes the kind of a workspace that has no event, in place: others may
+// wait with this very copy.
+func (w *workspace) become(kind *kindDef) {
+	w.kind = kind
+	w.last = make([]messages.Number, len(kind.sequences))
+}
+
 // merge takes over what a delta knows better.
 func (w *workspace) merge(d *delta) {
 	if d.kind != w.kind {
 		// Only possible while the workspace has no event that the caller knew of.
-		w.kind = d.kind
-		w.last = make([]messages.Number, len(d.kind.sequences))
+		w.become(d.kind)
 	}
 	w.fixed = true
 	for i, n := range d.last {

@@ -1,0 +1,285 @@
+package sequencer
+
+import (
+	"errors"
+	"math"
+	"reflect"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// checkReply compares a reply with what the log says it must be.
+func (w *world) checkReply(c *call) {
+	switch r := c.reply.(type) {
+	case *messages.Started:
+		w.checkStarted(c.owner, r)
+	case *messages.Given:
+		w.checkGiven(c, r)
+	case *messages.Raised:
+		w.checkRaised(c)
+	case *messages.Flushed:
+		if !c.owner.cancelled && !w.inLog(c.owner.token) {
+			w.t.Fatalf("%v: flushed, but its event is not in the log", c.owner.token)
+		}
+		w.endOf(c.owner)
+	case *messages.Cancelled:
+		c.owner.cancelled = true
+		w.endOf(c.owner)
+	case *messages.Actualizing:
+		w.endOf(c.owner)
+	case *messages.Refused:
+		w.checkRefused(c, r.Err)
+	}
+}
+
+func (w *world) endOf(o *owner) {
+	if w.open == o {
+		w.open = nil
+	}
+}
+
+// checkStarted: one transaction at a time, under the store's epoch, at the ends of
+// both logs, at a time that does not fall.
+func (w *world) checkStarted(o *owner, s *messages.Started) {
+	if w.open != nil {
+		w.t.Fatalf("%v is granted while %v is open", s.Token, w.open.token)
+	}
+	last := messages.PLogOffset(len(w.log))
+	truth := w.truth[o.ws]
+	switch {
+	case s.Token.Partition != testPartition || s.Token.Epoch != w.epoch || s.Token.PLogOffset != last+1:
+		w.t.Fatalf("granted %v, want epoch %d, offset %d", s.Token, w.epoch, last+1)
+	case truth.kind != 0 && truth.kind != o.kind:
+		w.t.Fatalf("granted kind %d to workspace %d of kind %d", o.kind, o.ws, truth.kind)
+	case s.WLogOffset != messages.WLogOffset(truth.numbers[messages.SeqWLogOffset]+1):
+		w.t.Fatalf("workspace %d: granted WLog offset %d, want %d", o.ws, s.WLogOffset, truth.numbers[messages.SeqWLogOffset]+1)
+	case s.RegisteredAt < w.now || last > 0 && s.RegisteredAt < w.log[last-1].RegisteredAt:
+		w.t.Fatalf("granted time %v, now it is %v", s.RegisteredAt, w.now)
+	case w.core.unflushedKeys() >= w.core.settings.BusyLimit || w.core.unflushedEvents() >= w.core.settings.BusyEvents:
+		w.t.Fatalf("granted with %d keys and %d events unflushed", w.core.unflushedKeys(), w.core.unflushedEvents())
+	}
+	if m := o.start.message.(*messages.Start); m.Deadline != 0 && m.Deadline < w.now {
+		w.t.Fatalf("granted after the deadline")
+	}
+	o.granted, o.token, o.wlogOffset, o.registeredAt = true, s.Token, s.WLogOffset, s.RegisteredAt
+	w.open = o
+}
+
+// lastOf is what the sequence of an open transaction stands at.
+func (w *world) lastOf(o *owner, seq messages.SeqID) messages.Number {
+	last := w.truth[o.ws].numbers[seq]
+	for _, n := range o.numbers {
+		if n.Seq == seq {
+			last = max(last, n.Number)
+		}
+	}
+	for _, id := range o.explicit {
+		if id.Seq == seq && id.Number >= w.kinds()[o.kind][seq].Initial {
+			last = max(last, id.Number)
+		}
+	}
+	return last
+}
+
+// checkGiven: a number is the initial one or one more than the last.
+func (w *world) checkGiven(c *call, g *messages.Given) {
+	o, seq := c.owner, c.message.(*messages.Next).Seq
+	def, ok := w.kinds()[o.kind][seq]
+	if w.open != o || !ok || seq == messages.SeqWLogOffset {
+		w.t.Fatalf("%v: gave a number of sequence %d", o.token, seq)
+	}
+	last := w.lastOf(o, seq)
+	if want := max(last+1, def.Initial); g.Number != want || last == maxOf(seq) {
+		w.t.Fatalf("workspace %d, sequence %d: gave %d after %d, want %d", o.ws, seq, g.Number, last, want)
+	}
+	o.numbers = append(o.numbers, messages.SequenceNumber{Seq: seq, Number: g.Number})
+}
+
+// maxOf states anew where sequences end.
+func maxOf(seq messages.SeqID) messages.Number {
+	if seq == messages.SeqOWRecordID {
+		return 322685000131072 - 1
+	}
+	return math.MaxUint64
+}
+
+func (w *world) checkRaised(c *call) {
+	id := c.message.(*messages.Raise).ID
+	def, ok := w.kinds()[c.owner.kind][id.Seq]
+	if w.open != c.owner || !ok || id.Seq == messages.SeqWLogOffset || id.Number > def.MaxExplicit() {
+		w.t.Fatalf("%v: raised to %v", c.owner.token, id)
+	}
+	c.owner.explicit = append(c.owner.explicit, id)
+}
+
+// checkRefused checks the refusals that say something about the log.
+func (w *world) checkRefused(c *call, err error) {
+	if err == nil {
+		w.t.Fatalf("%T is refused without an error", c.message)
+	}
+	o := c.owner
+	switch m := c.message.(type) {
+	case *messages.Start:
+		if errors.Is(err, messages.ErrKindMismatch) && (w.truth[o.ws].kind == 0 || w.truth[o.ws].kind == o.kind) {
+			w.t.Fatalf("workspace %d of kind %d: %v", o.ws, w.truth[o.ws].kind, err)
+		}
+	case *messages.Next:
+		if errors.Is(err, messages.ErrOverflow) && w.lastOf(o, m.Seq) != maxOf(m.Seq) {
+			w.t.Fatalf("workspace %d, sequence %d: %v after %d", o.ws, m.Seq, err, w.lastOf(o, m.Seq))
+		}
+	case *messages.Flush:
+		w.checkFlushRefused(o, err)
+	}
+}
+
+// checkFlushRefused: Fenced means that the event is not there and never will be. Of
+// an event that may be there nothing else may be said than that it is unknown.
+func (w *world) checkFlushRefused(o *owner, err error) {
+	if o == nil || !o.granted || o.cancelled {
+		return
+	}
+	switch {
+	case errors.Is(err, messages.ErrFenced):
+		if w.inLog(o.token) || o.token.Epoch >= w.epoch {
+			w.t.Fatalf("%v: %v, but in the log: %v, epoch %d", o.token, err, w.inLog(o.token), w.epoch)
+		}
+	case errors.Is(err, messages.ErrOutcomeUnknown), errors.Is(err, messages.ErrStopped),
+		errors.Is(err, messages.ErrPartitionFailed), errors.Is(err, messages.ErrBusy):
+	default:
+		w.t.Fatalf("%v: a Flush is refused with %v", o.token, err)
+	}
+}
+
+// checkOneFlush: one flush is under way at a time.
+func (w *world) checkOneFlush(f *messages.WriteProjections) {
+	for _, job := range w.leaves[flusherLeaf].jobs {
+		if job.(*messages.WriteProjections).Generation == f.Generation {
+			w.t.Fatalf("a second flush is under way")
+		}
+	}
+}
+
+// checkCore checks what must hold inside the core between two steps.
+func (w *world) checkCore() {
+	c := w.core
+	switch {
+	case len(c.ready) > 0 && !c.txn.open:
+		w.t.Fatalf("a Start waits while no transaction is open")
+	case len(c.retired) > 0 && len(c.loads) == 0:
+		w.t.Fatalf("retired flushes are kept for no load")
+	case c.unflushed.keys != keysOf(c.unflushed):
+		w.t.Fatalf("unflushed keys: got %d, want %d", c.unflushed.keys, keysOf(c.unflushed))
+	}
+	if c.state != messages.StateNormal && c.state != messages.StateAlarming || int(c.durable) != len(w.log) {
+		return
+	}
+	for _, id := range c.cache.Keys() {
+		ws, _ := c.cache.Peek(id)
+		w.checkCached(ws)
+	}
+	if c.txn.open {
+		w.checkCached(c.txn.ws)
+	}
+}
+
+// checkCached: what the core believes to be the last numbers is what the log says.
+func (w *world) checkCached(ws *workspace) {
+	truth := w.truth[ws.id]
+	if ws.fixed != (truth.kind != 0) || ws.fixed && ws.kind.id != truth.kind {
+		w.t.Fatalf("workspace %d: kind %d, fixed %v, want %d", ws.id, ws.kind.id, ws.fixed, truth.kind)
+	}
+	for i, got := range ws.last {
+		if seq := ws.kind.sequences[i].ID; got != truth.numbers[seq] {
+			w.t.Fatalf("workspace %d, sequence %d: got last number %d, want %d", ws.id, seq, got, truth.numbers[seq])
+		}
+	}
+}
+
+func keysOf(p *pending) (keys int) {
+	for _, d := range p.workspaces {
+		if d.first {
+			keys++
+		}
+		for _, n := range d.last {
+			if n != 0 {
+				keys++
+			}
+		}
+	}
+	return keys
+}
+
+// verify checks the invariants of the log and of SeqData.
+func (w *world) verify() {
+	w.t.Helper()
+	var epoch messages.Epoch
+	for i := range w.log {
+		e := &w.log[i]
+		if e.PLogOffset != messages.PLogOffset(i)+1 || e.Epoch < epoch {
+			w.t.Fatalf("event %d: offset %d, epoch %d after %d", i+1, e.PLogOffset, e.Epoch, epoch)
+		}
+		epoch = e.Epoch
+	}
+	if want := lastsOf(w.log[:w.checkpoint-1], w.kinds()); !reflect.DeepEqual(w.seqData, want) {
+		w.t.Fatalf("SeqData at %d: got %v, want %v", w.checkpoint, w.seqData, want)
+	}
+}
+
+// finish lets everything end and checks what must hold then: everybody is
+// answered, everything durable is stored, nothing runs any more.
+func (w *world) finish() {
+	w.t.Helper()
+	w.heal()
+	w.settle()
+	if w.core.Status().State == messages.StateTerminating {
+		w.quiesce()
+	}
+	if w.stopped || w.core.Status().State == messages.StateFailed {
+		w.restart()
+	}
+	w.endAll()
+	w.mustBe(messages.StateNormal)
+	w.mustBeIdle()
+	s := w.stop()
+	w.quiesce()
+	w.mustStop(s, true)
+	w.verify()
+	if len(w.unanswered) > 0 {
+		w.t.Fatalf("%d requests were never answered: %v", len(w.unanswered), w.unansweredList())
+	}
+}
+
+// heal makes the store work again.
+func (w *world) heal() {
+	w.flushMode, w.diverge, w.breakFlush, w.breakReplay = flushWorks, false, false, false
+	w.failLoads, w.failReplays, w.failFind = 0, 0, 0
+	w.damage = nil
+}
+
+// endAll ends the open transactions one after the other until there is none.
+func (w *world) endAll() {
+	for w.settle(); w.open != nil; w.settle() {
+		if w.open.wrote {
+			w.flush(w.open)
+		} else {
+			w.cancel(w.open)
+		}
+	}
+	w.quiesce()
+}
+
+// mustBeIdle checks that a core with nothing to do does nothing.
+func (w *world) mustBeIdle() {
+	w.t.Helper()
+	switch {
+	case len(w.timers) > 0:
+		w.t.Fatalf("idle, but timers run: %v", w.timers)
+	case len(w.unanswered) > 0:
+		w.t.Fatalf("idle, but not answered: %v", w.unansweredList())
+	case w.checkpoint != messages.PLogOffset(len(w.log))+1 || w.core.checkpoint != w.checkpoint:
+		w.t.Fatalf("idle, but the checkpoint is %d (core: %d) and the log has %d events", w.checkpoint, w.core.checkpoint, len(w.log))
+	case len(w.core.loads)+len(w.core.ready)+len(w.core.retired)+len(w.core.late) > 0 || w.core.unflushedKeys() > 0:
+		w.t.Fatalf("idle, but something is kept")
+	}
+	w.verify()
+}

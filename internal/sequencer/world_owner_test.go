@@ -1,0 +1,164 @@
+package sequencer
+
+import (
+	"errors"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// owner is somebody with a sequencing transaction, or who wants one.
+type owner struct {
+	start *call
+	ws    messages.WSID
+	kind  messages.WSKind
+
+	granted      bool
+	token        messages.Token
+	wlogOffset   messages.WLogOffset
+	registeredAt messages.Timestamp
+	numbers      []messages.SequenceNumber
+	explicit     []messages.RecordID
+	// wrote says that the event was written by now, cancelled that it never will be.
+	wrote, cancelled, flushed bool
+	// waited says for what its Start had to wait.
+	waited string
+}
+
+// request sends a Start.
+func (w *world) request(m messages.Start) *owner {
+	o := &owner{ws: m.Workspace, kind: m.Kind}
+	w.lastCall++
+	o.start = &call{id: w.lastCall, message: &m, owner: o}
+	w.unanswered[o.start] = true
+	w.step(o.start, &m)
+	if w.unanswered[o.start] {
+		o.waited = "granted after waiting"
+		if w.core.loads[m.Workspace] != nil {
+			o.waited = "granted after a load"
+		}
+	}
+	return o
+}
+
+// begun starts a transaction and lets the leaves work until it is granted.
+func (w *world) begun(ws messages.WSID, kind messages.WSKind) *owner {
+	w.t.Helper()
+	o := w.request(messages.Start{Workspace: ws, Kind: kind})
+	w.settle()
+	if !o.granted {
+		w.t.Fatalf("workspace %d, kind %d: Start was not granted: %v", ws, kind, refusalOf(o.start))
+	}
+	return o
+}
+
+// next takes a number.
+func (w *world) next(o *owner, seq messages.SeqID) *call {
+	return w.ask(o, &messages.Next{Token: o.token, Seq: seq})
+}
+
+// raise announces an explicit id.
+func (w *world) raise(o *owner, seq messages.SeqID, n messages.Number) *call {
+	return w.ask(o, &messages.Raise{Token: o.token, ID: messages.RecordID{Seq: seq, Number: n}})
+}
+
+// write writes the owner's event and reports whether the store took it.
+func (w *world) write(o *owner) bool {
+	e := messages.Event{
+		Kind: messages.EventBusiness, Epoch: o.token.Epoch, Partition: testPartition, PLogOffset: o.token.PLogOffset,
+		Workspace: o.ws, WorkspaceKind: o.kind, WLogOffset: o.wlogOffset, RegisteredAt: o.registeredAt, Numbers: o.numbers,
+	}
+	for _, id := range o.explicit {
+		e.Records = append(e.Records, messages.Record{ID: id, New: true})
+	}
+	o.wrote = o.wrote || w.appendEvent(e)
+	return o.wrote
+}
+
+func (w *world) flush(o *owner) *call     { return w.ask(o, &messages.Flush{Token: o.token}) }
+func (w *world) cancel(o *owner) *call    { return w.ask(o, &messages.Cancel{Token: o.token}) }
+func (w *world) actualize(o *owner) *call { return w.ask(o, &messages.Actualize{Token: o.token}) }
+
+// ownerStops lets the watched actor end.
+func (w *world) ownerStops(o *owner) {
+	w.watched = nil
+	w.tell(&messages.OwnerStopped{Token: o.token})
+}
+
+// event goes through a whole transaction with one number of each sequence, and
+// returns the numbers.
+func (w *world) event(ws messages.WSID, kind messages.WSKind, seqs ...messages.SeqID) []messages.Number {
+	w.t.Helper()
+	o := w.begun(ws, kind)
+	numbers := make([]messages.Number, 0, len(seqs))
+	for _, seq := range seqs {
+		numbers = append(numbers, w.given(w.next(o, seq)))
+	}
+	w.commit(o)
+	return numbers
+}
+
+// commit writes the event and flushes.
+func (w *world) commit(o *owner) {
+	w.t.Helper()
+	if !w.write(o) {
+		w.t.Fatalf("%v: the store refused the event", o.token)
+	}
+	if _, ok := w.flush(o).reply.(*messages.Flushed); !ok {
+		w.t.Fatalf("%v: not flushed", o.token)
+	}
+}
+
+// given returns the number that a Next was answered with.
+func (w *world) given(c *call) messages.Number {
+	w.t.Helper()
+	g, ok := c.reply.(*messages.Given)
+	if !ok {
+		w.t.Fatalf("%+v: got %T (%v), want a number", c.message, c.reply, refusalOf(c))
+		return 0
+	}
+	return g.Number
+}
+
+// mustRefuse checks that a request was refused with an error.
+func (w *world) mustRefuse(c *call, want error) {
+	w.t.Helper()
+	if err := refusalOf(c); !errors.Is(err, want) {
+		w.t.Fatalf("%T: got %T (%v), want refused: %v", c.message, c.reply, err, want)
+	}
+}
+
+// mustBusy checks that a request was answered Busy for a reason.
+func (w *world) mustBusy(c *call, want messages.BusyReason) {
+	w.t.Helper()
+	if got := busyReason(c); got != want {
+		w.t.Fatalf("%T: got %T (%v), want busy: %v", c.message, c.reply, refusalOf(c), want)
+	}
+}
+
+func refusalOf(c *call) error {
+	if r, ok := c.reply.(*messages.Refused); ok {
+		return r.Err
+	}
+	return nil
+}
+
+// busyReason returns why a request was answered Busy, 0 if it was not.
+func busyReason(c *call) messages.BusyReason {
+	var busy *messages.BusyError
+	if errors.As(refusalOf(c), &busy) {
+		return busy.Reason
+	}
+	return 0
+}
+
+// stop asks the core to stop.
+func (w *world) stop() *call { return w.ask(nil, &messages.Stop{}) }
+
+// mustStop checks the answer to a Stop.
+func (w *world) mustStop(c *call, clean bool) {
+	w.t.Helper()
+	s, ok := c.reply.(*messages.Stopped)
+	if !ok || s.Clean != clean || !w.stopped {
+		w.t.Fatalf("stop: got %+v, stopped %v, want clean %v", c.reply, w.stopped, clean)
+	}
+}

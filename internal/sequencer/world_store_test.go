@@ -1,0 +1,306 @@
+package sequencer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
+
+var errDown = errors.New("storage is down")
+
+// lasts are the last numbers of a workspace, the WLog offset among them.
+type lasts struct {
+	kind    messages.WSKind
+	numbers map[messages.SeqID]messages.Number
+}
+
+// store is a log with SeqData beside it, and the faults that it is to show next.
+type store struct {
+	log        []messages.Event
+	epoch      messages.Epoch
+	seqData    map[messages.WSID]lasts
+	checkpoint messages.PLogOffset
+	// truth is what SeqData would be at the log's end.
+	truth map[messages.WSID]lasts
+
+	// piece is how many events the actualizer sends at once.
+	piece int
+	// flushMode holds until it is changed; the others are used up.
+	flushMode                        flushMode
+	diverge, breakFlush              bool
+	failLoads, failReplays, failFind int
+	breakReplay                      bool
+	// damage changes what the tail says.
+	damage func(*messages.Numbering)
+	// flushes are all that were carried out.
+	flushes []*messages.WriteProjections
+}
+
+type flushMode uint8
+
+const (
+	flushWorks flushMode = iota
+	// flushFails: nothing is written.
+	flushFails
+	// flushLies: it is written and reported as failed.
+	flushLies
+)
+
+func newStore() store {
+	return store{
+		seqData: make(map[messages.WSID]lasts), truth: make(map[messages.WSID]lasts),
+		checkpoint: 1, piece: 100,
+	}
+}
+
+const (
+	flusherLeaf = iota
+	actualizerLeaf
+	readerLeaf
+	leafCount
+)
+
+// leaf does its jobs one after the other; the answers are delivered later, in
+// order.
+type leaf struct {
+	jobs    []any
+	answers []messages.PartitionMessage
+}
+
+// work lets a leaf do its oldest job.
+func (w *world) work(i int) bool {
+	l := &w.leaves[i]
+	if len(l.jobs) == 0 {
+		return false
+	}
+	job := l.jobs[0]
+	l.jobs = l.jobs[1:]
+	if answer := w.do(job); answer != nil {
+		l.answers = append(l.answers, answer)
+	}
+	return true
+}
+
+// deliver hands a leaf's oldest answer to the core.
+func (w *world) deliver(i int) bool {
+	l := &w.leaves[i]
+	if len(l.answers) == 0 {
+		return false
+	}
+	answer := l.answers[0]
+	l.answers = l.answers[1:]
+	w.tell(answer)
+	return true
+}
+
+func (w *world) do(job any) messages.PartitionMessage {
+	switch m := job.(type) {
+	case *messages.WriteProjections:
+		return w.writeProjections(m)
+	case *messages.Replay:
+		return w.takeEpoch(m)
+	case *messages.Credit:
+		return w.readTail(m)
+	case *messages.EndReplay:
+		return nil
+	case *messages.LoadNumbers:
+		return w.load(m)
+	case *messages.FindEvent:
+		return w.find(m)
+	}
+	w.t.Fatalf("unknown job %T", job)
+	return nil
+}
+
+func (w *world) writeProjections(m *messages.WriteProjections) *messages.Written {
+	answer := &messages.Written{Generation: m.Generation, Checkpoint: m.Checkpoint}
+	switch {
+	case m.Epoch != w.epoch:
+		w.hit("flush of an older epoch")
+		answer.Outcome, answer.Err = messages.Broken, messages.ErrFenced
+	case w.diverge:
+		w.diverge = false
+		answer.Outcome, answer.Err = messages.Diverged, errors.New("diverged")
+	case w.breakFlush:
+		w.breakFlush = false
+		answer.Outcome, answer.Err, answer.PLogOffset = messages.Broken, errors.New("damaged"), m.Expected
+	case w.flushMode == flushFails:
+		answer.Outcome, answer.Err = messages.Retry, errDown
+	default:
+		w.apply(m)
+		if w.flushMode == flushLies {
+			answer.Outcome, answer.Err = messages.Retry, errDown
+		}
+	}
+	return answer
+}
+
+// apply writes a flush, which must say exactly what the log says.
+func (w *world) apply(m *messages.WriteProjections) {
+	if m.Checkpoint == w.checkpoint {
+		w.hit("flush repeated")
+		return
+	}
+	end := messages.PLogOffset(len(w.log)) + 1
+	if m.Expected != w.checkpoint || m.Checkpoint < m.Expected || m.Checkpoint > end {
+		w.t.Fatalf("flush from %d to %d: the checkpoint is %d and the log ends before %d", m.Expected, m.Checkpoint, w.checkpoint, end)
+	}
+	after := maps.Clone(w.seqData)
+	for _, n := range m.Numbers {
+		after[n.Workspace] = after[n.Workspace].with(n)
+	}
+	if want := lastsOf(w.log[:m.Checkpoint-1], w.kinds()); !reflect.DeepEqual(after, want) {
+		w.t.Fatalf("flush from %d to %d: %+v\nSeqData would be %v\nthe log says      %v", m.Expected, m.Checkpoint, m.Numbers, after, want)
+	}
+	w.seqData, w.checkpoint = after, m.Checkpoint
+	w.flushes = append(w.flushes, m)
+}
+
+// with merges what a flush says by maximum: a flush after a replay also lists
+// explicit ids below the stored number, which change nothing.
+func (l lasts) with(n messages.WorkspaceNumbers) lasts {
+	numbers := maps.Clone(l.numbers)
+	if numbers == nil {
+		numbers = make(map[messages.SeqID]messages.Number)
+	}
+	for _, s := range n.Numbers {
+		numbers[s.Seq] = max(numbers[s.Seq], s.Number)
+	}
+	if n.Kind != 0 {
+		l.kind = n.Kind
+	}
+	return lasts{kind: l.kind, numbers: numbers}
+}
+
+// kinds returns the initial values by kind and sequence.
+func (w *world) kinds() map[messages.WSKind]map[messages.SeqID]messages.Sequence {
+	kinds := make(map[messages.WSKind]map[messages.SeqID]messages.Sequence)
+	for _, k := range w.config.Descriptor.Kinds {
+		kinds[k.ID] = make(map[messages.SeqID]messages.Sequence)
+		for _, s := range k.All() {
+			kinds[k.ID][s.ID] = s
+		}
+	}
+	return kinds
+}
+
+// lastsOf is the definition of SeqData: the maxima of the events, of what is not
+// below the initial value.
+func lastsOf(log []messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) map[messages.WSID]lasts {
+	all := make(map[messages.WSID]lasts)
+	for i := range log {
+		raiseTo(all, &log[i], kinds)
+	}
+	return all
+}
+
+func raiseTo(all map[messages.WSID]lasts, e *messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) {
+	l, ok := all[e.Workspace]
+	if !ok {
+		l = lasts{kind: e.WorkspaceKind, numbers: make(map[messages.SeqID]messages.Number)}
+		all[e.Workspace] = l
+	}
+	l.numbers[messages.SeqWLogOffset] = max(l.numbers[messages.SeqWLogOffset], messages.Number(e.WLogOffset))
+	for _, n := range e.Numbering().Numbers {
+		if n.Number >= kinds[e.WorkspaceKind][n.Seq].Initial {
+			l.numbers[n.Seq] = max(l.numbers[n.Seq], n.Number)
+		}
+	}
+}
+
+func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {
+	if failed := w.replayFault(m.Generation); failed != nil {
+		return failed
+	}
+	w.epoch++
+	r := messages.Register{Epoch: w.epoch, Last: messages.PLogOffset(len(w.log)), Checkpoint: w.checkpoint}
+	if r.Last > 0 {
+		r.LastRegisteredAt = w.log[r.Last-1].RegisteredAt
+	}
+	return &messages.Taken{Generation: m.Generation, Register: r}
+}
+
+func (w *world) replayFault(generation uint64) messages.PartitionMessage {
+	if w.breakReplay {
+		w.breakReplay = false
+		w.hit("replay broken")
+		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Broken, Err: errors.New("damaged"), PLogOffset: w.checkpoint}
+	}
+	if w.failReplays > 0 {
+		w.failReplays--
+		w.hit("replay failed")
+		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Retry, Err: errDown}
+	}
+	return nil
+}
+
+func (w *world) readTail(m *messages.Credit) messages.PartitionMessage {
+	if failed := w.replayFault(m.Generation); failed != nil {
+		return failed
+	}
+	answer := &messages.Replayed{Generation: m.Generation}
+	for i := m.From; i <= messages.PLogOffset(len(w.log)) && len(answer.Events) < w.piece; i++ {
+		n := w.log[i-1].Numbering()
+		if w.damage != nil {
+			w.damage(&n)
+		}
+		answer.Events = append(answer.Events, n)
+	}
+	return answer
+}
+
+func (w *world) load(m *messages.LoadNumbers) *messages.Loaded {
+	answer := &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: messages.WorkspaceNumbers{Workspace: m.Workspace}}
+	if w.failLoads > 0 {
+		w.failLoads--
+		answer.Err = fmt.Errorf("load: %w", errDown)
+		return answer
+	}
+	l := w.seqData[m.Workspace]
+	answer.Numbers.Kind = l.kind
+	for _, seq := range slices.Sorted(maps.Keys(l.numbers)) {
+		answer.Numbers.Numbers = append(answer.Numbers.Numbers, messages.SequenceNumber{Seq: seq, Number: l.numbers[seq]})
+	}
+	return answer
+}
+
+func (w *world) find(m *messages.FindEvent) *messages.Found {
+	answer := &messages.Found{Generation: m.Generation, Token: m.Token}
+	if w.failFind > 0 {
+		w.failFind--
+		w.hit("find failed")
+		answer.Err = fmt.Errorf("find: %w", errDown)
+		return answer
+	}
+	answer.Present = w.inLog(m.Token)
+	return answer
+}
+
+// inLog reports whether an event has the token's offset and epoch.
+func (w *world) inLog(t messages.Token) bool {
+	return t.PLogOffset > 0 && t.PLogOffset <= messages.PLogOffset(len(w.log)) && w.log[t.PLogOffset-1].Epoch == t.Epoch
+}
+
+// appendEvent writes an event if the store's rules allow it.
+func (w *world) appendEvent(e messages.Event) bool {
+	if e.Epoch != w.epoch || e.PLogOffset != messages.PLogOffset(len(w.log))+1 {
+		return false
+	}
+	if n := len(w.log); n > 0 && e.RegisteredAt < w.log[n-1].RegisteredAt {
+		w.t.Fatalf("event %d: time falls from %v to %v", e.PLogOffset, w.log[n-1].RegisteredAt, e.RegisteredAt)
+	}
+	before := w.truth[e.Workspace]
+	if got, want := e.WLogOffset, messages.WLogOffset(before.numbers[messages.SeqWLogOffset]+1); got != want {
+		w.t.Fatalf("event %d of workspace %d: got WLog offset %d, want %d", e.PLogOffset, e.Workspace, got, want)
+	}
+	if before.kind != 0 && before.kind != e.WorkspaceKind {
+		w.t.Fatalf("event %d: workspace %d has kind %d and %d", e.PLogOffset, e.Workspace, before.kind, e.WorkspaceKind)
+	}
+	w.log = append(w.log, e)
+	raiseTo(w.truth, &e, w.kinds())
+	return true
+}

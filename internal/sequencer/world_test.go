@@ -1,0 +1,350 @@
+package sequencer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// failer is what the world needs of a testing.T, testing.B or rapid.T.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// world is all that is around one core: a store, three leaves that work when they
+// are told to, a clock that stands still, and owners. It is naive on purpose. Every
+// effect and every answer is checked as it passes.
+type world struct {
+	t      failer
+	config Config
+	core   *Core
+	now    messages.Timestamp
+	// incarnation counts the cores, as the shell does.
+	incarnation uint64
+
+	store
+	leaves [leafCount]leaf
+	timers []timer
+	// stopped says that the core has ended, taken that its epoch is known.
+	stopped bool
+
+	// unanswered are the requests that have no reply yet.
+	unanswered map[*call]bool
+	// lastKind is the kind of the transaction granted last.
+	lastKind map[messages.WSID]messages.WSKind
+	open     *owner
+	watched  *call
+	ended    []*owner
+	lastCall int
+
+	hits  map[string]int
+	trace []string
+	// tracing says that every effect is written down.
+	tracing bool
+}
+
+// timer is an alarm that was set.
+type timer struct {
+	timer messages.Timer
+	due   messages.Timestamp
+}
+
+// call is a request; the core sees it as an opaque Requester.
+type call struct {
+	id      int
+	message messages.PartitionMessage
+	owner   *owner
+	reply   any
+}
+
+const (
+	testPartition  = 1
+	testPartitions = 2
+	// Kinds: both of the first two have sequence 16, with other initial values.
+	kindWide, kindOther, kindBare = messages.WSKind(1), messages.WSKind(2), messages.WSKind(3)
+	// seqNarrow has three numbers only.
+	seqPlain, seqFrom, seqNarrow, seqOther = messages.SeqID(16), messages.SeqID(17), messages.SeqID(18), messages.SeqID(20)
+	narrowInitial                          = ^messages.Number(0) - 2
+)
+
+func testDescriptor() messages.Descriptor {
+	return messages.Descriptor{
+		Application: "test",
+		Partitions:  testPartitions,
+		Kinds: []messages.Kind{
+			{ID: kindWide, Name: "wide", Sequences: []messages.Sequence{
+				{ID: seqNarrow, Name: "narrow", Initial: narrowInitial},
+				{ID: seqPlain, Name: "plain", Initial: 1},
+				{ID: seqFrom, Name: "from", Initial: 100},
+			}},
+			{ID: kindOther, Name: "other", Sequences: []messages.Sequence{
+				{ID: seqPlain, Name: "plain", Initial: 10},
+				{ID: seqOther, Name: "other", Initial: 5},
+			}},
+			{ID: kindBare, Name: "bare"},
+		},
+	}
+}
+
+// newWorld returns a world whose core has not begun. Zero settings are defaults.
+func newWorld(t failer, s messages.Settings) *world {
+	t.Helper()
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		t.Fatalf("settings: %v", err)
+	}
+	return &world{
+		t:          t,
+		config:     Config{Partition: testPartition, Descriptor: testDescriptor(), Settings: s, CacheNumbers: 1000, Seed: 1},
+		now:        1_000_000_000,
+		store:      newStore(),
+		unanswered: make(map[*call]bool),
+		lastKind:   make(map[messages.WSID]messages.WSKind),
+		hits:       make(map[string]int),
+	}
+}
+
+// begin starts a core over the store, and a new one after a crash or a stop.
+func (w *world) begin() {
+	w.incarnation++
+	w.config.Generation = w.incarnation << 32
+	w.core = New(w.config)
+	w.stopped, w.open, w.watched = false, nil, nil
+	w.timers = nil
+	w.carryOut(w.core.Begin(w.now), false)
+}
+
+// up returns a world whose core takes transactions.
+func up(t failer, s messages.Settings) *world {
+	t.Helper()
+	w := newWorld(t, s)
+	w.begin()
+	w.settle()
+	w.mustBe(messages.StateNormal)
+	return w
+}
+
+// crash ends the core without a word, as the process would: what the leaves have
+// not done is not done.
+func (w *world) crash() {
+	clear(w.unanswered)
+	w.leaves = [leafCount]leaf{}
+	w.begin()
+}
+
+// restart ends the core as a panic of the actor would: everybody is answered, and
+// the old leaves go on with what they have until the new epoch stops them.
+func (w *world) restart() {
+	for _, r := range w.core.Abort(messages.ErrInterrupted).Replies {
+		w.answer(r)
+	}
+	if len(w.unanswered) > 0 {
+		w.t.Fatalf("%d requests were not answered when the actor ended: %v", len(w.unanswered), w.unansweredList())
+	}
+	w.begin()
+}
+
+// ask sends a request of an owner, who may be nil.
+func (w *world) ask(o *owner, m messages.PartitionMessage) *call {
+	w.lastCall++
+	c := &call{id: w.lastCall, message: m, owner: o}
+	w.unanswered[c] = true
+	w.step(c, m)
+	return c
+}
+
+// tell sends what nobody waits for an answer of.
+func (w *world) tell(m messages.PartitionMessage) { w.step(nil, m) }
+
+func (w *world) step(from Requester, m messages.PartitionMessage) {
+	_, reconfigured := m.(*messages.Reconfigure)
+	if w.tracing {
+		w.trace = append(w.trace, fmt.Sprintf("> %T %+v", m, m))
+	}
+	w.carryOut(w.core.Step(from, m, w.now), reconfigured)
+	w.checkCore()
+	w.hitCore()
+}
+
+// carryOut does what the core wants, as the shell does.
+func (w *world) carryOut(fx *Effects, reconfigured bool) {
+	w.note(fx)
+	if fx.Unwatch != nil {
+		if fx.Unwatch != Requester(w.watched) {
+			w.t.Fatalf("unwatches somebody who is not watched")
+		}
+		w.watched = nil
+	}
+	if fx.Watch != nil {
+		if w.watched != nil {
+			w.t.Fatalf("watches a second owner")
+		}
+		w.watched = fx.Watch.(*call)
+	}
+	for _, m := range fx.Actualizer {
+		w.leaves[actualizerLeaf].jobs = append(w.leaves[actualizerLeaf].jobs, m)
+		if _, ok := m.(*messages.Replay); ok {
+			w.open = nil
+			w.hitIf(len(w.leaves[flusherLeaf].jobs) > 0, "actualization during a flush")
+		}
+	}
+	for _, m := range fx.Reader {
+		w.leaves[readerLeaf].jobs = append(w.leaves[readerLeaf].jobs, m)
+	}
+	if fx.Flusher != nil {
+		w.checkOneFlush(fx.Flusher)
+		w.leaves[flusherLeaf].jobs = append(w.leaves[flusherLeaf].jobs, fx.Flusher)
+	}
+	for _, a := range fx.Arm {
+		w.arm(a, reconfigured)
+	}
+	w.stopped = w.stopped || fx.Stopped
+	for _, r := range fx.Replies {
+		w.answer(r)
+	}
+}
+
+// note writes the effects down.
+func (w *world) note(fx *Effects) {
+	if !w.tracing {
+		return
+	}
+	for _, r := range fx.Replies {
+		w.trace = append(w.trace, fmt.Sprintf("reply %d %T %+v", r.To.(*call).id, r.Message, r.Message))
+	}
+	for _, m := range fx.Reader {
+		w.trace = append(w.trace, fmt.Sprintf("reader %T %+v", m, m))
+	}
+	for _, m := range fx.Actualizer {
+		w.trace = append(w.trace, fmt.Sprintf("actualizer %T %+v", m, m))
+	}
+	if fx.Flusher != nil {
+		w.trace = append(w.trace, fmt.Sprintf("flusher %+v", fx.Flusher))
+	}
+	w.trace = append(w.trace, fmt.Sprintf("arm %v, status %v, stopped %v", fx.Arm, fx.Status, fx.Stopped))
+}
+
+// arm sets a timer. There is one of each kind, but that new settings may replace it.
+func (w *world) arm(a Alarm, replace bool) {
+	for i, t := range w.timers {
+		if t.timer != a.Timer {
+			continue
+		}
+		if !replace {
+			w.t.Fatalf("timer %d is armed twice", a.Timer)
+		}
+		w.timers = append(w.timers[:i], w.timers[i+1:]...)
+		break
+	}
+	w.timers = append(w.timers, timer{a.Timer, w.now + messages.Timestamp(max(0, a.After)/time.Microsecond)})
+}
+
+// answer takes note of a reply: each request gets exactly one.
+func (w *world) answer(r Reply) {
+	c := r.To.(*call)
+	if !w.unanswered[c] {
+		w.t.Fatalf("%T is answered again: first %T, now %T %+v", c.message, c.reply, r.Message, r.Message)
+	}
+	delete(w.unanswered, c)
+	c.reply = r.Message
+	if c.owner == nil {
+		return
+	}
+	open := w.open
+	w.checkReply(c)
+	// The situation is that before the reply ended the transaction.
+	after := w.open
+	if _, started := c.reply.(*messages.Started); !started {
+		w.open = open
+	}
+	w.hitReply(c)
+	w.open = after
+}
+
+// fire lets the timer that is due first fire, and reports whether one was due.
+func (w *world) fire() bool {
+	first := -1
+	for i, t := range w.timers {
+		if t.due <= w.now && (first < 0 || t.due < w.timers[first].due) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return false
+	}
+	t := w.timers[first]
+	w.timers = append(w.timers[:first], w.timers[first+1:]...)
+	w.tell(&messages.TimerFired{Timer: t.timer})
+	return true
+}
+
+// nextDue returns when the next timer is due.
+func (w *world) nextDue() (messages.Timestamp, bool) {
+	due, some := messages.Timestamp(0), false
+	for _, t := range w.timers {
+		if !some || t.due < due {
+			due, some = t.due, true
+		}
+	}
+	return due, some
+}
+
+// advance lets time pass, with timers firing and leaves working on the way.
+func (w *world) advance(d time.Duration) {
+	end := w.now + messages.Timestamp(d/time.Microsecond)
+	for !w.stopped {
+		due, some := w.nextDue()
+		if !some || due > end {
+			break
+		}
+		w.now = max(w.now, due)
+		w.fire()
+		w.settle()
+	}
+	w.now = end
+}
+
+// settle lets the leaves work and answer until they have nothing to do. Time
+// stands still.
+func (w *world) settle() {
+	for busy := true; busy; {
+		busy = false
+		for i := range w.leaves {
+			if w.work(i) || w.deliver(i) {
+				busy = true
+			}
+		}
+	}
+}
+
+// quiesce lets everything come to an end, with as much time as it needs.
+func (w *world) quiesce() {
+	for range 100_000 {
+		w.settle()
+		due, some := w.nextDue()
+		if !some || w.stopped {
+			return
+		}
+		w.now = max(w.now, due)
+		w.fire()
+	}
+	w.t.Fatalf("does not come to rest: %+v", w.core.Status())
+}
+
+func (w *world) mustBe(want messages.PartitionState) {
+	w.t.Helper()
+	if got := w.core.Status(); got.State != want {
+		w.t.Fatalf("state: got %v (%v), want %v", got.State, got.Err, want)
+	}
+}
+
+func (w *world) hit(what string) { w.hits[what]++ }
+
+func (w *world) unansweredList() (list []string) {
+	for c := range w.unanswered {
+		list = append(list, fmt.Sprintf("%T %+v", c.message, c.message))
+	}
+	return list
+}

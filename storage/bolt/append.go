@@ -1,0 +1,129 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// writeRequest is a batch or, without events, a new epoch to be taken. It shares
+// nothing with its caller, who may be gone before it is served.
+type writeRequest struct {
+	ticket
+	partition *partition
+	epoch     messages.Epoch
+	takeEpoch bool
+	events    []newEvent
+	// bytes is what the events will take in the tail.
+	bytes int64
+}
+
+// newEvent is an event on its way to the log.
+type newEvent struct {
+	ws     messages.WSID
+	wsKind messages.WSKind
+	offset messages.PLogOffset
+	wlog   messages.WLogOffset
+	at     messages.Timestamp
+	// numbers are the numbers given out and the explicit ids of new records.
+	numbers []messages.SequenceNumber
+	records []recordRef
+	// value is encoded but for the LSN, which the committer knows.
+	value []byte
+}
+
+// Append implements [storage.Log]. An empty batch only asks whether its epoch is
+// the current one.
+func (s *Store) Append(ctx context.Context, b storage.Batch) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.options.ReadOnly {
+		return ErrReadOnly
+	}
+	p, err := s.partition(b.Partition)
+	if err != nil {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
+	}
+	r := &writeRequest{ticket: newTicket(), partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	for i := range b.Events {
+		if err := s.prepare(&r.events[i], &b.Events[i], &b); err != nil {
+			return err
+		}
+		r.bytes += tailBytes(len(r.events[i].numbers), len(r.events[i].records))
+	}
+	return handOver(ctx, s, s.writes, r, &r.ticket, s.committed)
+}
+
+// prepare checks what can be known of an event alone, and encodes it. This is the
+// caller's goroutine: many prepare while one commits.
+func (s *Store) prepare(n *newEvent, e *messages.Event, b *storage.Batch) error {
+	switch {
+	case e.Partition != b.Partition:
+		return invalid(e, "got partition %d in a batch of partition %d", e.Partition, b.Partition)
+	case e.Epoch != b.Epoch:
+		return invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
+	}
+	n.numbers = appendNumbering(make([]messages.SequenceNumber, 0, len(e.Numbers)), e.Numbers, e.Records)
+	if err := s.schema.checkEvent(e, n.numbers); err != nil {
+		return err
+	}
+	if size := sizeHint(e); size > maxEventSize {
+		return invalid(e, "too large: got about %d bytes, want at most %d", size, maxEventSize)
+	}
+	n.ws, n.wsKind, n.offset, n.wlog, n.at = e.Workspace, e.WorkspaceKind, e.PLogOffset, e.WLogOffset, e.RegisteredAt
+	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
+	n.value = encodeEvent(e)
+	return nil
+}
+
+func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
+	for i := range records {
+		r := &records[i]
+		dst = append(dst, recordRef{number: r.ID.Number, seq: r.ID.Seq, isNew: r.New})
+	}
+	return dst
+}
+
+// TakeEpoch implements [storage.Log].
+func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage.Register, error) {
+	if err := s.enter(ctx); err != nil {
+		return storage.Register{}, err
+	}
+	if s.options.ReadOnly {
+		return storage.Register{}, ErrReadOnly
+	}
+	p, err := s.partition(id)
+	if err != nil {
+		return storage.Register{}, err
+	}
+	r := &writeRequest{ticket: newTicket(), partition: p, takeEpoch: true}
+	if err := handOver(ctx, s, s.writes, r, &r.ticket, s.committed); err != nil {
+		return storage.Register{}, err
+	}
+	return s.awaitFlush(ctx, p)
+}
+
+// awaitFlush waits for a flush of the partition that began under an older epoch,
+// since it may still move the checkpoint. Later ones are refused.
+func (s *Store) awaitFlush(ctx context.Context, p *partition) (storage.Register, error) {
+	p.mu.RLock()
+	register, failed, flushing := p.register(), p.failed, p.flushing
+	p.mu.RUnlock()
+	if flushing == nil {
+		return register, failed
+	}
+	select {
+	case <-flushing:
+	case <-ctx.Done():
+		return storage.Register{}, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
+	}
+	if err := s.open(); err != nil {
+		return storage.Register{}, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.register(), p.failed
+}

@@ -1,0 +1,144 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"math"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// The header of either file, in bucket header under key "header":
+//
+//	 0        8         10     11         27
+//	+--------+---------+------+----------+----------------+---------+
+//	| magic  | format  | role | store id | descriptor     | CRC-32C |
+//	| 8      | 2, BE   | 1    | 16       |                | 4, BE   |
+//	+--------+---------+------+----------+----------------+---------+
+//
+//	descriptor = application partitions trust-level kinds
+//	kinds      = count { WSKind name count { SeqID name initial } }
+//
+// The descriptor is normalized; its integers are unsigned varints, the trust level
+// one byte, and names are a length and bytes. The CRC covers everything before
+// it. Magic and format keep their places in every format to come.
+const (
+	formatVersion = 1
+	magic         = "partita\n"
+	headerFixed   = 27
+)
+
+// role tells the two files apart.
+type role byte
+
+const (
+	roleLog   role = 'L'
+	roleState role = 'S'
+)
+
+func (r role) String() string {
+	switch r {
+	case roleLog:
+		return "log"
+	case roleState:
+		return "state"
+	}
+	return fmt.Sprintf("role %d", byte(r))
+}
+
+// storeID is drawn at random when a store is made. Both files carry it.
+type storeID [16]byte
+
+func (id storeID) String() string { return hex.EncodeToString(id[:]) }
+
+// header is what the first lookup in a file must find.
+type header struct {
+	role       role
+	id         storeID
+	descriptor messages.Descriptor
+}
+
+func (h *header) append(b []byte) []byte {
+	start := len(b)
+	b = append(b, magic...)
+	b = binary.BigEndian.AppendUint16(b, formatVersion)
+	b = append(b, byte(h.role))
+	b = append(b, h.id[:]...)
+	b = appendDescriptor(b, &h.descriptor)
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+func appendDescriptor(b []byte, d *messages.Descriptor) []byte {
+	b = appendString(b, d.Application)
+	b = binary.AppendUvarint(b, uint64(d.Partitions))
+	b = append(b, byte(d.TrustLevel))
+	b = binary.AppendUvarint(b, uint64(len(d.Kinds)))
+	for _, k := range d.Kinds {
+		b = binary.AppendUvarint(b, uint64(k.ID))
+		b = appendString(b, k.Name)
+		b = binary.AppendUvarint(b, uint64(len(k.Sequences)))
+		for _, s := range k.Sequences {
+			b = binary.AppendUvarint(b, uint64(s.ID))
+			b = appendString(b, s.Name)
+			b = binary.AppendUvarint(b, uint64(s.Initial))
+		}
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// decodeHeader is safe on any bytes. It returns [storage.ErrForeign] if the bytes
+// are not a header, [storage.ErrFormat] if the format is unknown, and the cause
+// of the damage otherwise.
+func decodeHeader(value []byte) (header, error) {
+	if len(value) < len(magic)+2 || string(value[:len(magic)]) != magic {
+		return header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
+	}
+	if format := binary.BigEndian.Uint16(value[8:]); format != formatVersion {
+		return header{}, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, format, formatVersion)
+	}
+	if len(value) < headerFixed+4 {
+		return header{}, errTruncated
+	}
+	end := len(value) - 4
+	if crc32.Checksum(value[:end], castagnoli) != binary.BigEndian.Uint32(value[end:]) {
+		return header{}, errChecksum
+	}
+	h := header{role: role(value[10]), id: storeID(value[11:headerFixed])}
+	r := byteReader{b: value[headerFixed:end]}
+	h.descriptor = decodeDescriptor(&r)
+	if r.bad || len(r.b) != 0 {
+		return header{}, errLayout
+	}
+	if err := h.descriptor.Validate(); err != nil {
+		return header{}, fmt.Errorf("%w: %w", errLayout, err)
+	}
+	return h, nil
+}
+
+func decodeDescriptor(r *byteReader) messages.Descriptor {
+	d := messages.Descriptor{
+		Application: string(r.bytes()),
+		Partitions:  uint32(r.uvarint(math.MaxUint32)),
+		TrustLevel:  messages.TrustLevel(r.byte()),
+	}
+	for kinds := r.count(3); kinds > 0 && !r.bad; kinds-- {
+		k := messages.Kind{ID: messages.WSKind(r.uvarint(math.MaxUint16)), Name: string(r.bytes())}
+		for seqs := r.count(3); seqs > 0 && !r.bad; seqs-- {
+			k.Sequences = append(k.Sequences, messages.Sequence{
+				ID:      messages.SeqID(r.uvarint(math.MaxUint16)),
+				Name:    string(r.bytes()),
+				Initial: messages.Number(r.uvarint(math.MaxUint64)),
+			})
+		}
+		d.Kinds = append(d.Kinds, k)
+	}
+	return d.Normalized()
+}

@@ -1,0 +1,278 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// genData draws data as a decoder returns it: nil if empty.
+func genData(t *rapid.T, label string) []byte {
+	return cloneData(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, label))
+}
+
+func genSequenceNumbers(t *rapid.T) []messages.SequenceNumber {
+	var list []messages.SequenceNumber
+	for range rapid.IntRange(0, 4).Draw(t, "runs") {
+		seq := messages.SeqID(rapid.Uint16().Draw(t, "seq"))
+		first := rapid.Uint64().Draw(t, "first")
+		for i := range uint64(rapid.IntRange(1, 5).Draw(t, "length")) {
+			list = append(list, messages.SequenceNumber{Seq: seq, Number: messages.Number(first + i)})
+		}
+	}
+	return list
+}
+
+func genEvent(t *rapid.T) messages.Event {
+	e := messages.Event{
+		Kind:          messages.EventKind(rapid.Byte().Draw(t, "kind")),
+		Epoch:         messages.Epoch(rapid.Uint64().Draw(t, "epoch")),
+		Partition:     messages.PartitionID(rapid.Uint32().Draw(t, "partition")),
+		PLogOffset:    messages.PLogOffset(rapid.Uint64().Draw(t, "offset")),
+		Workspace:     messages.WSID(rapid.Uint64().Draw(t, "workspace")),
+		WorkspaceKind: messages.WSKind(rapid.Uint16().Draw(t, "workspace kind")),
+		WLogOffset:    messages.WLogOffset(rapid.Uint64().Draw(t, "wlog")),
+		RegisteredAt:  messages.Timestamp(rapid.Int64().Draw(t, "time")),
+		Numbers:       genSequenceNumbers(t),
+		Body:          genData(t, "body"),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "records") {
+		id := messages.RecordID{Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number"))}
+		if len(e.Numbers) > 0 && rapid.Bool().Draw(t, "given") {
+			id = messages.RecordID(rapid.SampledFrom(e.Numbers).Draw(t, "number"))
+		}
+		e.Records = append(e.Records, messages.Record{ID: id, New: rapid.Bool().Draw(t, "new"), Data: genData(t, "row")})
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "sections") {
+		e.Sections = append(e.Sections, messages.Section{Tag: rapid.Uint16().Draw(t, "tag"), Data: genData(t, "section")})
+	}
+	return e
+}
+
+func TestEventRoundTrip(t *testing.T) {
+	var view eventView // reused, as a scan does
+	rapid.Check(t, func(t *rapid.T) {
+		e := genEvent(t)
+		lsn := messages.LSN(rapid.Uint64().Draw(t, "lsn"))
+		value := encodeEvent(&e)
+		sealEvent(value, lsn)
+		if err := view.decode(lsn, value); err != nil {
+			t.Fatal(err)
+		}
+		got := view.event()
+		if !reflect.DeepEqual(got, e) {
+			t.Fatalf("got %+v, want %+v", got, e)
+		}
+		want := e.Numbering()
+		if numbers := view.numbering(); len(numbers) != len(want.Numbers) || len(numbers) > 0 && !reflect.DeepEqual(numbers, want.Numbers) {
+			t.Fatalf("numbering: got %v, want %v", numbers, want.Numbers)
+		}
+		clear(value) // the copy must not depend on the value
+		if !reflect.DeepEqual(got, e) {
+			t.Fatal("the decoded event shares memory with its value")
+		}
+	})
+}
+
+// Any single changed bit, and any other key, is found out.
+func TestEventDamageIsFound(t *testing.T) {
+	var view eventView
+	rapid.Check(t, func(t *rapid.T) {
+		e := genEvent(t)
+		value := encodeEvent(&e)
+		sealEvent(value, 7)
+		if view.decode(8, value) == nil {
+			t.Fatal("a value under another key was accepted")
+		}
+		at := rapid.IntRange(0, 8*len(value)-1).Draw(t, "bit")
+		value[at/8] ^= 1 << (at % 8)
+		if view.decode(7, value) == nil {
+			t.Fatalf("a change of bit %d was not found", at)
+		}
+		if view.decode(7, value[:rapid.IntRange(0, len(value)-1).Draw(t, "length")]) == nil {
+			t.Fatal("a value cut short was accepted")
+		}
+	})
+}
+
+func TestLargeEventNumbering(t *testing.T) {
+	var e messages.Event
+	for i := range messages.MaxEventNumbers {
+		n := messages.SequenceNumber{Seq: testSeq, Number: messages.Number(3 * (i + 1))}
+		e.Numbers = append(e.Numbers, n)
+		e.Records = append(e.Records, messages.Record{ID: messages.RecordID(n), New: i%2 == 0})
+	}
+	e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true})
+	value := encodeEvent(&e)
+	sealEvent(value, 1)
+	var view eventView
+	if err := view.decode(1, value); err != nil {
+		t.Fatal(err)
+	}
+	if n := view.numbering(); len(n) != messages.MaxEventNumbers+1 || n[len(n)-1].Number != 1 {
+		t.Fatalf("got %d numbers", len(n))
+	}
+}
+
+func TestRowRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := recordKey{ws: messages.WSID(rapid.Uint64().Draw(t, "ws")), id: messages.RecordID{
+			Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number")),
+		}}
+		r := row{
+			partition: messages.PartitionID(rapid.Uint32().Draw(t, "partition")),
+			offset:    messages.PLogOffset(rapid.Uint64().Draw(t, "offset")),
+			lsn:       messages.LSN(rapid.Uint64().Draw(t, "lsn")),
+			data:      rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
+		}
+		value := appendRow([]byte("before"), k, &r)[6:]
+		got, err := decodeRow(k, value)
+		if err != nil || got.partition != r.partition || got.offset != r.offset || got.lsn != r.lsn || !bytes.Equal(got.data, r.data) {
+			t.Fatalf("got %+v, %v, want %+v", got, err, r)
+		}
+		k.ws++
+		if _, err := decodeRow(k, value); err == nil {
+			t.Fatal("a row under another key was accepted")
+		}
+	})
+}
+
+func TestHeaderErrors(t *testing.T) {
+	h := header{role: roleLog, id: storeID{1, 2, 3}, descriptor: testDescriptor(4, 1)}
+	good := h.append(nil)
+	got, err := decodeHeader(good)
+	if err != nil || !reflect.DeepEqual(got, h) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	newer := bytes.Clone(good)
+	newer[9]++
+	if _, err := decodeHeader(newer); !errors.Is(err, storage.ErrFormat) {
+		t.Fatalf("newer format: got %v", err)
+	}
+	if _, err := decodeHeader([]byte("something else")); !errors.Is(err, storage.ErrForeign) {
+		t.Fatalf("no header: got %v", err)
+	}
+	flipped := bytes.Clone(good)
+	flipped[30] ^= 1
+	if _, err := decodeHeader(flipped); !errors.Is(err, errChecksum) {
+		t.Fatalf("damaged header: got %v", err)
+	}
+}
+
+func TestSealedValues(t *testing.T) {
+	c := checkpoint{next: 5, lsn: 9, at: -3, epoch: 7}
+	key := []byte("key4")
+	got, err := decodeCheckpoint(key, c.append(nil, key))
+	if err != nil || got != c {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if _, err := decodeCheckpoint([]byte("key5"), c.append(nil, key)); !errors.Is(err, errChecksum) {
+		t.Fatalf("got %v", err)
+	}
+	e := &storage.ConflictError{
+		Place: storage.PlaceRecord, Partition: 3, PLogOffset: 4, LSN: 5, Workspace: 6, WLogOffset: 7,
+		Record: messages.RecordID{Seq: 8, Number: 9},
+	}
+	ck := conflictKeyOf(e).append(nil)
+	back, err := decodeConflict(ck, appendConflict(nil, ck, e))
+	if err != nil || *back != *e {
+		t.Fatalf("got %+v, %v", back, err)
+	}
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	e := messages.Event{
+		Kind: 1, Epoch: 2, Partition: 3, PLogOffset: 4, Workspace: 5, WorkspaceKind: 6, WLogOffset: 7, RegisteredAt: 8,
+		Numbers:  []messages.SequenceNumber{{Seq: 2, Number: 9}, {Seq: 2, Number: 10}, {Seq: 16, Number: 1}},
+		Body:     []byte("body"),
+		Records:  []messages.Record{{ID: messages.RecordID{Seq: 2, Number: 9}, New: true, Data: []byte("row")}},
+		Sections: []messages.Section{{Tag: 1, Data: []byte("section")}},
+	}
+	f.Add(uint64(1), encodeEvent(&e)[eventHeaderLen:])
+	f.Add(uint64(2), []byte{})
+	f.Add(uint64(3), encodeEvent(&messages.Event{})[eventHeaderLen:])
+	f.Add(uint64(4), bytes.Repeat([]byte{0xff}, 64))
+	// The payload gets a right checksum, so that the fuzzer reaches the decoder.
+	f.Fuzz(func(t *testing.T, lsn uint64, payload []byte) {
+		var raw eventView
+		_ = raw.decode(messages.LSN(lsn), payload)
+		value := resealed(payload, messages.LSN(lsn))
+		var view eventView
+		if err := view.decode(messages.LSN(lsn), value); err != nil {
+			return
+		}
+		e := view.event()
+		again := encodeEvent(&e)
+		sealEvent(again, messages.LSN(lsn))
+		var second eventView
+		if err := second.decode(messages.LSN(lsn), again); err != nil {
+			t.Fatal(err)
+		}
+		if got := second.event(); !reflect.DeepEqual(got, e) {
+			t.Fatalf("got %+v, want %+v", got, e)
+		}
+	})
+}
+
+// resealed makes a value of a payload.
+func resealed(payload []byte, lsn messages.LSN) []byte {
+	value := append([]byte{eventVersion, 0, 0, 0, 0}, payload...)
+	crc := crcOf(payload)
+	value[1], value[2], value[3], value[4] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
+	sealEvent(value, lsn)
+	return value
+}
+
+func FuzzDecodeRow(f *testing.F) {
+	k := recordKey{ws: 1, id: messages.RecordID{Seq: 2, Number: 3}}
+	f.Add(appendRow(nil, k, &row{partition: 1, offset: 2, lsn: 3, data: []byte("data")}))
+	f.Add([]byte{rowVersion, 0, 0, 0, 0, 0xff})
+	f.Fuzz(func(t *testing.T, value []byte) {
+		_, _ = decodeRow(k, value)
+		if len(value) < rowHeaderLen {
+			return
+		}
+		value[0] = rowVersion
+		crc := rowCRC(k, value)
+		value[1], value[2], value[3], value[4] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
+		r, err := decodeRow(k, value)
+		if err != nil {
+			return
+		}
+		again, err := decodeRow(k, appendRow(nil, k, &r))
+		if err != nil || !reflect.DeepEqual(again, r) {
+			t.Fatalf("got %+v, %v, want %+v", again, err, r)
+		}
+	})
+}
+
+func FuzzDecodeHeader(f *testing.F) {
+	h := header{role: roleState, id: storeID{9}, descriptor: testDescriptor(3, 2)}
+	f.Add(h.append(nil))
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		_, _ = decodeHeader(value)
+		if len(value) < headerFixed+4 {
+			return
+		}
+		copy(value, magic)
+		value[8], value[9] = 0, formatVersion
+		end := len(value) - 4
+		crc := crcOf(value[:end])
+		value[end], value[end+1], value[end+2], value[end+3] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
+		h, err := decodeHeader(value)
+		if err != nil {
+			return
+		}
+		again, err := decodeHeader(h.append(nil))
+		if err != nil || !reflect.DeepEqual(again, h) {
+			t.Fatalf("got %+v, %v, want %+v", again, err, h)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// scanChunk is how many entries of the log are read in one transaction.
+const scanChunk = 1024
+
+// scanLog reads the entries of the log with the LSNs given, in this order, which
+// is fastest if it is ascending. Damage ends it with a DamagedError that names the
+// LSN. The view is valid inside fn only.
+func (s *Store) scanLog(lsns []messages.LSN, fn func(*eventView) error) error {
+	var view eventView
+	for len(lsns) > 0 {
+		n := min(len(lsns), scanChunk)
+		err := s.log.view(func(tx *bbolt.Tx) error {
+			c := tx.Bucket(bucketLog).Cursor()
+			var at messages.LSN
+			for _, lsn := range lsns[:n] {
+				value := seekLSN(c, lsn, at)
+				at = lsn
+				if value == nil {
+					return damagedEvent(lsn, 0, 0, errMissing)
+				}
+				if err := view.decode(lsn, value); err != nil {
+					return damagedEvent(lsn, 0, 0, err)
+				}
+				if err := fn(&view); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		lsns = lsns[n:]
+	}
+	return nil
+}
+
+// seekLSN returns the value of an LSN, nil if it is not there. at is where the
+// cursor stands, 0 if nowhere.
+func seekLSN(c *bbolt.Cursor, lsn, at messages.LSN) []byte {
+	var key [lsnKeyLen]byte
+	appendLSNKey(key[:0], lsn)
+	var k, v []byte
+	if at != 0 && lsn == at+1 {
+		k, v = c.Next()
+	} else {
+		k, v = c.Seek(key[:])
+	}
+	if !bytes.Equal(k, key[:]) {
+		return nil
+	}
+	return v
+}
+
+// collect reads the events of all flushes once, in the order of the log, and
+// gathers what they change. A flush with a damaged event is refused.
+func (p *projection) collect() error {
+	events := 0
+	for _, r := range p.group {
+		events += len(r.entries)
+	}
+	order := make([]indexPut, 0, events)
+	lsns := make([]messages.LSN, 0, events)
+	for _, r := range p.group {
+		for i := range r.entries {
+			order = append(order, indexPut{r: r, e: &r.entries[i], o: r.from + messages.PLogOffset(i)})
+		}
+	}
+	if len(p.group) > 1 {
+		slices.SortFunc(order, func(a, b indexPut) int { return cmp.Compare(a.e.lsn, b.e.lsn) })
+	}
+	for _, at := range order {
+		lsns = append(lsns, at.e.lsn)
+	}
+	numbers := make(map[numberKey]messages.Number, events)
+	for next := 0; next < len(order); next++ {
+		err := p.s.scanLog(lsns[next:], func(v *eventView) error {
+			at := order[next]
+			if at.r.refusal == nil {
+				at.r.refusal = p.gather(at, v, numbers)
+			}
+			next++
+			return nil
+		})
+		if err == nil {
+			break
+		}
+		var damage *storage.DamagedError
+		if next >= len(order) || !asEventDamage(err, lsns[next], &damage) {
+			return err
+		}
+		// This flush is refused; the others go on behind the damaged event.
+		damage.Partition, damage.PLogOffset = order[next].r.partition.id, order[next].o
+		order[next].r.refusal = damage
+	}
+	p.wlog = order
+	p.shareNumbers(numbers)
+	return nil
+}
+
+// asEventDamage reports whether an error says that the entry of the log with this
+// LSN is damaged, and not more than that.
+func asEventDamage(err error, lsn messages.LSN, damage **storage.DamagedError) bool {
+	return errors.As(err, damage) && (*damage).Where == logPlace(lsn)
+}
+
+// numberKey names a sequence of a workspace.
+type numberKey struct {
+	ws  messages.WSID
+	seq messages.SeqID
+}
+
+// gather takes what an event changes. An error refuses its flush.
+func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]messages.Number) error {
+	e := at.e
+	if err := v.belongs(at.r.partition.id, at.o); err != nil {
+		return damagedEvent(e.lsn, at.r.partition.id, at.o, err)
+	}
+	if v.ws != e.ws || v.wlog != e.wlog {
+		return damagedEvent(e.lsn, at.r.partition.id, at.o, errMisplaced)
+	}
+	all, ok := p.s.schema.kinds[v.wsKind]
+	if !ok {
+		return damagedEvent(e.lsn, at.r.partition.id, at.o, fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind))
+	}
+	if v.wlog == 1 {
+		raise(numbers, numberKey{v.ws, kindSeq}, messages.Number(v.wsKind))
+	}
+	raise(numbers, numberKey{v.ws, messages.SeqWLogOffset}, messages.Number(v.wlog))
+	for _, n := range v.numbering() {
+		// A number below the initial value, a singleton's say, says nothing about
+		// the sequence.
+		if seq := sequence(all, n.Seq); seq != nil && n.Number >= seq.Initial {
+			raise(numbers, numberKey{v.ws, n.Seq}, n.Number)
+		}
+	}
+	for i := range v.records {
+		rec := &v.records[i]
+		key := recordKey{ws: v.ws, id: rec.ID}
+		row := row{partition: v.partition, offset: v.offset, lsn: v.lsn, data: rec.Data}
+		value := appendRow(p.arena.reserve(len(rec.Data)+maxRowOverhead), key, &row)
+		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New})
+	}
+	return nil
+}
+
+// raise merges by maximum.
+func raise(numbers map[numberKey]messages.Number, k numberKey, n messages.Number) {
+	if n > numbers[k] {
+		numbers[k] = n
+	}
+}
+
+// shareNumbers gives each flush the numbers of its partition's workspaces, ordered
+// by key.
+func (p *projection) shareNumbers(numbers map[numberKey]messages.Number) {
+	flushes := make(map[messages.PartitionID]*flushRequest, len(p.group))
+	for _, r := range p.group {
+		flushes[r.partition.id] = r
+	}
+	for k, n := range numbers {
+		r := flushes[messages.PartitionOf(k.ws, p.s.schema.partitions)]
+		r.derived = append(r.derived, numberPut{ws: k.ws, seq: k.seq, number: n})
+	}
+	for _, r := range p.group {
+		slices.SortFunc(r.derived, compareNumbers)
+	}
+}

@@ -1,0 +1,213 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Limits of one commit. Requests beyond them wait for the next.
+const (
+	maxCommitEvents = 8192
+	maxCommitBytes  = 16 << 20
+)
+
+// logFill makes pages of append-only buckets full when they split.
+const logFill = 1.0
+
+// committer is the only writer of log.db. It takes every request that waits,
+// accepts or refuses each one alone, writes the accepted ones in one transaction,
+// publishes them and then replies. While it syncs, the next ones gather.
+type committer struct {
+	s *Store
+	// staged is what the requests accepted so far will have changed.
+	staged *staging
+	// accepted wait for the commit.
+	accepted []*writeRequest
+	// broken is set when the log's next place is taken: nothing can be appended.
+	broken error
+}
+
+func newCommitter(s *Store) *committer {
+	return &committer{s: s, staged: newStaging(s)}
+}
+
+func (c *committer) run() {
+	defer close(c.s.committed)
+	for {
+		select {
+		case r := <-c.s.writes:
+			if !c.serve(r) {
+				return
+			}
+		case <-c.s.closing:
+			c.drain()
+			return
+		}
+	}
+}
+
+// drain serves what was handed over before the store was closed.
+func (c *committer) drain() {
+	for {
+		select {
+		case r := <-c.s.writes:
+			if !c.serve(r) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// serve makes one commit of a request and of those that wait behind it. It
+// returns false when the store must not be written any more.
+func (c *committer) serve(first *writeRequest) bool {
+	c.staged.reset()
+	c.accepted = c.accepted[:0]
+	events, bytes := 0, 0
+	for r := first; r != nil; {
+		c.admit(r)
+		events += len(r.events)
+		for i := range r.events {
+			bytes += len(r.events[i].value)
+		}
+		if events >= maxCommitEvents || bytes >= maxCommitBytes {
+			break
+		}
+		select {
+		case r = <-c.s.writes:
+		default:
+			r = nil
+		}
+	}
+	if len(c.accepted) == 0 {
+		return true
+	}
+	return c.finish(c.s.log.update(c.write))
+}
+
+// admit stages a request or answers it with its refusal.
+func (c *committer) admit(r *writeRequest) {
+	if !r.claim() {
+		return
+	}
+	err := c.broken
+	if err == nil {
+		err = c.staged.admit(r)
+	}
+	if err != nil {
+		r.reply(err)
+		return
+	}
+	c.accepted = append(c.accepted, r)
+}
+
+// write puts all that was accepted. It overwrites nothing: the log must end where
+// memory says.
+func (c *committer) write(tx *bbolt.Tx) error {
+	log, epochs := tx.Bucket(bucketLog), tx.Bucket(bucketEpochs)
+	log.FillPercent = logFill
+	if err := c.checkEnd(log); err != nil {
+		return err
+	}
+	lsn := messages.LSN(c.s.lastLSN.Load())
+	var key [lsnKeyLen]byte
+	for _, r := range c.accepted {
+		if r.takeEpoch {
+			if err := putEpoch(epochs, r.partition.id, r.epoch); err != nil {
+				return err
+			}
+		}
+		for i := range r.events {
+			lsn++
+			sealEvent(r.events[i].value, lsn)
+			if err := log.Put(appendLSNKey(key[:0], lsn), r.events[i].value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkEnd makes sure that the next places in the log are free.
+func (c *committer) checkEnd(log *bbolt.Bucket) error {
+	last := messages.LSN(c.s.lastLSN.Load())
+	k, _ := log.Cursor().Last()
+	if k == nil && last == 0 {
+		return nil
+	}
+	end, ok := parseLSN(k)
+	switch {
+	case ok && end == last:
+		return nil
+	case !ok || end < last:
+		return &storage.DamagedError{
+			Where: placeOf(bucketLog, "key %x", k),
+			Cause: fmt.Errorf("the log ends there, want LSN %d", last),
+		}
+	}
+	r := c.accepted[0]
+	conflict := &storage.ConflictError{Place: storage.PlaceLog, Partition: r.partition.id, LSN: end}
+	if len(r.events) > 0 {
+		conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = r.events[0].offset, r.events[0].ws, r.events[0].wlog
+	}
+	return conflict
+}
+
+func putEpoch(epochs *bbolt.Bucket, p messages.PartitionID, e messages.Epoch) error {
+	key := appendPartitionKey(make([]byte, 0, partitionKeyLen), p)
+	return epochs.Put(key, sealedUint(nil, bucketEpochs, key, uint64(e)))
+}
+
+// finish publishes or forgets what was staged, and replies.
+func (c *committer) finish(err error) bool {
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	switch {
+	case err == nil:
+		c.s.counts.commits.Add(1)
+		c.publish()
+	case unknown:
+		c.s.triggerClose()
+	case errors.Is(err, storage.ErrConflict):
+		c.broken = err
+	}
+	for i, r := range c.accepted {
+		r.reply(err)
+		c.accepted[i] = nil
+	}
+	return !unknown
+}
+
+// publish makes durable events visible: first each in its tail, then the end of
+// the log.
+func (c *committer) publish() {
+	lsn := messages.LSN(c.s.lastLSN.Load())
+	for _, r := range c.accepted {
+		c.s.tailEvents.Add(int64(len(r.events)))
+		c.s.tailBytes.Add(r.bytes)
+		r.partition.publish(r, lsn)
+		lsn += messages.LSN(len(r.events))
+	}
+	c.s.lastLSN.Store(uint64(lsn))
+}
+
+// publish takes over what is durable now; lsn is the last one before it.
+func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.takeEpoch {
+		p.epoch = r.epoch
+	}
+	for i := range r.events {
+		n := &r.events[i]
+		lsn++
+		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.numbers, n.records)
+		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
+	}
+}

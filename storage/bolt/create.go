@@ -1,0 +1,99 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/storage"
+)
+
+// newFilePattern names files that are being made.
+const newFilePattern = ".new-*"
+
+// create makes a file with its header and buckets. It is made under another name
+// and takes its own only when it is complete and synced, so that a crash leaves
+// either nothing or a file that opens. It never replaces a file.
+//
+// An empty file under the name is taken as it is: nothing can be lost in it, and
+// it cannot be replaced safely.
+func (op *opening) create(r role) (*file, error) {
+	final := op.path(r.fileName())
+	if _, err := os.Stat(final); err == nil {
+		f, err := op.initialise(final, r)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	temporary, err := reserveName(op.dir, r.fileName()+newFilePattern)
+	if err != nil {
+		return nil, err
+	}
+	f, err := op.initialise(temporary, r)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(temporary))
+	}
+	if err := errors.Join(publishFile(temporary, final), syncDir(op.dir)); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// reserveName makes an empty file with a new name.
+func reserveName(dir, pattern string) (string, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// initialise writes header and buckets into an empty file.
+func (op *opening) initialise(path string, r role) (*file, error) {
+	f, err := openFile(path, r.fileName(), op.bboltOptions(r, false))
+	if err != nil {
+		return nil, err
+	}
+	h := header{role: r, id: op.id, descriptor: op.descriptor}
+	err = f.update(func(tx *bbolt.Tx) error {
+		for _, name := range r.buckets() {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketHeader).Put(keyHeader, h.append(nil))
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// publishFile gives a file its final name unless that is taken. The lock is the
+// file's, not the name's, so that it stays. Where the file system has no hard
+// links, the file is renamed.
+func publishFile(temporary, final string) error {
+	err := os.Link(temporary, final)
+	switch {
+	case err == nil:
+		return os.Remove(temporary)
+	case errors.Is(err, os.ErrExist):
+		return errors.Join(fmt.Errorf("%w: %s was made by another process", storage.ErrLocked, final), os.Remove(temporary))
+	}
+	return os.Rename(temporary, final)
+}
+
+// syncDir makes names durable. Not every system can; what is lost then in a crash
+// is a store that nobody has written to.
+func syncDir(dir string) error {
+	d, err := os.Open(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	_ = d.Sync()
+	return d.Close()
+}

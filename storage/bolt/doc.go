@@ -1,0 +1,19 @@
+// Package bolt keeps a store in two bbolt files of one directory.
+//
+//	log.db     the truth: all events in commit order, and the partitions' epochs
+//	state.db   projections of the log, each partition's valid up to its checkpoint
+//
+// An append writes and syncs log.db only, at its end. One goroutine, the
+// committer, owns that file: it takes all appends that wait and puts them in one
+// transaction. Another, the flusher, owns state.db and writes what flushes ask
+// for in big transactions sorted by key. What the log has and the projections
+// have not yet is the tail, which is in memory: positions, numbers and record
+// ids, never bodies or rows. Readers take the tail's view first, then state.db's.
+//
+// Deleting state.db is harmless: the next Open rebuilds it from the log.
+//
+// Reading the source: open.go and scan.go (how a store comes to life), admit.go
+// and committer.go (an append), flusher.go and project.go (a flush), read.go,
+// guard.go (everything that touches bbolt goes through it). The byte layouts are
+// drawn in docs/format.md and above each codec.
+package bolt

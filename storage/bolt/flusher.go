@@ -1,0 +1,270 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// maxFlushEvents is how many events one transaction of state.db takes before it
+// leaves the flushes behind it to the next one. One flush is never cut.
+const maxFlushEvents = 65_536
+
+// trimStep is how many entries of a tail are dropped under one hold of the
+// partition's lock, so that appends and reads get in between.
+const trimStep = 1024
+
+// flushRequest is a flush on its way to state.db. It shares nothing with its
+// caller, who may be gone before it is served.
+type flushRequest struct {
+	ticket
+	partition *partition
+	epoch     messages.Epoch
+	// from and to are the old and the new checkpoint.
+	from, to messages.PLogOffset
+	// given are the caller's numbers and kinds, ordered by key.
+	given []numberPut
+	// derive says that there is no caller: the numbers are the log's, unchecked.
+	derive bool
+
+	// entries are a copy of the tail from from to before to.
+	entries []entry
+	// derived are the numbers that the log gives, ordered by key.
+	derived []numberPut
+	// conflicts were met on the way and will last.
+	conflicts []*storage.ConflictError
+	// refusal is why this flush alone is refused, nil if it is not.
+	refusal error
+}
+
+// numberPut is a last number of a sequence; for kindSeq, a workspace's kind.
+type numberPut struct {
+	ws     messages.WSID
+	seq    messages.SeqID
+	number messages.Number
+}
+
+// Flush implements [storage.Projections].
+func (s *Store) Flush(ctx context.Context, f storage.Flush) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.options.ReadOnly {
+		return ErrReadOnly
+	}
+	p, err := s.partition(f.Partition)
+	if err != nil {
+		return err
+	}
+	r := &flushRequest{ticket: newTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint}
+	r.given = flatten(f.Numbers)
+	return handOver(ctx, s, s.flushes, r, &r.ticket, s.flushed)
+}
+
+// flatten copies a flush's numbers into one list, ordered by key.
+func flatten(numbers []messages.WorkspaceNumbers) []numberPut {
+	n := 0
+	for i := range numbers {
+		n += 1 + len(numbers[i].Numbers)
+	}
+	flat := make([]numberPut, 0, n)
+	for i := range numbers {
+		w := &numbers[i]
+		if w.Kind != 0 {
+			flat = append(flat, numberPut{ws: w.Workspace, seq: kindSeq, number: messages.Number(w.Kind)})
+		}
+		for _, n := range w.Numbers {
+			flat = append(flat, numberPut{ws: w.Workspace, seq: n.Seq, number: n.Number})
+		}
+	}
+	slices.SortFunc(flat, compareNumbers)
+	return flat
+}
+
+// flusher is the only writer of state.db. It takes every flush that waits, accepts
+// or refuses each one alone, and writes the accepted ones in one transaction.
+type flusher struct {
+	s *Store
+	// held was taken off the queue and must wait for the next transaction.
+	held []*flushRequest
+}
+
+func newFlusher(s *Store) *flusher { return &flusher{s: s} }
+
+func (f *flusher) run() {
+	defer close(f.s.flushed)
+	for {
+		if len(f.held) > 0 {
+			r := f.held[0]
+			f.held = f.held[1:]
+			if !f.serve(r) {
+				return
+			}
+			continue
+		}
+		select {
+		case r := <-f.s.flushes:
+			if !f.serve(r) {
+				return
+			}
+		case <-f.s.closing:
+			select {
+			case r := <-f.s.flushes:
+				f.held = append(f.held, r)
+			default:
+				return
+			}
+		}
+	}
+}
+
+// serve makes one transaction of a flush and of those that wait behind it. It
+// returns false when the store must not be written any more.
+func (f *flusher) serve(first *flushRequest) bool {
+	group := f.gather(first)
+	if len(group) == 0 {
+		return true
+	}
+	err := f.s.project(group)
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	if unknown {
+		f.s.triggerClose()
+	}
+	for _, r := range group {
+		r.partition.endFlush()
+		r.reply(firstError(r.refusal, err))
+	}
+	return !unknown
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather accepts as many flushes as one transaction takes. Two of one partition
+// never share one: the second continues where the first ends.
+func (f *flusher) gather(first *flushRequest) []*flushRequest {
+	var group []*flushRequest
+	events := 0
+	taken := make(map[*partition]bool)
+	var later []*flushRequest
+	for r := first; r != nil; r = f.next() {
+		if taken[r.partition] || events >= maxFlushEvents {
+			later = append(later, r)
+			if events >= maxFlushEvents {
+				break
+			}
+			continue
+		}
+		if !r.claim() {
+			continue
+		}
+		if done, err := f.begin(r); done {
+			r.reply(err)
+			continue
+		}
+		taken[r.partition] = true
+		group = append(group, r)
+		events += len(r.entries)
+	}
+	f.held = append(later, f.held...)
+	return group
+}
+
+// next returns a flush that waits, nil if there is none.
+func (f *flusher) next() *flushRequest {
+	if len(f.held) > 0 {
+		r := f.held[0]
+		f.held = f.held[1:]
+		return r
+	}
+	select {
+	case r := <-f.s.flushes:
+		return r
+	default:
+		return nil
+	}
+}
+
+// begin checks a flush against the partition and takes what it needs of the tail.
+// done says that there is nothing to write.
+func (f *flusher) begin(r *flushRequest) (done bool, err error) {
+	p := r.partition
+	p.mu.Lock()
+	switch {
+	case p.failed != nil:
+		err = p.failed
+	case r.epoch != p.epoch || r.epoch == 0:
+		err = fmt.Errorf("%w: partition %d: got epoch %d, want %d", messages.ErrFenced, p.id, r.epoch, p.epoch)
+	case r.to < r.from || r.from == 0:
+		err = fmt.Errorf("%w: partition %d: got %d after %d", storage.ErrCheckpoint, p.id, r.to, r.from)
+	case p.checkpoint == r.to:
+		p.mu.Unlock()
+		return true, f.s.checkRepeated(r)
+	case p.checkpoint != r.from:
+		err = fmt.Errorf("%w: partition %d: expected %d, is %d", storage.ErrCheckpoint, p.id, r.from, p.checkpoint)
+	case r.to > p.last+1:
+		err = fmt.Errorf("%w: partition %d: got %d, the log ends at %d", storage.ErrCheckpoint, p.id, r.to, p.last)
+	default:
+		p.flushing = make(chan struct{})
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return true, err
+	}
+	r.takeEntries()
+	return false, nil
+}
+
+// takeEntries copies the tail's entries that the flush covers. Only the flusher
+// drops entries, so they stay while it lets go of the lock.
+func (r *flushRequest) takeEntries() {
+	p := r.partition
+	r.entries = make([]entry, 0, r.to-r.from)
+	for o := r.from; o < r.to; {
+		p.mu.RLock()
+		for end := min(r.to, o+trimStep); o < end; o++ {
+			r.entries = append(r.entries, *p.tail.at(o))
+		}
+		p.mu.RUnlock()
+	}
+}
+
+// endFlush lets those go on who wait for the flush under way.
+func (p *partition) endFlush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flushing != nil {
+		close(p.flushing)
+		p.flushing = nil
+	}
+}
+
+// advance publishes a new checkpoint and trims the tail: state.db has the events
+// by now, so at no time are they in neither.
+func (s *Store) advance(r *flushRequest) {
+	p := r.partition
+	p.mu.Lock()
+	p.checkpoint = r.to
+	for _, e := range r.conflicts {
+		p.addConflict(e)
+	}
+	p.mu.Unlock()
+	for o := r.from; o < r.to; {
+		end := min(r.to, o+trimStep)
+		p.mu.Lock()
+		freed := p.tail.drop(end)
+		p.mu.Unlock()
+		s.forgetTail(int(end-o), freed)
+		o = end
+	}
+}

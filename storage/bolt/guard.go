@@ -1,0 +1,230 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// file is one bbolt file. Everything that touches bbolt goes through its methods:
+// on a damaged file bbolt panics, or faults where the map is longer than the file,
+// and both become errors here.
+//
+// A panic can leave bbolt's own locks taken: while a transaction begins, or while
+// one that failed is rolled back. The file is poisoned then: bbolt is never
+// entered again, and closing means closing the operating system's file.
+type file struct {
+	name     string
+	db       *bbolt.DB
+	handle   *os.File
+	poisoned atomic.Pointer[storage.DamagedError]
+
+	// Faults to inject in tests; nil otherwise. An error of beforeCommit stands for
+	// a commit that wrote nothing, one of afterCommit for a failed sync.
+	beforeCommit func() error
+	afterCommit  func() error
+}
+
+// panicError is a panic or a fault that was caught.
+type panicError struct{ value any }
+
+func (e *panicError) Error() string { return fmt.Sprintf("damaged file: %v", e.value) }
+
+// guarded runs fn and turns a panic or a memory fault into a panicError.
+func guarded(fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{value: value}
+		}
+	}()
+	return fn()
+}
+
+// openFile opens a bbolt file. A file that is empty or absent is initialised,
+// unless o says read-only.
+func openFile(path, name string, o *bbolt.Options) (*file, error) {
+	f := &file{name: name}
+	o.OpenFile = func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		handle, err := os.OpenFile(path, flag, mode)
+		f.handle = handle
+		return handle, err
+	}
+	err := guarded(func() (err error) {
+		f.db, err = bbolt.Open(path, 0o600, o)
+		return err
+	})
+	var caught *panicError
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.As(err, &caught):
+		_ = f.handle.Close() // it was only read
+		return nil, f.damaged(err)
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("%w: %s", storage.ErrLocked, path)
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
+	case errors.Is(err, berrors.ErrChecksum):
+		return nil, f.damaged(err)
+	}
+	return nil, fmt.Errorf("open %s: %w", path, err)
+}
+
+func (f *file) damaged(cause error) *storage.DamagedError {
+	return &storage.DamagedError{Where: "file " + f.name, Cause: cause}
+}
+
+// poison marks the file as not to be entered again.
+func (f *file) poison(cause error) *storage.DamagedError {
+	damage := f.damaged(cause)
+	f.poisoned.CompareAndSwap(nil, damage)
+	return damage
+}
+
+// explain turns bbolt's errors into the store's.
+func (f *file) explain(err error) error {
+	var caught *panicError
+	switch {
+	case errors.As(err, &caught):
+		return f.damaged(err)
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		return storage.ErrClosed
+	}
+	return err
+}
+
+// begin starts a transaction.
+func (f *file) begin(writable bool) (*bbolt.Tx, error) {
+	if damage := f.poisoned.Load(); damage != nil {
+		return nil, damage
+	}
+	var tx *bbolt.Tx
+	err := guarded(func() (err error) {
+		tx, err = f.db.Begin(writable)
+		return err
+	})
+	var caught *panicError
+	if errors.As(err, &caught) {
+		return nil, f.poison(err)
+	}
+	return tx, f.explain(err)
+}
+
+// rollback ends a transaction without a trace.
+func (f *file) rollback(tx *bbolt.Tx) {
+	var caught *panicError
+	if err := guarded(tx.Rollback); errors.As(err, &caught) {
+		f.poison(err)
+	}
+}
+
+// view runs fn in a read transaction. Values are valid inside fn only. View must
+// not be called inside fn, since bbolt's writer may wait in between.
+func (f *file) view(fn func(*bbolt.Tx) error) error {
+	tx, err := f.begin(false)
+	if err != nil {
+		return err
+	}
+	defer f.rollback(tx)
+	return f.explain(guarded(func() error { return fn(tx) }))
+}
+
+// update runs fn in a write transaction and commits it, synced. Its error means
+// that nothing was written, but for [messages.ErrOutcomeUnknown], which leaves
+// only one thing to do: to close the file.
+func (f *file) update(fn func(*bbolt.Tx) error) error {
+	tx, err := f.begin(true)
+	if err != nil {
+		return err
+	}
+	if err := guarded(func() error { return fn(tx) }); err != nil {
+		f.rollback(tx)
+		return f.explain(err)
+	}
+	id := tx.ID()
+	if f.beforeCommit != nil {
+		if err := f.beforeCommit(); err != nil {
+			f.rollback(tx)
+			return f.commitError(id, err)
+		}
+	}
+	err = guarded(tx.Commit)
+	var caught *panicError
+	if errors.As(err, &caught) {
+		f.rollback(tx)
+		return f.commitError(id, f.poison(err))
+	}
+	if err == nil && f.afterCommit != nil {
+		err = f.afterCommit()
+	}
+	return f.commitError(id, err)
+}
+
+// commitError says what the failure of commit id means.
+//
+// bbolt's Commit allocates pages and grows the file, then writes and syncs data
+// pages that nothing refers to yet, and then writes and syncs the one meta page
+// that refers to them. A lack of space before that last step leaves the old meta
+// page in force, and bbolt has rolled back what it held in memory: refused. To be
+// sure that it was before that step, the meta page is looked at. Everything else
+// that fails, a sync above all, is unknown: the kernel may have the pages or not.
+func (f *file) commitError(id int, err error) error {
+	if err == nil {
+		return nil
+	}
+	if lacksSpace(err) && f.stillBefore(id) {
+		return fmt.Errorf("%w: %s: %w", storage.ErrFull, f.name, err)
+	}
+	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, f.name, err)
+}
+
+// lacksSpace reports whether a commit failed for want of space. bbolt wraps the
+// error of growing a file as text only; nothing was written then.
+func lacksSpace(err error) bool {
+	return errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
+		strings.HasPrefix(err.Error(), "file resize error")
+}
+
+// stillBefore reports whether the file is as it was before commit id.
+func (f *file) stillBefore(id int) bool {
+	tx, err := f.begin(false)
+	if err != nil {
+		return false
+	}
+	defer f.rollback(tx)
+	return tx.ID() < id
+}
+
+// close releases the file. It waits for transactions under way.
+func (f *file) close() error {
+	if f.poisoned.Load() != nil {
+		return f.handle.Close()
+	}
+	return f.explain(guarded(f.db.Close))
+}
+
+// truncated returns the damage of a file that is shorter than its contents.
+func (f *file) truncated() error {
+	return f.view(func(tx *bbolt.Tx) error {
+		info, err := f.handle.Stat()
+		if err != nil {
+			return err
+		}
+		if info.Size() < tx.Size() {
+			return f.damaged(fmt.Errorf("%w: got %d bytes, want %d", errTruncated, info.Size(), tx.Size()))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,157 @@
+package bolt
+
+import (
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// loadState reads the checkpoints, the lasting conflicts and how far the log is
+// projected.
+func (op *opening) loadState() error {
+	for i := range op.partitions {
+		op.partitions[i].checkpoint = 1
+		op.partitions[i].tail.restart(1)
+	}
+	return op.state.view(func(tx *bbolt.Tx) error {
+		op.projected = 1
+		if v := tx.Bucket(bucketHeader).Get(keyProjected); v != nil {
+			n, err := unsealUint(bucketHeader, keyProjected, v)
+			if err != nil || n == 0 {
+				return &storage.DamagedError{Where: placeOf(bucketHeader, "%s of %s", keyProjected, stateFileName), Cause: errChecksum}
+			}
+			op.projected = messages.LSN(n)
+		}
+		err := tx.Bucket(bucketCheckpoints).ForEach(op.loadCheckpoint)
+		if err != nil {
+			return err
+		}
+		return tx.Bucket(bucketConflicts).ForEach(op.loadConflict)
+	})
+}
+
+func (op *opening) loadCheckpoint(k, v []byte) error {
+	p, err := op.partitionKey(k)
+	if err != nil {
+		return err
+	}
+	c, err := decodeCheckpoint(k, v)
+	if err != nil {
+		return &storage.DamagedError{Where: placeOf(bucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
+	}
+	p.checkpoint, p.last, p.lastAt, p.lastLSN = c.next, c.next-1, c.at, c.lsn
+	op.logEpochs[p.id] = c.epoch
+	p.tail.restart(c.next)
+	return nil
+}
+
+func (op *opening) partitionKey(k []byte) (*partition, error) {
+	if len(k) == partitionKeyLen {
+		if id := messages.PartitionID(be32(k)); uint64(id) < uint64(len(op.partitions)) {
+			return &op.partitions[id], nil
+		}
+	}
+	return nil, &storage.DamagedError{Where: fmt.Sprintf("partition key %x", k), Cause: errLayout}
+}
+
+func (op *opening) loadConflict(k, v []byte) error {
+	e, err := decodeConflict(k, v)
+	if err != nil {
+		return &storage.DamagedError{Where: placeOf(bucketConflicts, "key %x", k), Cause: err}
+	}
+	if uint64(e.Partition) >= uint64(len(op.partitions)) {
+		return &storage.DamagedError{Where: placeOf(bucketConflicts, "key %x", k), Cause: errLayout}
+	}
+	op.partitions[e.Partition].addConflict(e)
+	return nil
+}
+
+// logEnd returns the last LSN and makes sure that the log has what the projections
+// say that it had.
+func (op *opening) logEnd() (messages.LSN, error) {
+	var end messages.LSN
+	err := op.log.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketLog).Cursor()
+		if k, _ := c.Last(); k != nil {
+			lsn, ok := parseLSN(k)
+			if !ok || lsn == 0 {
+				return &storage.DamagedError{Where: placeOf(bucketLog, "key %x", k), Cause: errLayout}
+			}
+			end = lsn
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	want := op.projected - 1
+	for i := range op.partitions {
+		want = max(want, op.partitions[i].lastLSN)
+	}
+	if end < want {
+		return 0, &storage.DamagedError{
+			Where: "file " + logFileName,
+			Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d", end, stateFileName, want),
+		}
+	}
+	return end, nil
+}
+
+// loadEpochs reads the current epochs. A partition whose epoch is damaged, or older
+// than the log's, has failed: it could be fenced in vain.
+func (op *opening) loadEpochs() error {
+	err := op.log.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketEpochs).ForEach(func(k, v []byte) error {
+			p, err := op.partitionKey(k)
+			if err != nil {
+				return err
+			}
+			n, err := unsealUint(bucketEpochs, k, v)
+			if err != nil {
+				p.fail(&storage.DamagedError{Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: err})
+				return nil
+			}
+			p.epoch = messages.Epoch(n)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for i := range op.partitions {
+		p := &op.partitions[i]
+		if p.failed == nil && p.epoch < op.logEpochs[i] {
+			p.fail(&storage.DamagedError{
+				Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id,
+				Cause: fmt.Errorf("got epoch %d, the log has %d", p.epoch, op.logEpochs[i]),
+			})
+		}
+	}
+	return nil
+}
+
+// checkForeign fails each partition of whose recovered events one has a place in
+// the partition's log that is taken: nothing but a projection puts entries there,
+// and a projection moves the checkpoint with them.
+func (op *opening) checkForeign() error {
+	return op.state.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketPLog).Cursor()
+		for i := range op.partitions {
+			p := &op.partitions[i]
+			if p.tail.len() == 0 || p.failed != nil {
+				continue
+			}
+			if taken, ok := firstPLogKey(c, p.id, p.checkpoint); ok && taken < p.tail.end() {
+				e := p.tail.at(taken)
+				p.fail(&storage.ConflictError{
+					Place: storage.PlacePLog, Partition: p.id, PLogOffset: taken, LSN: e.lsn,
+					Workspace: e.ws, WLogOffset: e.wlog,
+				})
+			}
+		}
+		return nil
+	})
+}

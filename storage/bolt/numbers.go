@@ -1,0 +1,153 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// numberEntry encodes an entry of bucket numbers.
+func numberEntry(n numberPut) (key, value []byte) {
+	b := make([]byte, 0, numberKeyLen+sealedNumberLen)
+	b = appendNumberKey(b, n.ws, n.seq)
+	key = b[:numberKeyLen:numberKeyLen]
+	return key, sealedUint(b, bucketNumbers, key, uint64(n.number))[numberKeyLen:]
+}
+
+// storedNumber returns the last number of a sequence, or the kind of a workspace, 0
+// if there is none.
+func storedNumber(b *bbolt.Bucket, ws messages.WSID, seq messages.SeqID) (messages.Number, error) {
+	key := appendNumberKey(make([]byte, 0, numberKeyLen), ws, seq)
+	v := b.Get(key)
+	if v == nil {
+		return 0, nil
+	}
+	n, err := unsealUint(bucketNumbers, key, v)
+	if err != nil {
+		return 0, damagedNumber(ws, seq, err)
+	}
+	return messages.Number(n), nil
+}
+
+func damagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
+	return &storage.DamagedError{Where: placeOf(bucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
+}
+
+// settleNumbers merges what the log says with what is stored, by maximum, and
+// leaves in derived only what changes. What the caller gave must be the same: each
+// key that changes, with the new value. A key that does not change may be given,
+// with the stored value or with the largest that these events say. An error is a
+// [*storage.NumbersError] or damage.
+func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
+	b := tx.Bucket(bucketNumbers)
+	given := r.given
+	changed := r.derived[:0]
+	for _, n := range r.derived {
+		for len(given) > 0 && compareNumbers(given[0], n) < 0 {
+			if err := r.checkUnchanged(b, given[0]); err != nil {
+				return err
+			}
+			given = given[1:]
+		}
+		stored, err := storedNumber(b, n.ws, n.seq)
+		if err != nil {
+			return err
+		}
+		want := max(stored, n.number)
+		if n.seq == kindSeq && stored != 0 {
+			want = stored
+		}
+		var got messages.Number
+		isGiven := len(given) > 0 && compareNumbers(given[0], n) == 0
+		if isGiven {
+			got = given[0].number
+			given = given[1:]
+		}
+		switch {
+		case r.derive || got == want:
+		case !isGiven && want == stored:
+		case isGiven && want == stored && got == n.number && n.seq != kindSeq:
+		default:
+			return r.numbersError(numberPut{n.ws, n.seq, got}, want)
+		}
+		if want != stored {
+			changed = append(changed, numberPut{n.ws, n.seq, want})
+		}
+	}
+	for _, n := range given {
+		if err := r.checkUnchanged(b, n); err != nil {
+			return err
+		}
+	}
+	r.derived = changed
+	return nil
+}
+
+// checkUnchanged makes sure that a number given is the stored one.
+func (r *flushRequest) checkUnchanged(b *bbolt.Bucket, n numberPut) error {
+	stored, err := storedNumber(b, n.ws, n.seq)
+	if err != nil || stored == n.number {
+		return err
+	}
+	return r.numbersError(n, stored)
+}
+
+func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
+	return &storage.NumbersError{
+		Partition: r.partition.id, Workspace: got.ws, Seq: got.seq, Got: got.number, Want: want, Checkpoint: r.to,
+	}
+}
+
+// checkRepeated makes sure that a flush that has happened gave what is stored.
+func (s *Store) checkRepeated(r *flushRequest) error {
+	return s.state.view(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketNumbers)
+		for _, n := range r.given {
+			stored, err := storedNumber(b, n.ws, n.seq)
+			if err != nil {
+				return err
+			}
+			if n.number > stored || n.seq == kindSeq && n.number != stored {
+				return r.numbersError(n, stored)
+			}
+		}
+		return nil
+	})
+}
+
+// Numbers implements [storage.Projections].
+func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+	if err := s.enter(ctx); err != nil {
+		return storage.WorkspaceNumbers{}, err
+	}
+	w := storage.WorkspaceNumbers{Workspace: ws}
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		prefix := appendNumberKey(make([]byte, 0, numberKeyLen), ws, 0)
+		c := tx.Bucket(bucketNumbers).Cursor()
+		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix[:workspaceKeyLen]); k, v = c.Next() {
+			if len(k) != numberKeyLen {
+				return &storage.DamagedError{Where: placeOf(bucketNumbers, "key %x", k), Cause: errLayout}
+			}
+			seq := messages.SeqID(binary.BigEndian.Uint16(k[workspaceKeyLen:]))
+			n, err := unsealUint(bucketNumbers, k, v)
+			if err != nil {
+				return damagedNumber(ws, seq, err)
+			}
+			if seq == kindSeq {
+				w.Kind = messages.WSKind(n)
+				continue
+			}
+			w.Numbers = append(w.Numbers, messages.SequenceNumber{Seq: seq, Number: messages.Number(n)})
+		}
+		return nil
+	})
+	if err != nil {
+		return storage.WorkspaceNumbers{}, err
+	}
+	return w, nil
+}

@@ -1,0 +1,122 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// ErrReadOnly is returned when a store that was opened read-only is asked to write.
+var ErrReadOnly = errors.New("store is open read-only")
+
+// Options are the settings of a store. The zero value of each field means its
+// default.
+type Options struct {
+	// ReadOnly opens the store without changing a byte of either file. TakeEpoch,
+	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
+	// open, since it cannot be rebuilt.
+	ReadOnly bool
+
+	// Progress is called while Open scans or rebuilds, at most about ten times a
+	// second, and once at the end of each phase. Default: nobody is told.
+	Progress func(Progress)
+
+	// TailEvents is how many events of one partition may be in the log and not yet
+	// in the projections; above it Append is refused with ErrTailFull. A partition
+	// found with more is projected by Open itself. Default 131,072.
+	TailEvents int
+
+	// TailBytes is how much memory the tails of all partitions may take, in bytes,
+	// as estimated; above it Append is refused with ErrTailFull. Default 256 MiB.
+	TailBytes int64
+
+	// LockTimeout is how long to wait for another process to release a file.
+	// Default 1 s.
+	LockTimeout time.Duration
+
+	// MmapSize is how much address space is reserved for each file, in bytes. Until
+	// a file grows beyond it no writer waits for readers. Default 8 GiB, and
+	// 256 MiB on 32-bit machines.
+	MmapSize int64
+
+	// MaxSize is the largest size of log.db in bytes; an Append that would exceed
+	// it is refused with ErrFull. Default: no limit.
+	MaxSize int64
+
+	// StateMaxSize is the same for state.db and Flush.
+	StateMaxSize int64
+}
+
+// WithDefaults returns a copy in which every zero field has its default.
+func (o Options) WithDefaults() Options {
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	setDefault(&o.TailEvents, 131_072)
+	setDefault(&o.TailBytes, 256<<20)
+	setDefault(&o.LockTimeout, time.Second)
+	if math.MaxInt > math.MaxInt32 {
+		setDefault(&o.MmapSize, 8<<30)
+	}
+	setDefault(&o.MmapSize, 256<<20)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate returns a [messages.ErrSettings] that names the first wrong option, or
+// nil. It expects defaults to be filled in.
+func (o Options) Validate() error {
+	for _, n := range []struct {
+		name             string
+		got, least, most int64
+	}{
+		{"TailEvents", int64(o.TailEvents), 1, math.MaxInt32},
+		{"TailBytes", o.TailBytes, 1, math.MaxInt64},
+		{"LockTimeout", int64(o.LockTimeout), 1, math.MaxInt64},
+		{"MmapSize", o.MmapSize, 1, math.MaxInt},
+		{"MaxSize", o.MaxSize, 0, math.MaxInt},
+		{"StateMaxSize", o.StateMaxSize, 0, math.MaxInt},
+	} {
+		if n.got < n.least || n.got > n.most {
+			return fmt.Errorf("%w: %s: got %d, want %d to %d", messages.ErrSettings, n.name, n.got, n.least, n.most)
+		}
+	}
+	return nil
+}
+
+// Phase is what Open is doing.
+type Phase uint8
+
+// The phases of Open.
+const (
+	// PhaseScan: it reads what the projections have not yet.
+	PhaseScan Phase = iota + 1
+	// PhaseRebuild: it reads the log and writes the projections.
+	PhaseRebuild
+)
+
+func (p Phase) String() string {
+	switch p {
+	case PhaseScan:
+		return "scan"
+	case PhaseRebuild:
+		return "rebuild"
+	}
+	return fmt.Sprintf("phase %d", uint8(p))
+}
+
+// Progress says how far Open has come.
+type Progress struct {
+	Phase Phase
+	// Done and Total are events.
+	Done, Total uint64
+}

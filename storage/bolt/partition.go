@@ -1,0 +1,95 @@
+package bolt
+
+import (
+	"sync"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// partition is what the store holds in memory of one partition: everything that
+// is durable, nothing that is not. The committer publishes appends and epochs, the
+// flusher checkpoints; both under the lock, after their commit.
+type partition struct {
+	id messages.PartitionID
+
+	mu sync.RWMutex
+	// epoch is the current one; last, lastAt and lastLSN are the last event's.
+	epoch   messages.Epoch
+	last    messages.PLogOffset
+	lastAt  messages.Timestamp
+	lastLSN messages.LSN
+	// checkpoint is what state.db has. The tail begins at or, while it is being
+	// trimmed, before it.
+	checkpoint messages.PLogOffset
+	tail       tail
+	// failed is why nothing can be written before a repair, nil otherwise.
+	failed error
+	// conflicts are the lasting ones of the partition's workspaces; nil if none.
+	conflicts map[conflictKey]*storage.ConflictError
+	// flushing is closed when the flush under way has ended; nil if there is none.
+	flushing chan struct{}
+}
+
+// register returns where the partition stands. The caller holds the lock.
+func (p *partition) register() messages.Register {
+	return messages.Register{Epoch: p.epoch, Last: p.last, LastRegisteredAt: p.lastAt, Checkpoint: p.checkpoint}
+}
+
+// replayFrom returns the LSN of the first event that the projections have not once
+// the checkpoint is where the caller says, 0 if there is none.
+func (p *partition) replayFrom(checkpoint messages.PLogOffset) messages.LSN {
+	if checkpoint >= p.tail.end() {
+		return 0
+	}
+	return p.tail.at(checkpoint).lsn
+}
+
+// fail marks the partition as failed, if it is not yet.
+func (p *partition) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = err
+	}
+}
+
+// failure returns why the partition failed, or nil.
+func (p *partition) failure() error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.failed
+}
+
+// addConflict notes a conflict that lasts. The caller holds the lock.
+func (p *partition) addConflict(e *storage.ConflictError) {
+	if p.conflicts == nil {
+		p.conflicts = make(map[conflictKey]*storage.ConflictError)
+	}
+	k := conflictKeyOf(e)
+	if p.conflicts[k] == nil {
+		p.conflicts[k] = e
+	}
+}
+
+// conflictWith returns the lasting conflict that an event of a workspace would
+// touch with its numbers and records, or nil. The caller holds the lock.
+func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNumber, records []recordRef) error {
+	if len(p.conflicts) == 0 {
+		return nil
+	}
+	if e := p.conflicts[conflictKey{place: storage.PlaceWLog, ws: ws}]; e != nil {
+		return e
+	}
+	for _, n := range numbers {
+		if e := p.conflicts[conflictKey{place: storage.PlaceRecord, ws: ws, seq: n.Seq}]; e != nil {
+			return e
+		}
+	}
+	for _, r := range records {
+		if e := p.conflicts[conflictKey{place: storage.PlaceRecord, ws: ws, seq: r.seq}]; e != nil {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,333 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// A reader copies a chunk inside one short transaction, closes it and then yields.
+// The first chunk is small, since many readers want one event only.
+const (
+	firstReadChunk = 16
+	maxReadChunk   = 512
+	maxReadBytes   = 1 << 20
+)
+
+// Register implements [storage.Reader].
+func (s *Store) Register(ctx context.Context, id messages.PartitionID) (storage.Register, error) {
+	p, err := s.enterPartition(ctx, id)
+	if err != nil {
+		return storage.Register{}, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.register(), p.failed
+}
+
+func (s *Store) enterPartition(ctx context.Context, id messages.PartitionID) (*partition, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	return s.partition(id)
+}
+
+// Tail implements [storage.Reader]. It reads memory only. A limit below 1 is taken
+// for 1.
+func (s *Store) Tail(ctx context.Context, id messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error) {
+	p, err := s.enterPartition(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.failed != nil {
+		return nil, p.failed
+	}
+	if from < p.checkpoint {
+		return nil, fmt.Errorf("%w: partition %d: got tail from %d, want at least %d", storage.ErrCheckpoint, id, from, p.checkpoint)
+	}
+	if from > p.last {
+		return nil, nil
+	}
+	end := from + min(messages.PLogOffset(max(limit, 1)), p.last+1-from)
+	list := make([]messages.Numbering, 0, end-from)
+	arena := make([]messages.SequenceNumber, 0, p.tail.numbersEnd(end-1)-p.tail.at(from).numbers)
+	for o := from; o < end; o++ {
+		var n messages.Numbering
+		n, arena = p.tail.numbering(o, arena)
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// Log returns all events of the store in commit order from an LSN on (0 means 1):
+// the plain scan. It obeys the rules of [storage.Reader].
+func (s *Store) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+	return s.read(ctx, func() (source, error) {
+		next, last := max(from, 1), messages.LSN(s.lastLSN.Load())
+		return func(n int) ([]place, error) {
+			var places []place
+			for ; next <= last && n > 0; n-- {
+				places = append(places, place{lsn: next})
+				next++
+			}
+			return places, nil
+		}, nil
+	})
+}
+
+// PLog implements [storage.Reader].
+func (s *Store) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return s.read(ctx, func() (source, error) {
+		p, err := s.partition(id)
+		if err != nil {
+			return nil, err
+		}
+		p.mu.RLock()
+		end, failed := p.last+1, p.failed
+		p.mu.RUnlock()
+		next := max(from, 1)
+		return func(n int) ([]place, error) {
+			if next >= end {
+				return nil, failed
+			}
+			places, err := s.plogPlaces(p, next, min(end, next+messages.PLogOffset(n)))
+			next += messages.PLogOffset(len(places))
+			return places, err
+		}, nil
+	})
+}
+
+// plogPlaces finds entries of a partition's log: in the tail or, what has left the
+// tail by now, in state.db.
+func (s *Store) plogPlaces(p *partition, from, to messages.PLogOffset) ([]place, error) {
+	var places []place
+	p.mu.RLock()
+	begin := max(from, p.tail.first())
+	for o := begin; o < to; o++ {
+		e := p.tail.at(o)
+		places = append(places, place{lsn: e.lsn, partition: p.id, offset: o, ws: e.ws, wlog: e.wlog})
+	}
+	p.mu.RUnlock()
+	if from >= begin {
+		return places, nil
+	}
+	if len(places) > 0 {
+		to = begin
+	}
+	return s.storedPLog(p.id, from, to)
+}
+
+func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset) ([]place, error) {
+	places := make([]place, 0, to-from)
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketPLog).Cursor()
+		k, v := c.Seek(appendPLogKey(nil, p, from))
+		for o := from; o < to; o++ {
+			lsn, ok := parseLSN(v)
+			if string(k) != string(appendPLogKey(nil, p, o)) || !ok {
+				return &storage.DamagedError{
+					Where: placeOf(bucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: errMissing,
+				}
+			}
+			places = append(places, place{lsn: lsn, partition: p, offset: o})
+			k, v = c.Next()
+		}
+		return nil
+	})
+	return places, err
+}
+
+// WLog implements [storage.Reader].
+func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return s.read(ctx, func() (source, error) {
+		next := max(from, 1)
+		tail, failed := s.wlogTail(ws, next)
+		return func(n int) ([]place, error) {
+			if len(tail) > 0 && tail[0].wlog == next {
+				n = min(n, len(tail))
+				places := tail[:n]
+				tail = tail[n:]
+				next += messages.WLogOffset(n)
+				return places, nil
+			}
+			end := next + messages.WLogOffset(n)
+			if len(tail) > 0 {
+				end = min(end, tail[0].wlog)
+			}
+			places, err := s.storedWLog(ws, next, end, len(tail) > 0)
+			next += messages.WLogOffset(len(places))
+			if err == nil && len(places) == 0 {
+				err = failed
+			}
+			return places, err
+		}, nil
+	})
+}
+
+// wlogTail returns the tail's entries of a workspace's log from an offset on.
+func (s *Store) wlogTail(ws messages.WSID, from messages.WLogOffset) ([]place, error) {
+	p := s.partitionOf(ws)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var places []place
+	for o, e := p.tail.lastOf(ws); e != nil && e.wlog >= from; o, e = p.tail.previous(o, e) {
+		places = append(places, place{lsn: e.lsn, partition: p.id, offset: o, ws: ws, wlog: e.wlog})
+	}
+	slices.Reverse(places)
+	return places, p.failed
+}
+
+// storedWLog finds entries of a workspace's log in state.db. It ends early where
+// the log ends, unless more is known to follow.
+func (s *Store) storedWLog(ws messages.WSID, from, to messages.WLogOffset, follow bool) ([]place, error) {
+	places := make([]place, 0, to-from)
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketWLog).Cursor()
+		k, v := c.Seek(appendWLogKey(nil, ws, from))
+		for o := from; o < to; o++ {
+			lsn, ok := parseLSN(v)
+			if string(k) != string(appendWLogKey(nil, ws, o)) {
+				if !follow && (len(k) != wlogKeyLen || be64(k) != uint64(ws)) {
+					return nil
+				}
+				ok = false
+			}
+			if !ok {
+				return &storage.DamagedError{Where: placeOf(bucketWLog, "workspace %d, offset %d", ws, o), Cause: errMissing}
+			}
+			places = append(places, place{lsn: lsn, ws: ws, wlog: o})
+			k, v = c.Next()
+		}
+		return nil
+	})
+	return places, err
+}
+
+// place is where an event lies in the log, and what its index says that it is.
+// What is zero is not known.
+type place struct {
+	lsn       messages.LSN
+	partition messages.PartitionID
+	offset    messages.PLogOffset
+	ws        messages.WSID
+	wlog      messages.WLogOffset
+}
+
+// check returns nil if the event is the one that the index says.
+func (at *place) check(v *eventView) error {
+	if at.offset != 0 {
+		if err := v.belongs(at.partition, at.offset); err != nil {
+			return err
+		}
+	}
+	if at.wlog != 0 && (v.ws != at.ws || v.wlog != at.wlog) {
+		return fmt.Errorf("%w: it is workspace %d, offset %d", errMisplaced, v.ws, v.wlog)
+	}
+	return nil
+}
+
+// damaged names the place as exactly as it is known.
+func (at *place) damaged(cause error) *storage.DamagedError {
+	damage := damagedEvent(at.lsn, at.partition, at.offset, cause)
+	if at.offset == 0 && at.wlog != 0 {
+		damage.Where += fmt.Sprintf(", workspace %d, offset %d", at.ws, at.wlog)
+	}
+	return damage
+}
+
+// source finds the next places of a read, at most n; none at its end.
+type source func(n int) ([]place, error)
+
+// read yields the events of a source, chunk by chunk.
+func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		if err := s.enter(ctx); err != nil {
+			yield(messages.Event{}, err)
+			return
+		}
+		next, err := begin()
+		if err != nil {
+			yield(messages.Event{}, err)
+			return
+		}
+		for size := firstReadChunk; ; size = min(2*size, maxReadChunk) {
+			places, err := next(size)
+			if goOn := s.yieldEvents(ctx, places, yield); !goOn {
+				return
+			}
+			if err != nil {
+				yield(messages.Event{}, err)
+				return
+			}
+			if len(places) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// yieldEvents reads the events at the places given, as many at a time as the limit
+// of bytes allows. It returns false when the read is over.
+func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(messages.Event, error) bool) bool {
+	for len(places) > 0 {
+		if err := s.enter(ctx); err != nil {
+			yield(messages.Event{}, err)
+			return false
+		}
+		events, err := s.readEvents(places)
+		for i := range events {
+			if i > 0 && ctx.Err() != nil {
+				yield(messages.Event{}, ctx.Err())
+				return false
+			}
+			if !yield(events[i], nil) {
+				return false
+			}
+		}
+		if err != nil {
+			yield(messages.Event{}, err)
+			return false
+		}
+		places = places[len(events):]
+	}
+	return true
+}
+
+// readEvents copies events from the head of places until a limit is reached.
+func (s *Store) readEvents(places []place) ([]messages.Event, error) {
+	events := make([]messages.Event, 0, len(places))
+	err := s.log.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketLog).Cursor()
+		var view eventView
+		var at messages.LSN
+		bytes := 0
+		for i := range places {
+			value := seekLSN(c, places[i].lsn, at)
+			at = places[i].lsn
+			if value == nil {
+				return places[i].damaged(errMissing)
+			}
+			err := view.decode(at, value)
+			if err == nil {
+				err = places[i].check(&view)
+			}
+			if err != nil {
+				return places[i].damaged(err)
+			}
+			events = append(events, view.event())
+			if bytes += len(value); bytes >= maxReadBytes {
+				return nil
+			}
+		}
+		return nil
+	})
+	return events, err
+}

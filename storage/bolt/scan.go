@@ -1,0 +1,306 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// scan reads the log at open, once, from the first entry that a partition needs to
+// the end.
+//
+// An entry that is damaged or missing belongs to a partition that nothing tells
+// directly. If a later event shows a hole in its partition's log, the entry was
+// there: that partition has failed. As long as holes do not account for all such
+// entries, each partition without an event behind the last of them may have lost
+// its own last event, and would give its numbers again: it has failed, too. The
+// others have proven that they miss nothing.
+type scan struct {
+	op        *opening
+	next, end messages.LSN
+	// projecting says that tails go to state.db instead of staying in memory.
+	projecting bool
+
+	view    eventView
+	records []recordRef
+
+	losses []loss
+	// lost counts the entries in losses, found those that holes account for.
+	lost, found uint64
+
+	reported time.Time
+	started  messages.LSN
+}
+
+// loss is a run of entries of the log that cannot be read.
+type loss struct {
+	lsn, count messages.LSN
+	cause      error
+}
+
+// fillTails reads into the tails what the projections have not. If state.db must
+// be rebuilt or lags too far behind, tails go into it, piece by piece.
+func (op *opening) fillTails(ctx context.Context) error {
+	end, err := op.logEnd()
+	if err != nil {
+		return err
+	}
+	sc := &scan{op: op, next: op.projected, started: op.projected, end: end, projecting: op.rebuild && end > 0}
+	for sc.next <= sc.end {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := op.log.view(sc.chunk); err != nil {
+			return err
+		}
+		op.lastLSN.Store(uint64(sc.next - 1))
+		if sc.projecting && op.tailEvents.Load() >= maxFlushEvents {
+			if err := op.projectTails(); err != nil {
+				return err
+			}
+		}
+		sc.report(sc.next > sc.end)
+	}
+	op.lastLSN.Store(uint64(end))
+	if sc.projecting {
+		if err := op.projectTails(); err != nil {
+			return err
+		}
+	}
+	if err := sc.failSuspects(); err != nil {
+		return err
+	}
+	return op.checkForeign()
+}
+
+// chunk reads some entries in one transaction.
+func (sc *scan) chunk(tx *bbolt.Tx) error {
+	c := tx.Bucket(bucketLog).Cursor()
+	k, v := c.Seek(appendLSNKey(nil, sc.next))
+	for range scanChunk {
+		if k == nil {
+			if sc.next <= sc.end {
+				sc.lose(sc.next, sc.end+1-sc.next, errMissing)
+				sc.next = sc.end + 1
+			}
+			break
+		}
+		lsn, ok := parseLSN(k)
+		if !ok {
+			return &storage.DamagedError{Where: placeOf(bucketLog, "key %x", k), Cause: errLayout}
+		}
+		if lsn > sc.next {
+			sc.lose(sc.next, lsn-sc.next, errMissing)
+		}
+		if err := sc.take(lsn, v); err != nil {
+			sc.lose(lsn, 1, err)
+		}
+		sc.next = lsn + 1
+		sc.op.counts.scanned.Add(1)
+		k, v = c.Next()
+	}
+	return nil
+}
+
+func (sc *scan) lose(lsn, count messages.LSN, cause error) {
+	sc.losses = append(sc.losses, loss{lsn: lsn, count: count, cause: cause})
+	sc.lost += uint64(count)
+	sc.op.holdAt(lsn)
+}
+
+// holdAt makes the next open begin at an LSN at the latest.
+func (op *opening) holdAt(lsn messages.LSN) {
+	if op.hold == 0 || lsn < op.hold {
+		op.hold = lsn
+	}
+}
+
+// take adds an entry to its partition's tail. An error says that the entry cannot
+// be read, so that its partition is unknown.
+func (sc *scan) take(lsn messages.LSN, value []byte) error {
+	v := &sc.view
+	if err := v.decode(lsn, value); err != nil {
+		return err
+	}
+	op := sc.op
+	if uint64(v.partition) >= uint64(len(op.partitions)) || messages.PartitionOf(v.ws, op.schema.partitions) != v.partition {
+		return fmt.Errorf("%w: workspace %d in partition %d", errLayout, v.ws, v.partition)
+	}
+	p := &op.partitions[v.partition]
+	if p.failed != nil || lsn <= p.lastLSN {
+		return nil // it is projected, or of no use any more
+	}
+	if err := sc.checkNext(p, v); err != nil {
+		p.fail(err)
+		op.holdAt(lsn)
+		return nil
+	}
+	sc.push(p, v)
+	return nil
+}
+
+// checkNext makes sure that an event continues its partition's log.
+func (sc *scan) checkNext(p *partition, v *eventView) error {
+	want := p.last + 1
+	if v.offset != want {
+		return sc.hole(p, v)
+	}
+	var cause error
+	_, known := sc.op.schema.kinds[v.wsKind]
+	switch {
+	case v.epoch < sc.op.logEpochs[p.id] || v.epoch > p.epoch:
+		cause = fmt.Errorf("got epoch %d after %d, the current one is %d", v.epoch, sc.op.logEpochs[p.id], p.epoch)
+	case v.at < p.lastAt:
+		cause = fmt.Errorf("%w: got %v after %v", storage.ErrTimeFell, v.at, p.lastAt)
+	case v.wlog == 0:
+		cause = errLayout
+	case !known:
+		cause = fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind)
+	default:
+		return nil
+	}
+	return damagedEvent(v.lsn, p.id, v.offset, cause)
+}
+
+// hole explains why an event does not continue its partition's log: by an entry
+// lost since the partition's last one, if there is any.
+func (sc *scan) hole(p *partition, v *eventView) error {
+	want := p.last + 1
+	i := sort.Search(len(sc.losses), func(i int) bool { return sc.losses[i].lsn > p.lastLSN })
+	var since uint64
+	for _, l := range sc.losses[i:] {
+		since += uint64(l.count)
+	}
+	if missing := uint64(v.offset - want); v.offset > want && missing <= since {
+		sc.found += missing
+		return damagedEvent(sc.losses[i].lsn, p.id, want, sc.losses[i].cause)
+	}
+	return damagedEvent(v.lsn, p.id, want, fmt.Errorf("%w: the next event has offset %d", errMissing, v.offset))
+}
+
+func (sc *scan) push(p *partition, v *eventView) {
+	op := sc.op
+	numbers := v.numbering()
+	sc.records = recordRefs(sc.records[:0], v.records)
+	p.tail.push(entry{
+		lsn: v.lsn, ws: v.ws, wlog: v.wlog, at: v.at, epoch: v.epoch, kind: v.wsKind, recovered: true,
+	}, numbers, sc.records)
+	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
+	op.logEpochs[p.id] = v.epoch
+	events := op.tailEvents.Add(1)
+	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records)))
+	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
+	if over && events > 1 && !op.options.ReadOnly {
+		sc.projecting = true
+	}
+}
+
+// failSuspects fails the partitions that may have lost their last event.
+func (sc *scan) failSuspects() error {
+	if sc.found >= sc.lost {
+		return nil
+	}
+	projected, err := sc.projectedLosses()
+	if err != nil || sc.found+projected >= sc.lost {
+		return err
+	}
+	for i := range sc.op.partitions {
+		p := &sc.op.partitions[i]
+		behind := sort.Search(len(sc.losses), func(i int) bool { return sc.losses[i].lsn > p.lastLSN })
+		if behind < len(sc.losses) {
+			l := sc.losses[behind]
+			p.fail(damagedEvent(l.lsn, p.id, p.last+1, fmt.Errorf("it may be the next event of this partition: %w", l.cause)))
+		}
+	}
+	return nil
+}
+
+// projectedLosses counts the lost entries that state.db knows: they were projected
+// before they were damaged, so no partition ends at them.
+func (sc *scan) projectedLosses() (uint64, error) {
+	var n uint64
+	err := sc.op.state.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucketPLog).Cursor()
+		for _, l := range sc.losses {
+			if l.count == 1 && sc.op.isProjected(c, l.lsn) {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// isProjected reports whether an entry of the log is in the projection of some
+// partition's log, where LSNs go up with the offsets.
+func (op *opening) isProjected(c *bbolt.Cursor, lsn messages.LSN) bool {
+	for i := range op.partitions {
+		p := &op.partitions[i]
+		at := func(o int) messages.LSN {
+			_, v := c.Seek(appendPLogKey(nil, p.id, messages.PLogOffset(o+1)))
+			stored, _ := parseLSN(v)
+			return stored
+		}
+		n := int(p.checkpoint - 1)
+		o := sort.Search(n, func(o int) bool { return at(o) >= lsn })
+		if o < n && at(o) == lsn {
+			return true
+		}
+	}
+	return false
+}
+
+// projectTails writes all tails to state.db and empties them. What a flush at this
+// point refuses fails its partition; the others go on.
+func (op *opening) projectTails() error {
+	var group []*flushRequest
+	events := 0
+	for i := range op.partitions {
+		p := &op.partitions[i]
+		if p.failed != nil || p.tail.len() == 0 {
+			continue
+		}
+		r := &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true}
+		r.takeEntries()
+		events += len(r.entries)
+		group = append(group, r)
+	}
+	if len(group) == 0 {
+		return nil
+	}
+	if err := op.project(group); err != nil {
+		return err
+	}
+	for _, r := range group {
+		if r.refusal != nil {
+			events -= len(r.entries)
+			r.partition.fail(r.refusal)
+		}
+	}
+	op.counts.rebuilt.Add(uint64(events))
+	return nil
+}
+
+// reportInterval is how often Progress is told, at most.
+const reportInterval = 100 * time.Millisecond
+
+func (sc *scan) report(last bool) {
+	now := time.Now()
+	if !last && now.Sub(sc.reported) < reportInterval {
+		return
+	}
+	sc.reported = now
+	phase := PhaseScan
+	if sc.projecting {
+		phase = PhaseRebuild
+	}
+	sc.op.options.Progress(Progress{
+		Phase: phase, Done: uint64(sc.next - sc.started), Total: uint64(sc.end + 1 - sc.started),
+	})
+}

@@ -1,0 +1,197 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Lengths of queues. A caller beyond them waits as long as its context lets it.
+const (
+	writeQueueLen = 1024
+	flushQueueLen = 1024
+)
+
+// Store is a [storage.Store] in two bbolt files. Open and OpenExisting make it.
+type Store struct {
+	descriptor messages.Descriptor
+	schema     *schema
+	options    Options
+	id         storeID
+
+	log, state *file
+
+	// partitions are all of the application's, by id.
+	partitions []partition
+	// lastLSN is the log's last entry that is published. Tails are published first:
+	// who reads lastLSN finds every event up to it in a tail or in state.db.
+	lastLSN atomic.Uint64
+	// projected is the LSN before which every event is in state.db: where the next
+	// open begins to read. Only the flusher changes it.
+	projected messages.LSN
+	// hold is the first entry of the log that Open found damaged or missing, 0 if
+	// none: projected does not pass it, so that the next open finds it too.
+	hold messages.LSN
+
+	tailEvents, tailBytes atomic.Int64
+	counts                counts
+
+	writes  chan *writeRequest
+	flushes chan *flushRequest
+	// closing is closed when nothing more is accepted. committed and flushed are
+	// closed when the committer and the flusher have ended: a request that has no
+	// answer by then was never taken. released is closed when the files are.
+	closing, committed, flushed, released chan struct{}
+	closeOnce                             sync.Once
+	releaseErr                            error
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// Descriptor returns the application that the store holds, normalized.
+func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalized() }
+
+// start lets the committer and the flusher run.
+func (s *Store) start() {
+	s.writes = make(chan *writeRequest, writeQueueLen)
+	s.flushes = make(chan *flushRequest, flushQueueLen)
+	s.closing = make(chan struct{})
+	s.committed = make(chan struct{})
+	s.flushed = make(chan struct{})
+	s.released = make(chan struct{})
+	if s.options.ReadOnly {
+		close(s.committed)
+		close(s.flushed)
+		return
+	}
+	go newCommitter(s).run()
+	go newFlusher(s).run()
+}
+
+// Close finishes the writes that were handed over, refuses everything else with
+// ErrClosed, and releases the files. If ctx ends first it returns the context's
+// error and the rest goes on in the background.
+func (s *Store) Close(ctx context.Context) error {
+	s.triggerClose()
+	select {
+	case <-s.released:
+		return s.releaseErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// triggerClose begins to close the store. It does not wait: the committer and the
+// flusher call it themselves when the outcome of a commit is unknown.
+func (s *Store) triggerClose() {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		go s.release()
+	})
+}
+
+func (s *Store) release() {
+	<-s.committed
+	<-s.flushed
+	s.releaseErr = errors.Join(s.log.close(), s.state.close())
+	close(s.released)
+}
+
+// open returns ErrClosed once the store is closing.
+func (s *Store) open() error {
+	select {
+	case <-s.closing:
+		return storage.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// enter is the first thing that each method does.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.open()
+}
+
+// partition returns a partition of the application.
+func (s *Store) partition(id messages.PartitionID) (*partition, error) {
+	if uint64(id) >= uint64(len(s.partitions)) {
+		return nil, fmt.Errorf("%w: partition %d: the application has %d", messages.ErrWrongPartition, id, len(s.partitions))
+	}
+	return &s.partitions[id], nil
+}
+
+func (s *Store) partitionOf(ws messages.WSID) *partition {
+	return &s.partitions[messages.PartitionOf(ws, s.schema.partitions)]
+}
+
+// forgetTail takes what was dropped from a tail off the totals.
+func (s *Store) forgetTail(events int, bytes int64) {
+	s.tailEvents.Add(-int64(events))
+	s.tailBytes.Add(-bytes)
+}
+
+// Stages of a request. Whoever moves it on from waiting owns it: the goroutine
+// that does it, or the caller that gives up.
+const (
+	requestWaiting uint32 = iota
+	requestTaken
+	requestAbandoned
+)
+
+// ticket is how a caller and the goroutine that serves it agree on an outcome.
+type ticket struct {
+	stage atomic.Uint32
+	done  chan error
+}
+
+func newTicket() ticket { return ticket{done: make(chan error, 1)} }
+
+// claim takes the request over; false means that its caller has given up.
+func (t *ticket) claim() bool { return t.stage.CompareAndSwap(requestWaiting, requestTaken) }
+
+func (t *ticket) reply(err error) { t.done <- err }
+
+// await returns the request's outcome. ended is closed when its server has ended.
+func (t *ticket) await(ctx context.Context, ended <-chan struct{}) error {
+	select {
+	case err := <-t.done:
+		return err
+	case <-ctx.Done():
+		if t.stage.CompareAndSwap(requestWaiting, requestAbandoned) {
+			return ctx.Err()
+		}
+		select {
+		case err := <-t.done:
+			return err
+		default:
+			return fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
+		}
+	case <-ended:
+		select {
+		case err := <-t.done:
+			return err
+		default:
+			return storage.ErrClosed
+		}
+	}
+}
+
+// handOver queues a request and waits for its outcome.
+func handOver[R any](ctx context.Context, s *Store, queue chan<- R, request R, t *ticket, ended <-chan struct{}) error {
+	select {
+	case queue <- request:
+		return t.await(ctx, ended)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return storage.ErrClosed
+	}
+}

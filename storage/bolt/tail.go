@@ -1,0 +1,189 @@
+package bolt
+
+import (
+	"unsafe"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// tail is what the log of one partition has and the projections have not yet. It
+// holds what insert-if-absent checks, actualization and readers need to find an
+// event, and no body or row. The partition's lock guards it.
+type tail struct {
+	// entries are indexed by PLog offset.
+	entries deque[entry]
+	// numbers and records are what entries point into.
+	numbers deque[messages.SequenceNumber]
+	records deque[recordRef]
+
+	// last is the offset of the last entry of each workspace; entries are linked
+	// backwards from it.
+	last map[messages.WSID]messages.PLogOffset
+	// written is the offset of the last entry that writes a record.
+	written map[recordKey]messages.PLogOffset
+
+	// bytes estimates the memory taken.
+	bytes int64
+}
+
+// entry is one event of the tail.
+type entry struct {
+	lsn   messages.LSN
+	ws    messages.WSID
+	wlog  messages.WLogOffset
+	at    messages.Timestamp
+	epoch messages.Epoch
+	// numbers and records are where the event's items begin; they end where the
+	// next entry's begin.
+	numbers, records uint64
+	// back is how many offsets before this one the previous entry of the same
+	// workspace lies, 0 if there is none in the tail.
+	back uint32
+	kind messages.WSKind
+	// recovered says that the event was read at open, not appended since.
+	recovered bool
+}
+
+// recordRef is a record that an event writes.
+type recordRef struct {
+	number messages.Number
+	seq    messages.SeqID
+	isNew  bool
+}
+
+func (r recordRef) id() messages.RecordID { return messages.RecordID{Seq: r.seq, Number: r.number} }
+
+// The estimate of memory: exact for the arenas, generous for the maps.
+const (
+	entryBytes  = int64(unsafe.Sizeof(entry{})) + 32
+	numberBytes = int64(unsafe.Sizeof(messages.SequenceNumber{}))
+	recordBytes = int64(unsafe.Sizeof(recordRef{})) + 56
+)
+
+// tailBytes estimates what an event takes.
+func tailBytes(numbers, records int) int64 {
+	return entryBytes + int64(numbers)*numberBytes + int64(records)*recordBytes
+}
+
+// restart empties the tail; its next entry has the offset given.
+func (t *tail) restart(next messages.PLogOffset) {
+	*t = tail{}
+	t.entries.restart(uint64(next))
+}
+
+func (t *tail) len() int { return t.entries.len() }
+
+// first is the offset of the first entry, or of the next one if there is none.
+func (t *tail) first() messages.PLogOffset { return messages.PLogOffset(t.entries.first) }
+
+// end is the offset after the last entry.
+func (t *tail) end() messages.PLogOffset { return messages.PLogOffset(t.entries.end) }
+
+func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.at(uint64(o)) }
+
+// push appends an event.
+func (t *tail) push(e entry, numbers []messages.SequenceNumber, records []recordRef) {
+	if t.last == nil {
+		t.last = make(map[messages.WSID]messages.PLogOffset)
+		t.written = make(map[recordKey]messages.PLogOffset)
+	}
+	offset := t.end()
+	e.numbers, e.records = t.numbers.end, t.records.end
+	if previous, ok := t.last[e.ws]; ok {
+		e.back = uint32(offset - previous)
+	}
+	t.last[e.ws] = offset
+	for _, n := range numbers {
+		t.numbers.push(n)
+	}
+	for _, r := range records {
+		t.records.push(r)
+		t.written[recordKey{ws: e.ws, id: r.id()}] = offset
+	}
+	t.entries.push(e)
+	t.bytes += tailBytes(len(numbers), len(records))
+}
+
+// numbersEnd and recordsEnd are where the items of the entry at an offset end.
+func (t *tail) numbersEnd(o messages.PLogOffset) uint64 {
+	if o+1 < t.end() {
+		return t.at(o + 1).numbers
+	}
+	return t.numbers.end
+}
+
+func (t *tail) recordsEnd(o messages.PLogOffset) uint64 {
+	if o+1 < t.end() {
+		return t.at(o + 1).records
+	}
+	return t.records.end
+}
+
+// drop removes the entries before an offset, which is at most end. It returns how
+// many bytes that freed.
+func (t *tail) drop(to messages.PLogOffset) int64 {
+	before := t.bytes
+	for o := t.first(); o < to; o++ {
+		e := t.at(o)
+		if t.last[e.ws] == o {
+			delete(t.last, e.ws)
+		}
+		recordsEnd := t.recordsEnd(o)
+		for i := e.records; i < recordsEnd; i++ {
+			k := recordKey{ws: e.ws, id: t.records.at(i).id()}
+			if t.written[k] == o {
+				delete(t.written, k)
+			}
+		}
+		t.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records))
+	}
+	if to == t.end() {
+		// Maps never shrink, so an empty tail begins with new ones.
+		t.restart(to)
+		return before
+	}
+	t.numbers.drop(t.at(to).numbers)
+	t.records.drop(t.at(to).records)
+	t.entries.drop(uint64(to))
+	return before - t.bytes
+}
+
+// previous returns the entry before e, at offset o, of the same workspace.
+func (t *tail) previous(o messages.PLogOffset, e *entry) (messages.PLogOffset, *entry) {
+	if e.back == 0 || o-messages.PLogOffset(e.back) < t.first() {
+		return 0, nil
+	}
+	o -= messages.PLogOffset(e.back)
+	return o, t.at(o)
+}
+
+// lastOf returns the last entry of a workspace, nil if the tail has none.
+func (t *tail) lastOf(ws messages.WSID) (messages.PLogOffset, *entry) {
+	o, ok := t.last[ws]
+	if !ok {
+		return 0, nil
+	}
+	return o, t.at(o)
+}
+
+// numbering returns what the entry at an offset says, its numbers appended to
+// arena.
+func (t *tail) numbering(o messages.PLogOffset, arena []messages.SequenceNumber) (messages.Numbering, []messages.SequenceNumber) {
+	e := t.at(o)
+	start := len(arena)
+	for i, end := e.numbers, t.numbersEnd(o); i < end; i++ {
+		arena = append(arena, *t.numbers.at(i))
+	}
+	n := messages.Numbering{
+		Epoch:         e.epoch,
+		PLogOffset:    o,
+		Workspace:     e.ws,
+		WorkspaceKind: e.kind,
+		WLogOffset:    e.wlog,
+		RegisteredAt:  e.at,
+	}
+	if len(arena) > start {
+		n.Numbers = arena[start:len(arena):len(arena)]
+	}
+	return n, arena
+}

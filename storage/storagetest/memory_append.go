@@ -1,0 +1,245 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Append writes a batch, all of it or nothing: everything is judged first, then
+// written. An empty batch only asks whether its epoch is the current one.
+func (m *Memory) Append(ctx context.Context, b storage.Batch) error {
+	events := cloneEvents(b.Events)
+	p, unlock, err := m.partition(ctx, b.Partition)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.fence(b.Partition, b.Epoch); err != nil {
+		return err
+	}
+	if err := m.disk.roomFor(p, len(events)); err != nil {
+		return err
+	}
+	j := judge{disk: m.disk, partition: p, batch: b, events: events}
+	for i := range events {
+		if err := j.judge(i); err != nil {
+			return err
+		}
+	}
+	for i := range events {
+		m.disk.write(p, &events[i])
+	}
+	return nil
+}
+
+func (d *disk) roomFor(p *memPartition, events int) error {
+	tail := int(p.last() + 1 - p.checkpoint)
+	if d.tailLimit == 0 || tail == 0 || tail+events <= d.tailLimit {
+		return nil
+	}
+	return fmt.Errorf("%w: got %d more, %d of at most %d events are in it", storage.ErrTailFull, events, tail, d.tailLimit)
+}
+
+func (d *disk) write(p *memPartition, e *messages.Event) {
+	p.log = append(p.log, e)
+	ws := d.workspaces[e.Workspace]
+	if ws == nil {
+		ws = &memWorkspace{kind: e.WorkspaceKind, rows: make(map[messages.RecordID]storage.Row)}
+		d.workspaces[e.Workspace] = ws
+	}
+	if e.WLogOffset <= messages.WLogOffset(len(ws.wlog)) {
+		// Trust level 2 puts. A reader may be looking at the old slice.
+		ws.wlog = slices.Clone(ws.wlog)
+		ws.wlog[e.WLogOffset-1] = e
+	} else {
+		ws.wlog = append(ws.wlog, e)
+	}
+	for _, r := range e.Records {
+		ws.rows[r.ID] = storage.Row{ID: r.ID, Data: r.Data, Partition: e.Partition, PLogOffset: e.PLogOffset}
+	}
+}
+
+// judge says whether a batch may be written.
+type judge struct {
+	disk      *disk
+	partition *memPartition
+	batch     storage.Batch
+	events    []messages.Event
+
+	// created holds the new records of the events judged so far.
+	created map[rowKey]bool
+}
+
+type rowKey struct {
+	workspace messages.WSID
+	id        messages.RecordID
+}
+
+func (j *judge) judge(i int) error {
+	e := &j.events[i]
+	for _, check := range []func(int, *messages.Event) error{
+		j.identity, j.order, j.contents, j.workspace, j.records,
+	} {
+		if err := check(i, e); err != nil {
+			return fmt.Errorf("partition %d, offset %d: %w", j.batch.Partition, e.PLogOffset, err)
+		}
+	}
+	return nil
+}
+
+// identity checks that the event is this batch's.
+func (j *judge) identity(_ int, e *messages.Event) error {
+	d := &j.disk.desc
+	switch {
+	case e.Kind != messages.EventBusiness:
+		return fmt.Errorf("%w: event kind: got %d, want %d", storage.ErrInvalidEvent, e.Kind, messages.EventBusiness)
+	case e.Partition != j.batch.Partition || e.Epoch != j.batch.Epoch:
+		return fmt.Errorf("%w: got partition %d and epoch %d, the batch has %d and %d",
+			storage.ErrInvalidEvent, e.Partition, e.Epoch, j.batch.Partition, j.batch.Epoch)
+	case messages.PartitionOf(e.Workspace, d.Partitions) != e.Partition:
+		return fmt.Errorf("%w: %w: workspace %d", storage.ErrInvalidEvent, messages.ErrWrongPartition, e.Workspace)
+	case j.disk.kinds[e.WorkspaceKind] == nil:
+		return fmt.Errorf("%w: %w: %d", storage.ErrInvalidEvent, messages.ErrUnknownKind, e.WorkspaceKind)
+	}
+	return nil
+}
+
+// order checks that the event continues the partition's log.
+func (j *judge) order(i int, e *messages.Event) error {
+	var previous *messages.Event
+	if i > 0 {
+		previous = &j.events[i-1]
+	} else if n := len(j.partition.log); n > 0 {
+		previous = j.partition.log[n-1]
+	}
+	if previous == nil {
+		previous = &messages.Event{}
+	}
+	if e.PLogOffset != previous.PLogOffset+1 {
+		return fmt.Errorf("%w: PLog offset: got %d, want %d", storage.ErrOutOfOrder, e.PLogOffset, previous.PLogOffset+1)
+	}
+	if e.RegisteredAt < previous.RegisteredAt {
+		return fmt.Errorf("%w: got %d, the predecessor has %d", storage.ErrTimeFell, e.RegisteredAt, previous.RegisteredAt)
+	}
+	return nil
+}
+
+// contents checks the numbers and records against the descriptor.
+func (j *judge) contents(_ int, e *messages.Event) error {
+	if len(e.Numbers) > messages.MaxEventNumbers {
+		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
+	}
+	seqs := j.disk.kinds[e.WorkspaceKind]
+	for _, n := range e.Numbers {
+		if err := seqs.check(n); err != nil {
+			return err
+		}
+	}
+	for i := range e.Records {
+		id := e.Records[i].ID
+		if err := seqs.check(messages.SequenceNumber(id)); err != nil {
+			return err
+		}
+		limit := seqs[id.Seq].MaxExplicit()
+		if e.Records[i].New && id.Number > limit && !slices.Contains(e.Numbers, messages.SequenceNumber(id)) {
+			return fmt.Errorf("%w: %w: got %v, want at most %d", storage.ErrInvalidEvent, messages.ErrExplicitID, id, limit)
+		}
+	}
+	return nil
+}
+
+// check refuses what is no number of the kind's sequences. The WLog offset is
+// not a number that an event lists.
+func (s sequences) check(n messages.SequenceNumber) error {
+	def, ok := s[n.Seq]
+	switch {
+	case !ok || n.Seq == messages.SeqWLogOffset:
+		return fmt.Errorf("%w: %w: %d", storage.ErrInvalidEvent, messages.ErrUnknownSequence, n.Seq)
+	case n.Number == 0 || n.Number > def.Max():
+		return fmt.Errorf("%w: sequence %d: got number %d, want 1 to %d", storage.ErrInvalidEvent, n.Seq, n.Number, def.Max())
+	}
+	return nil
+}
+
+// workspace checks that the event continues the workspace's log.
+func (j *judge) workspace(i int, e *messages.Event) error {
+	last, overwritable := j.predecessor(i, e.Workspace)
+	if last == nil {
+		last = &messages.Event{WorkspaceKind: e.WorkspaceKind}
+	}
+	switch {
+	case e.WorkspaceKind != last.WorkspaceKind:
+		return fmt.Errorf("%w: %w: workspace %d: got kind %d, it has %d",
+			storage.ErrInvalidEvent, messages.ErrKindMismatch, e.Workspace, e.WorkspaceKind, last.WorkspaceKind)
+	case e.WLogOffset == last.WLogOffset+1:
+		return nil
+	case e.WLogOffset == 0 || e.WLogOffset > last.WLogOffset || !overwritable:
+		return fmt.Errorf("%w: workspace %d: WLog offset: got %d, want %d", storage.ErrOutOfOrder, e.Workspace, e.WLogOffset, last.WLogOffset+1)
+	case j.disk.desc.TrustLevel == messages.TrustAll:
+		return nil
+	}
+	return j.conflict(storage.PlaceWLog, e, messages.RecordID{})
+}
+
+// predecessor returns the workspace's last event, nil if it has none. It is
+// overwritable, as far as the trust level goes, if the tail knows nothing of the
+// workspace.
+func (j *judge) predecessor(i int, id messages.WSID) (last *messages.Event, overwritable bool) {
+	for i--; i >= 0; i-- {
+		if j.events[i].Workspace == id {
+			return &j.events[i], false
+		}
+	}
+	ws := j.disk.workspaces[id]
+	if ws == nil {
+		return nil, false
+	}
+	last = ws.wlog[len(ws.wlog)-1]
+	return last, last.PLogOffset < j.partition.checkpoint
+}
+
+// records checks that the keys of new records are free, if the trust level asks
+// for it.
+func (j *judge) records(_ int, e *messages.Event) error {
+	if j.disk.desc.TrustLevel != messages.TrustNone {
+		return nil
+	}
+	for i := range e.Records {
+		if !e.Records[i].New {
+			continue
+		}
+		key := rowKey{workspace: e.Workspace, id: e.Records[i].ID}
+		if j.created[key] || j.disk.has(key) {
+			return j.conflict(storage.PlaceRecord, e, key.id)
+		}
+		if j.created == nil {
+			j.created = make(map[rowKey]bool)
+		}
+		j.created[key] = true
+	}
+	return nil
+}
+
+func (d *disk) has(key rowKey) bool {
+	ws := d.workspaces[key.workspace]
+	if ws == nil {
+		return false
+	}
+	_, ok := ws.rows[key.id]
+	return ok
+}
+
+func (j *judge) conflict(place storage.Place, e *messages.Event, record messages.RecordID) error {
+	return &storage.ConflictError{
+		Place:      place,
+		Partition:  e.Partition,
+		PLogOffset: e.PLogOffset,
+		Workspace:  e.Workspace,
+		WLogOffset: e.WLogOffset,
+		Record:     record,
+	}
+}

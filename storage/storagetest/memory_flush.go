@@ -1,0 +1,127 @@
+package storagetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Flush moves the partition's checkpoint, and the numbers with it.
+func (m *Memory) Flush(ctx context.Context, f storage.Flush) error {
+	p, unlock, err := m.partition(ctx, f.Partition)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.fence(f.Partition, f.Epoch); err != nil {
+		return err
+	}
+	if f.Checkpoint < f.Expected || f.Checkpoint > p.last()+1 || (p.checkpoint != f.Expected && p.checkpoint != f.Checkpoint) {
+		return fmt.Errorf("%w: partition %d: got %d after %d, the stored one is %d and the log ends at %d",
+			storage.ErrCheckpoint, f.Partition, f.Checkpoint, f.Expected, p.checkpoint, p.last())
+	}
+	if p.checkpoint == f.Checkpoint {
+		return nil
+	}
+	changes := m.disk.derive(p.log[f.Expected-1 : f.Checkpoint-1])
+	if err := compareNumbers(&f, listChanges(changes)); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		c.workspace.projected, c.workspace.numbers = c.workspace.kind, c.after
+	}
+	p.checkpoint = f.Checkpoint
+	return nil
+}
+
+// Numbers returns the last numbers given out as of the checkpoint.
+func (m *Memory) Numbers(ctx context.Context, id messages.WSID) (storage.WorkspaceNumbers, error) {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return storage.WorkspaceNumbers{}, err
+	}
+	defer unlock()
+	ws := m.disk.workspaces[id]
+	if ws == nil {
+		return storage.WorkspaceNumbers{Workspace: id}, nil
+	}
+	return storage.WorkspaceNumbers{Workspace: id, Kind: ws.projected, Numbers: slices.Clone(ws.numbers)}, nil
+}
+
+// change is what a run of events makes of a workspace's numbers.
+type change struct {
+	workspace *memWorkspace
+	after     []messages.SequenceNumber
+}
+
+// derive merges the events' numbers into those that are projected.
+func (d *disk) derive(events []*messages.Event) map[messages.WSID]*change {
+	changes := make(map[messages.WSID]*change)
+	for _, e := range events {
+		c := changes[e.Workspace]
+		if c == nil {
+			ws := d.workspaces[e.Workspace]
+			c = &change{workspace: ws, after: slices.Clone(ws.numbers)}
+			changes[e.Workspace] = c
+		}
+		seqs := d.kinds[e.WorkspaceKind]
+		c.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)})
+		for _, n := range e.Numbers {
+			c.merge(seqs, n)
+		}
+		for i := range e.Records {
+			if e.Records[i].New {
+				c.merge(seqs, messages.SequenceNumber(e.Records[i].ID))
+			}
+		}
+	}
+	return changes
+}
+
+// merge ignores what is below the sequence's initial value: it is not a number
+// of the sequence, and must not be taken for one that was given out.
+func (c *change) merge(seqs sequences, n messages.SequenceNumber) {
+	if n.Number >= seqs[n.Seq].Initial {
+		c.raise(n)
+	}
+}
+
+// raise merges by maximum.
+func (c *change) raise(n messages.SequenceNumber) {
+	i, ok := slices.BinarySearchFunc(c.after, n.Seq, bySequence)
+	if !ok {
+		c.after = slices.Insert(c.after, i, n)
+		return
+	}
+	c.after[i].Number = max(c.after[i].Number, n.Number)
+}
+
+func bySequence(n messages.SequenceNumber, seq messages.SeqID) int { return cmp.Compare(n.Seq, seq) }
+
+// listChanges returns the changes as a Flush lists them.
+func listChanges(changes map[messages.WSID]*change) []storage.WorkspaceNumbers {
+	list := make([]storage.WorkspaceNumbers, 0, len(changes))
+	for _, id := range slices.Sorted(maps.Keys(changes)) {
+		c := changes[id]
+		w := storage.WorkspaceNumbers{Workspace: id}
+		if c.workspace.projected == 0 {
+			w.Kind = c.workspace.kind
+		}
+		for _, n := range c.after {
+			i, ok := slices.BinarySearchFunc(c.workspace.numbers, n.Seq, bySequence)
+			if !ok || c.workspace.numbers[i] != n {
+				w.Numbers = append(w.Numbers, n)
+			}
+		}
+		// Trust level 2 can put a WLog entry again, which changes no number.
+		if w.Kind != 0 || len(w.Numbers) > 0 {
+			list = append(list, w)
+		}
+	}
+	return list
+}

@@ -1,0 +1,209 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// observed is all that the interface shows of a store at rest. Empty slices are
+// nil in it, so that deep equality means the same.
+type observed struct {
+	Registers  []storage.Register
+	PLogs      [][]messages.Event
+	Tails      [][]messages.Numbering
+	Workspaces map[messages.WSID]observedWorkspace
+}
+
+type observedWorkspace struct {
+	WLog    []messages.Event
+	Numbers storage.WorkspaceNumbers
+	Rows    []storage.Row
+}
+
+// observe reads everything, of the workspaces that have events and of the others
+// named.
+func observe(ctx context.Context, s storage.Store, others []messages.WSID) (observed, error) {
+	d := s.Descriptor()
+	o := observed{Workspaces: make(map[messages.WSID]observedWorkspace)}
+	workspaces := make(map[messages.WSID]bool)
+	for _, ws := range others {
+		workspaces[ws] = true
+	}
+	for p := range messages.PartitionID(d.Partitions) {
+		if err := o.observePartition(ctx, s, p); err != nil {
+			return o, fmt.Errorf("partition %d: %w", p, err)
+		}
+		for _, e := range o.PLogs[p] {
+			workspaces[e.Workspace] = true
+		}
+	}
+	for ws := range workspaces {
+		w, err := observeWorkspace(ctx, s, &d, ws)
+		if err != nil {
+			return o, fmt.Errorf("workspace %d: %w", ws, err)
+		}
+		o.Workspaces[ws] = w
+	}
+	return o, nil
+}
+
+func (o *observed) observePartition(ctx context.Context, s storage.Store, p messages.PartitionID) error {
+	r, err := s.Register(ctx, p)
+	if err != nil {
+		return err
+	}
+	events, err := collectEvents(s.PLog(ctx, p, 0))
+	if err != nil {
+		return err
+	}
+	tail, err := readTail(ctx, s, p, r.Checkpoint, 1000)
+	if err != nil {
+		return err
+	}
+	o.Registers = append(o.Registers, r)
+	o.PLogs = append(o.PLogs, events)
+	o.Tails = append(o.Tails, tail)
+	return nil
+}
+
+func observeWorkspace(ctx context.Context, s storage.Store, d *messages.Descriptor, ws messages.WSID) (w observedWorkspace, err error) {
+	if w.WLog, err = collectEvents(s.WLog(ctx, ws, 0)); err != nil {
+		return w, err
+	}
+	if w.Numbers, err = s.Numbers(ctx, ws); err != nil {
+		return w, err
+	}
+	// The contract lets a workspace without events have the zero value.
+	w.Numbers.Workspace = ws
+	w.Numbers.Numbers = canonical(w.Numbers.Numbers)
+	for _, seq := range sequencesOf(d) {
+		rows, err := collectRows(s.Records(ctx, ws, storage.RecordRange{Seq: seq}))
+		if err != nil {
+			return w, err
+		}
+		w.Rows = append(w.Rows, rows...)
+	}
+	return w, nil
+}
+
+// sequencesOf returns the sequences of all kinds, ordered by id.
+func sequencesOf(d *messages.Descriptor) []messages.SeqID {
+	seqs := make(map[messages.SeqID]bool)
+	for _, k := range d.Kinds {
+		for _, s := range k.All() {
+			seqs[s.ID] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seqs))
+}
+
+// readTail reads the tail to its end, at most limit events a call.
+func readTail(ctx context.Context, s storage.Store, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error) {
+	var tail []messages.Numbering
+	for {
+		page, err := s.Tail(ctx, p, from, limit)
+		if err != nil {
+			return tail, err
+		}
+		if len(page) == 0 {
+			return tail, nil
+		}
+		if len(page) > limit {
+			return tail, fmt.Errorf("Tail(%d, limit %d) returned %d events", from, limit, len(page))
+		}
+		for i := range page {
+			page[i].Numbers = canonical(page[i].Numbers)
+		}
+		tail = append(tail, page...)
+		from += messages.PLogOffset(len(page))
+	}
+}
+
+// collectEvents reads an iterator to its end. Whatever follows an error is told.
+func collectEvents(seq iter.Seq2[messages.Event, error]) ([]messages.Event, error) {
+	events, err := collect(seq)
+	for i := range events {
+		events[i] = canonicalEvent(events[i])
+	}
+	return events, err
+}
+
+func collectRows(seq iter.Seq2[storage.Row, error]) ([]storage.Row, error) {
+	rows, err := collect(seq)
+	for i := range rows {
+		rows[i].Data = canonical(rows[i].Data)
+	}
+	return rows, err
+}
+
+func collect[T any](seq iter.Seq2[T, error]) (all []T, failed error) {
+	for v, err := range seq {
+		switch {
+		case failed != nil:
+			return all, fmt.Errorf("iterator goes on after its error: %w", failed)
+		case err != nil:
+			failed = err
+		default:
+			all = append(all, v)
+		}
+	}
+	return all, failed
+}
+
+// canonical makes an empty slice nil: stores need not tell them apart.
+func canonical[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// canonicalEvent returns a copy of its own with empty slices made nil.
+func canonicalEvent(e messages.Event) messages.Event {
+	c := cloneEvent(&e)
+	c.Numbers, c.Body, c.Records, c.Sections = canonical(c.Numbers), canonical(c.Body), canonical(c.Records), canonical(c.Sections)
+	for i := range c.Records {
+		c.Records[i].Data = canonical(c.Records[i].Data)
+	}
+	for i := range c.Sections {
+		c.Sections[i].Data = canonical(c.Sections[i].Data)
+	}
+	return c
+}
+
+// difference names the first fields in which two observations differ, "" if
+// they do not.
+func difference(got, want observed) string {
+	if reflect.DeepEqual(got, want) {
+		return ""
+	}
+	var b strings.Builder
+	tell := func(what string, got, want any) {
+		if !reflect.DeepEqual(got, want) {
+			fmt.Fprintf(&b, "\n%s:\n   got %.1000s\n  want %.1000s", what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+		}
+	}
+	for p := range want.Registers {
+		tell(fmt.Sprintf("register of partition %d", p), got.Registers[p], want.Registers[p])
+		tell(fmt.Sprintf("PLog of partition %d", p), got.PLogs[p], want.PLogs[p])
+		tell(fmt.Sprintf("tail of partition %d", p), got.Tails[p], want.Tails[p])
+	}
+	for _, ws := range slices.Sorted(maps.Keys(want.Workspaces)) {
+		g, w := got.Workspaces[ws], want.Workspaces[ws]
+		tell(fmt.Sprintf("WLog of workspace %d", ws), g.WLog, w.WLog)
+		tell(fmt.Sprintf("numbers of workspace %d", ws), g.Numbers, w.Numbers)
+		tell(fmt.Sprintf("records of workspace %d", ws), g.Rows, w.Rows)
+	}
+	if len(got.Workspaces) != len(want.Workspaces) {
+		fmt.Fprintf(&b, "\ngot %d workspaces, want %d", len(got.Workspaces), len(want.Workspaces))
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// ErrFaults is returned by [Report.Err] when there is a fault.
+var ErrFaults = errors.New("store violates its invariants")
+
+// Check names an invariant.
+type Check string
+
+// The checks.
+const (
+	// CheckPLog: the offsets of a partition's log are 1, 2, 3 …
+	CheckPLog Check = "PLog"
+	// CheckEpoch: epochs never fall and do not pass the register's.
+	CheckEpoch Check = "epoch"
+	// CheckTime: registration times never fall.
+	CheckTime Check = "time"
+	// CheckEvent: an event agrees with itself and with the descriptor.
+	CheckEvent Check = "event"
+	// CheckKind: a workspace keeps the kind of its first event.
+	CheckKind Check = "kind"
+	// CheckWLog: a workspace's log is 1, 2, 3 … in PLog order, and reads the same.
+	CheckWLog Check = "WLog"
+	// CheckSequence: each sequence starts at its initial value and goes up by one.
+	CheckSequence Check = "sequence"
+	// CheckRegister: the register says where the log ends.
+	CheckRegister Check = "register"
+	// CheckTail: the tail says what the events from the checkpoint on say.
+	CheckTail Check = "tail"
+	// CheckNumbers: the stored numbers are those of the events before the checkpoint.
+	CheckNumbers Check = "numbers"
+	// CheckRecords: the rows are what the log wrote last.
+	CheckRecords Check = "records"
+	// CheckDamage: what is stored can be read.
+	CheckDamage Check = "damage"
+)
+
+// Fault is one violation of an invariant.
+type Fault struct {
+	Check Check
+	// Partition is always known. PLogOffset is 0 where the fault is not one
+	// event's; Workspace then says whose it is, if it is a workspace's.
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	Workspace  messages.WSID
+	// Text says what was found and what was expected.
+	Text string
+}
+
+func (f Fault) String() string {
+	where := fmt.Sprintf("partition %d", f.Partition)
+	if f.PLogOffset != 0 {
+		where += fmt.Sprintf(", offset %d", f.PLogOffset)
+	}
+	return fmt.Sprintf("%s: %s: %s", f.Check, where, f.Text)
+}
+
+// Report is what a check found.
+type Report struct {
+	Partitions uint32
+	Workspaces uint64
+	Events     uint64
+	// Numbers counts the numbers given out that were checked, WLog offsets
+	// included.
+	Numbers uint64
+	// Rows counts the records that were compared with the log.
+	Rows uint64
+	// Faults are the first faults in words, FaultCount counts all.
+	Faults     []Fault
+	FaultCount uint64
+}
+
+// Err returns nil if there is no fault, else an [ErrFaults] that lists those in
+// words.
+func (r Report) Err() error {
+	if r.FaultCount == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrFaults, r)
+}
+
+// String returns one line with the counts, and one line for each fault in words.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events of %d workspaces in %d partitions, %d numbers, %d records: ",
+		r.Events, r.Workspaces, r.Partitions, r.Numbers, r.Rows)
+	if r.FaultCount == 0 {
+		b.WriteString("no fault")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%d faults", r.FaultCount)
+	for _, f := range r.Faults {
+		b.WriteString("\n" + f.String())
+	}
+	if more := r.FaultCount - uint64(len(r.Faults)); more > 0 {
+		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	return b.String()
+}

@@ -1,0 +1,154 @@
+// Package verify checks the invariants that a store at rest can show, through
+// the [storage.Store] interface only: logs without holes, numbers without gaps,
+// projections that are exactly what the log says.
+//
+// It knows the workspaces from the partitions' logs; what a store holds under a
+// workspace without events is not seen.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Options say how much is checked. The zero value checks everything.
+type Options struct {
+	// SampleEvery reads the logs and records of every nth workspace only, in order
+	// of their ids. Zero and one mean all. The partitions' logs and the numbers of
+	// all workspaces are always read.
+	SampleEvery int
+	// SkipRecords leaves the records out.
+	SkipRecords bool
+	// MaxFaults is how many faults are kept in words; all are counted. Default 100.
+	MaxFaults int
+	// Progress is called now and then by the goroutine that runs the check, and
+	// once at the end of each partition.
+	Progress func(Progress)
+}
+
+// Progress is how far the check has come.
+type Progress struct {
+	// Partition is the one under way, out of Partitions.
+	Partition  messages.PartitionID
+	Partitions uint32
+	// Events and Workspaces count what was checked in all partitions.
+	Events     uint64
+	Workspaces uint64
+	Faults     uint64
+}
+
+// progressEvery is how many events lie between two calls of Progress.
+const progressEvery = 50_000
+
+// defaultMaxFaults is used where Options leave MaxFaults zero.
+const defaultMaxFaults = 100
+
+// Run checks the store, which must be at rest: no write is under way and none
+// begins. Memory grows with the number of workspaces of one partition, and with
+// the records of one workspace.
+//
+// Faults of the store, damaged data included, are in the report. The error is
+// for not being able to look: the context has ended, the store is closed, a read
+// failed. The report then holds what was seen before.
+func Run(ctx context.Context, s storage.Store, o Options) (Report, error) {
+	if o.MaxFaults == 0 {
+		o.MaxFaults = defaultMaxFaults
+	}
+	d := s.Descriptor()
+	r := &run{store: s, desc: d, options: o, kinds: make(map[messages.WSKind]*kind, len(d.Kinds)), seed: maphash.MakeSeed()}
+	r.report.Partitions = d.Partitions
+	for _, k := range d.Kinds {
+		r.kinds[k.ID] = newKind(k)
+	}
+	for p := range messages.PartitionID(d.Partitions) {
+		if err := r.checkPartition(ctx, p); err != nil {
+			return r.report, fmt.Errorf("verify partition %d: %w", p, err)
+		}
+	}
+	return r.report, nil
+}
+
+// run is the state of one check.
+type run struct {
+	store   storage.Store
+	desc    messages.Descriptor
+	options Options
+	kinds   map[messages.WSKind]*kind
+	seed    maphash.Seed
+	report  Report
+}
+
+func (r *run) checkPartition(ctx context.Context, p messages.PartitionID) error {
+	l, err := r.readLog(ctx, p)
+	if err != nil {
+		return err
+	}
+	if l.damaged {
+		// The rest would be compared with half a log.
+		return nil
+	}
+	for i, id := range slices.Sorted(maps.Keys(l.workspaces)) {
+		ws := l.workspaces[id]
+		r.report.Workspaces++
+		if err := r.checkNumbers(ctx, ws); err != nil {
+			return err
+		}
+		if o := r.options.SampleEvery; o > 1 && i%o != 0 {
+			continue
+		}
+		if err := r.checkWorkspace(ctx, ws); err != nil {
+			return err
+		}
+	}
+	r.progress(p)
+	return nil
+}
+
+func (r *run) progress(p messages.PartitionID) {
+	if r.options.Progress == nil {
+		return
+	}
+	r.options.Progress(Progress{
+		Partition: p, Partitions: r.report.Partitions,
+		Events: r.report.Events, Workspaces: r.report.Workspaces, Faults: r.report.FaultCount,
+	})
+}
+
+// fault notes a fault; its place is where.
+func (r *run) fault(check Check, where place, format string, args ...any) {
+	r.report.FaultCount++
+	if len(r.report.Faults) < r.options.MaxFaults {
+		r.report.Faults = append(r.report.Faults, Fault{
+			Check: check, Partition: where.partition, PLogOffset: where.offset, Workspace: where.workspace,
+			Text: fmt.Sprintf(format, args...),
+		})
+	}
+}
+
+// readFault turns an error of a read into a fault if it is the store's data that
+// is at fault, and returns it otherwise.
+func (r *run) readFault(where place, what string, err error) error {
+	if errors.Is(err, storage.ErrDamaged) || errors.Is(err, storage.ErrConflict) {
+		r.fault(CheckDamage, where, "%s: %v", what, err)
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// place is where a fault is. Zero fields say nothing.
+type place struct {
+	partition messages.PartitionID
+	offset    messages.PLogOffset
+	workspace messages.WSID
+}
+
+func placeOf(e *messages.Event) place {
+	return place{partition: e.Partition, offset: e.PLogOffset, workspace: e.Workspace}
+}

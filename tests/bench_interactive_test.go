@@ -1,0 +1,112 @@
+package tests
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+)
+
+// nowhere is a store that keeps nothing: it takes the storage out of the way.
+type nowhere struct {
+	storage.Store
+	descriptor messages.Descriptor
+}
+
+func (n *nowhere) Descriptor() messages.Descriptor { return n.descriptor }
+
+func (*nowhere) TakeEpoch(context.Context, messages.PartitionID) (storage.Register, error) {
+	return storage.Register{Epoch: 1, Checkpoint: 1}, nil
+}
+
+func (*nowhere) Flush(context.Context, storage.Flush) error { return nil }
+
+func (*nowhere) Numbers(context.Context, messages.WSID) (storage.WorkspaceNumbers, error) {
+	return storage.WorkspaceNumbers{}, nil
+}
+
+func (*nowhere) PLog(context.Context, messages.PartitionID, messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return func(func(messages.Event, error) bool) {}
+}
+
+// answerer only answers: the bare round trip.
+type answerer struct{}
+
+func (answerer) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*messages.Start); ok {
+		ctx.Respond(m)
+	}
+}
+
+// BenchmarkInteractive puts one transaction (Start, one Next, Flush) beside the
+// bare round trips of the same run. Bar: transaction at most 4 times port, and at
+// most 12 allocations.
+func BenchmarkInteractive(b *testing.B) {
+	b.Run("roundtrip=port", benchmarkPort)
+	b.Run("roundtrip=future", benchmarkFuture)
+	b.Run("transaction", benchmarkTransaction)
+}
+
+func benchmarkPort(b *testing.B) {
+	dispatcher := actors.NewDispatcher()
+	defer dispatcher.Close()
+	mailbox := actors.NewMailbox(actors.MailboxConfig{
+		Requests: 1024, IsRequest: func(any) bool { return false }, System: system,
+	})
+	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return answerer{} },
+		actor.WithMailbox(func() actor.Mailbox { return mailbox }), actor.WithDispatcher(dispatcher)))
+	defer system.Root.Stop(pid)
+	ports := actors.NewPorts(system)
+	defer ports.Close()
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ports.Ask(ctx, pid, &messages.Start{}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkFuture(b *testing.B) {
+	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return answerer{} }))
+	defer system.Root.Stop(pid)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := system.Root.RequestFuture(pid, &messages.Start{}, time.Minute).Result(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkTransaction(b *testing.B) {
+	descriptor := shop(1)
+	store := &nowhere{descriptor: descriptor.Normalized()}
+	parts := partition.NewAppParts(system, partition.Options{})
+	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
+	defer func() { check(b, parts.Close(limit(b))) }()
+	check(b, app.Ready(limit(b)))
+	sequencer := must(app.Sequencer(0))(b)
+	ctx := context.Background()
+	var ws messages.WSID
+	b.ReportAllocs()
+	for b.Loop() {
+		ws = (ws + 1) % 100
+		tx, err := sequencer.Start(ctx, kindShop, ws)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := tx.Next(ctx, seqInvoice); err != nil {
+			b.Fatal(err)
+		}
+		if err := tx.Flush(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
