@@ -82,6 +82,7 @@ bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/k
 	@mkdir -p $(dir $(OUT))
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem -timeout 0 $(BENCHPKG) | tee $(OUT)
 	$(BENCHSTAT) $(if $(COL),-col '$(COL)') $(BASE) $(OUT)
+	$(TOOLS) bars <$(OUT)
 
 .PHONY: smoke
 smoke: ## run the demo as a script would, as text and as JSON

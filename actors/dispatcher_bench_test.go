@@ -1,20 +1,22 @@
-package actors
+package actors_test
 
 import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/actors"
 )
 
-// BenchmarkDispatcher schedules a function that uses some stack, as an actor does,
-// and waits for it.
+// BenchmarkDispatcher schedules a function that uses 4 KB of stack, as an actor
+// may, and waits for it.
 func BenchmarkDispatcher(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
-		d := NewDispatcher()
+		d := actors.NewDispatcher()
 		defer d.Close()
 		benchmarkDispatcher(b, d)
 	})
-	b.Run("default", func(b *testing.B) { benchmarkDispatcher(b, actor.NewDefaultDispatcher(throughput)) })
+	b.Run("default", func(b *testing.B) { benchmarkDispatcher(b, actor.NewDefaultDispatcher(300)) })
 }
 
 func benchmarkDispatcher(b *testing.B, d actor.Dispatcher) {

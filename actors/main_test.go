@@ -1,12 +1,16 @@
-package actors
+package actors_test
 
 import (
+	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
+
+	"github.com/partita-go/partita/actors"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,4 +21,160 @@ func newSystem() *actor.ActorSystem {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 		// The throttle of dead letters leaves a goroutine for so long.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
+}
+
+// query is what goes into the request lane in these tests, note what does not.
+type (
+	query struct{ number int }
+	note  struct{ number int }
+)
+
+func isQuery(message any) bool {
+	_, ok := message.(*query)
+	return ok
+}
+
+// refused is the answer of a mailbox.
+type refused struct {
+	number int
+	why    actors.RefuseReason
+}
+
+func refuse(message any, why actors.RefuseReason) any {
+	switch m := message.(type) {
+	case *query:
+		return refused{m.number, why}
+	case *note:
+		return refused{m.number, why}
+	}
+	return refused{-1, why}
+}
+
+// inbox is a process that keeps what it is sent.
+type inbox struct {
+	pid    *actor.PID
+	user   chan any
+	system chan any
+}
+
+func newInbox(t testing.TB, system *actor.ActorSystem) *inbox {
+	t.Helper()
+	i := &inbox{user: make(chan any, 10_000), system: make(chan any, 10_000)}
+	i.pid, _ = system.ProcessRegistry.Add(i, "inbox"+system.ProcessRegistry.NextId())
+	t.Cleanup(func() { system.ProcessRegistry.Remove(i.pid) })
+	return i
+}
+
+func (i *inbox) SendUserMessage(_ *actor.PID, message any) {
+	i.user <- actor.UnwrapEnvelopeMessage(message)
+}
+func (i *inbox) SendSystemMessage(_ *actor.PID, message any) { i.system <- message }
+func (i *inbox) Stop(*actor.PID)                             {}
+
+// from returns a message with the inbox as its sender.
+func (i *inbox) from(message any) *actor.MessageEnvelope {
+	return &actor.MessageEnvelope{Message: message, Sender: i.pid}
+}
+
+// received returns what has come until now.
+func (i *inbox) received() []any {
+	var all []any
+	for len(i.user) > 0 {
+		all = append(all, <-i.user)
+	}
+	return all
+}
+
+// next waits for a value.
+func next[T any](t testing.TB, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing came in 20 s")
+		panic("unreachable")
+	}
+}
+
+// terminated waits until the actor has stopped.
+func terminated(t testing.TB, system *actor.ActorSystem, watcher *inbox, pid *actor.PID) {
+	t.Helper()
+	p, ok := system.ProcessRegistry.Get(pid)
+	if !ok {
+		return
+	}
+	p.SendSystemMessage(pid, &actor.Watch{Watcher: watcher.pid})
+	for {
+		if end, ok := next(t, watcher.system).(*actor.Terminated); ok && end.Who.Equal(pid) {
+			return
+		}
+	}
+}
+
+// registered returns how many processes have names that begin with prefix.
+func registered(system *actor.ActorSystem, prefix string) int {
+	n := 0
+	for _, m := range system.ProcessRegistry.LocalPIDs.LocalPIDs {
+		for _, id := range m.Keys() {
+			if strings.HasPrefix(id, prefix) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// house is an actor system with everything of ours.
+type house struct {
+	system     *actor.ActorSystem
+	dispatcher *actors.Dispatcher
+	ports      *actors.Ports
+	watcher    *inbox
+}
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	system := newSystem()
+	h := &house{
+		system: system, dispatcher: actors.NewDispatcher(), ports: actors.NewPorts(system), watcher: newInbox(t, system),
+	}
+	t.Cleanup(h.dispatcher.Close)
+	t.Cleanup(h.ports.Close)
+	return h
+}
+
+// mailbox returns one with queries as its requests.
+func (h *house) mailbox(requests int) *actors.Mailbox {
+	return actors.NewMailbox(actors.MailboxConfig{Requests: requests, IsRequest: isQuery, Refuse: refuse, System: h.system})
+}
+
+// spawn starts an actor, which is stopped when the test ends.
+func (h *house) spawn(t testing.TB, m *actors.Mailbox, produce actor.Producer, options ...actor.PropsOption) *actor.PID {
+	t.Helper()
+	options = append(options, actor.WithDispatcher(h.dispatcher), actor.WithMailbox(func() actor.Mailbox { return m }))
+	pid := h.system.Root.Spawn(actor.PropsFromProducer(produce, options...))
+	t.Cleanup(func() { h.stop(t, pid) })
+	return pid
+}
+
+func (h *house) stop(t testing.TB, pid *actor.PID) {
+	t.Helper()
+	h.system.Root.Stop(pid)
+	terminated(t, h.system, h.watcher, pid)
+}
+
+// receive makes a producer of actors without state.
+func receive(f func(actor.Context)) actor.Producer {
+	return func() actor.Actor { return actor.ReceiveFunc(f) }
+}
+
+// ask asks a query with a background context.
+func (h *house) ask(t testing.TB, pid *actor.PID, number int) any {
+	t.Helper()
+	reply, err := h.ports.Ask(context.Background(), pid, &query{number}, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	return reply
 }

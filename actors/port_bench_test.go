@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"context"
@@ -9,30 +9,19 @@ import (
 )
 
 // answering is an actor that does nothing but answer.
-func answering() actor.Actor {
-	return actor.ReceiveFunc(func(c actor.Context) {
-		if r, ok := c.Message().(*request); ok {
-			c.Respond(r)
-		}
-	})
+func answering(c actor.Context) {
+	if q, ok := c.Message().(*query); ok {
+		c.Respond(q)
+	}
 }
 
-// BenchmarkRoundTripPort is a question and its answer with everything of ours. The
-// request lane and ctx are those of a caller in earnest.
+// BenchmarkRoundTripPort is a question and its answer, with everything of ours.
 func BenchmarkRoundTripPort(b *testing.B) {
-	system, dispatcher := newSystem(), NewDispatcher()
-	ports := NewPorts(system)
-	b.Cleanup(dispatcher.Close)
-	b.Cleanup(ports.Close)
-	pid := system.Root.Spawn(actor.PropsFromProducer(answering,
-		actor.WithDispatcher(dispatcher),
-		actor.WithMailbox(func() actor.Mailbox {
-			return NewMailbox(MailboxConfig{Requests: 1024, IsRequest: isRequest})
-		})))
-	b.Cleanup(func() { system.Root.Stop(pid) })
-	question := &request{}
+	h := newHouse(b)
+	pid := h.spawn(b, h.mailbox(1024), receive(answering))
+	question := &query{}
 	ask := func(b *testing.B, ctx context.Context) {
-		if _, err := ports.Ask(ctx, pid, question, nil); err != nil {
+		if _, err := h.ports.Ask(ctx, pid, question, nil); err != nil {
 			b.Error(err)
 		}
 	}
@@ -43,7 +32,7 @@ func BenchmarkRoundTripPort(b *testing.B) {
 		}
 	})
 	b.Run("cancellable", func(b *testing.B) {
-		ctx, cancel := context.WithCancel(b.Context())
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		b.ReportAllocs()
 		for b.Loop() {
@@ -64,9 +53,9 @@ func BenchmarkRoundTripPort(b *testing.B) {
 // BenchmarkRoundTripFuture is the same with what the actor system has.
 func BenchmarkRoundTripFuture(b *testing.B) {
 	system := newSystem()
-	pid := system.Root.Spawn(actor.PropsFromProducer(answering))
+	pid := system.Root.Spawn(actor.PropsFromProducer(receive(answering)))
 	b.Cleanup(func() { system.Root.Stop(pid) })
-	question := &request{}
+	question := &query{}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := system.Root.RequestFuture(pid, question, time.Minute).Result(); err != nil {

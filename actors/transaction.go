@@ -140,7 +140,7 @@ func (t *Transaction) Write(ctx context.Context, body []byte, records ...message
 // Commit writes the transaction's event and ends the transaction, whatever
 // happens. Nil: the event is durable. ErrOutcomeUnknown: it is wholly there or
 // not at all, and ctx or the store ended before the log could tell. Any other
-// error: nothing was written.
+// error: nothing was written. ErrWriteBegun, after Write or Event, changes nothing.
 func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messages.Record) error {
 	err := t.Write(ctx, body, records...)
 	switch {
@@ -149,10 +149,11 @@ func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messag
 		// was taken over, the next one learns it from the log.
 		_ = t.Flush(ctx)
 		return nil
+	case errors.Is(err, ErrWriteBegun), errors.Is(err, messages.ErrNoTransaction):
+		// Nothing was tried: what becomes of a write begun before is for Flush or Actualize.
+		return err
 	case t.in(phaseOpen) == nil:
 		return errors.Join(err, t.Cancel(ctx))
-	case t.in(phaseWriting) != nil:
-		return err
 	}
 	if actualizeErr := t.Actualize(ctx); actualizeErr != nil || !errors.Is(err, messages.ErrOutcomeUnknown) {
 		return err

@@ -93,9 +93,10 @@ func recoverOnce(b *testing.B, dir string, a partition.Application, o bolt.Optio
 
 // closeDirty ends everything as a crash would: the store is closed first, so that
 // the last flush is refused.
-func closeDirty(b *testing.B, parts *partition.AppParts, store storage.Store) {
-	check(b, store.Close(limit(b)))
-	_ = parts.Close(limit(b))
+func closeDirty(t testing.TB, parts *partition.AppParts, store storage.Store) {
+	t.Helper()
+	check(t, store.Close(limit(t)))
+	_ = parts.Close(limit(t))
 }
 
 // BenchmarkFirstStart measures from opening a store after a clean stop to the first
@@ -103,24 +104,54 @@ func closeDirty(b *testing.B, parts *partition.AppParts, store storage.Store) {
 func BenchmarkFirstStart(b *testing.B) {
 	for _, n := range []int{100_000, events(5_000_000)} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
-			dir := b.TempDir()
 			app := partition.Application{Descriptor: shop(8)}
-			flushed(b, dir, app, n)
+			dir := flushedStore(b, app, n)
 			b.ResetTimer()
 			for range b.N {
-				ctx := limit(b)
-				store := must(bolt.Open(ctx, dir, app.Descriptor, bolt.Options{}))(b)
-				parts := partition.NewAppParts(system, partition.Options{})
-				deployed := must(parts.Deploy(ctx, app, store))(b)
-				tx := must(startWhenReady(ctx, deployed))(b)
-				b.StopTimer()
-				check(b, tx.Cancel(ctx))
-				check(b, parts.Close(ctx))
-				check(b, store.Close(ctx))
-				b.StartTimer()
+				if replayed := firstStart(b, dir, app); replayed != 0 {
+					b.Fatalf("got %d events replayed after a clean stop, want 0", replayed)
+				}
 			}
 		})
 	}
+}
+
+// BenchmarkFirstStartAfterKill is the same after a process under load was killed,
+// with the default settings.
+func BenchmarkFirstStartAfterKill(b *testing.B) {
+	for _, n := range []int{100_000, events(5_000_000)} {
+		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
+			app := partition.Application{Descriptor: shop(8)}
+			dir := flushedStore(b, app, n)
+			replayed := uint64(0)
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				loadAndKill(b, dir)
+				b.StartTimer()
+				replayed += firstStart(b, dir, app)
+			}
+			b.ReportMetric(float64(replayed)/float64(b.N), "replayed/op")
+		})
+	}
+}
+
+// firstStart measures one start, and stops cleanly without measuring that.
+func firstStart(b *testing.B, dir string, app partition.Application) (replayed uint64) {
+	ctx := limit(b)
+	store := must(bolt.Open(ctx, dir, app.Descriptor, bolt.Options{}))(b)
+	parts := partition.NewAppParts(system, partition.Options{})
+	deployed := must(parts.Deploy(ctx, app, store))(b)
+	tx := must(startWhenReady(ctx, deployed))(b)
+	b.StopTimer()
+	for _, s := range deployed.Status() {
+		replayed += s.Replayed
+	}
+	check(b, tx.Cancel(ctx))
+	check(b, parts.Close(ctx))
+	check(b, store.Close(ctx))
+	b.StartTimer()
+	return replayed
 }
 
 func startWhenReady(ctx context.Context, app *partition.App) (*partition.Transaction, error) {
@@ -134,26 +165,12 @@ func startWhenReady(ctx context.Context, app *partition.App) (*partition.Transac
 	return sequencer.Start(ctx, kindShop, 1)
 }
 
-// flushed makes a store with n events, all of them in the projections.
-func flushed(b *testing.B, dir string, a partition.Application, n int) {
-	store := openBolt(b, dir, a.Descriptor, wideTail)
-	newHistory(b, store, 10_000).write(b, n)
-	check(b, store.Close(limit(b)))
-	// Opening with a small tail brings the projections up to date.
-	store = openBolt(b, dir, a.Descriptor, bolt.Options{TailEvents: 1000})
-	parts := partition.NewAppParts(system, partition.Options{})
-	check(b, must(parts.Deploy(limit(b), a, store))(b).Ready(limit(b)))
-	check(b, parts.Close(limit(b)))
-	check(b, store.Close(limit(b)))
-}
-
 // BenchmarkRebuild deletes state.db and opens the store. Bar: at least 50,000
 // events/s.
 func BenchmarkRebuild(b *testing.B) {
 	n := events(1_000_000)
-	dir := b.TempDir()
 	app := partition.Application{Descriptor: shop(8)}
-	flushed(b, dir, app, n)
+	dir := flushedStore(b, app, n)
 	b.ResetTimer()
 	for range b.N {
 		check(b, os.Remove(filepath.Join(dir, "state.db")))

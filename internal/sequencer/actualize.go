@@ -76,8 +76,10 @@ func (c *Core) taken(m *messages.Taken) {
 	c.lastTime = max(c.lastTime, r.LastRegisteredAt)
 	c.replay.taken = true
 	c.replay.last = r.Last
-	c.arm(messages.TimerCatchUp, c.settings.CatchUpCheckpoint)
 	c.creditReplay()
+	if c.state == messages.StateInitializing {
+		c.arm(messages.TimerCatchUp, c.settings.CatchUpCheckpoint)
+	}
 }
 
 // creditReplay asks for the next piece, unless too much is unflushed already, and
@@ -126,6 +128,9 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 		c.unflushedSince = c.now
 	}
 	d := c.unflushed.of(e.Workspace, kind)
+	if d.kind != kind {
+		return fmt.Errorf("%w: workspace %d: got kind %d, want %d", messages.ErrBrokenLog, e.Workspace, kind.id, d.kind.id)
+	}
 	if e.WLogOffset == 1 {
 		c.unflushed.markFirst(d)
 	}
@@ -167,6 +172,7 @@ func (c *Core) replayable(e *messages.Numbering) (*kindDef, error) {
 
 // replayDone opens the partition.
 func (c *Core) replayDone() {
+	c.lastTime = max(c.lastTime, c.replay.time)
 	c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
 	c.becomeIdle()
 	c.setStatus(messages.StateNormal, nil)

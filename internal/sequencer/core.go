@@ -14,6 +14,10 @@ import (
 // request lane is held.
 const maxLoads = 16
 
+// maxAwaiting is how many Starts may wait for loads before the request lane is
+// held: many may want the same workspace.
+const maxAwaiting = 256
+
 // Requester is whoever sent a message and gets the reply; nil if nobody waits.
 // The core never looks into it.
 type Requester any
@@ -70,6 +74,8 @@ type Core struct {
 
 	loads    map[messages.WSID]*load
 	lastLoad uint64
+	// awaiting counts the Starts that wait for loads.
+	awaiting int
 	// ready holds the Starts whose numbers are loaded, in the order in which they
 	// are granted.
 	ready []waiting
@@ -135,9 +141,13 @@ func (c *Core) begin(now messages.Timestamp) {
 }
 
 // TakesRequests reports whether the request lane may be taken: no transaction
-// is open and nothing that waits already goes first.
+// is open and nothing that waits already goes first. While stopping it may, since
+// nobody needs to wait for the refusal.
 func (c *Core) TakesRequests() bool {
-	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads
+	if c.state == messages.StateTerminating {
+		return true
+	}
+	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting
 }
 
 // Status returns the state with details.
@@ -212,7 +222,22 @@ func (c *Core) reconfigure(from Requester, s messages.Settings) {
 		return
 	}
 	c.settings = s
+	c.armAgain()
 	c.reply(from, &messages.Reconfigured{})
+}
+
+// armAgain lets new settings take effect on the timers that run. What they fire for
+// looks at the clock, so that firing early or in vain does no harm.
+func (c *Core) armAgain() {
+	c.rearm(messages.TimerFlush, c.remaining(c.unflushedSince, c.settings.FlushInterval))
+	c.rearm(messages.TimerTransaction, c.remaining(c.txn.since, c.settings.TransactionLimit))
+}
+
+func (c *Core) rearm(t messages.Timer, left time.Duration) {
+	if c.armed[t] {
+		c.armed[t] = false
+		c.arm(t, max(0, left))
+	}
 }
 
 // sortedIDs returns the keys of a map in order, so that map order never reaches

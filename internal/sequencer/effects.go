@@ -7,11 +7,12 @@ import (
 )
 
 // Effects are what the shell has to carry out after a step, in this order:
-// Watch, Unwatch, then the messages, then the rest.
+// Unwatch, Watch, then the messages, then the rest.
 type Effects struct {
-	// Watch is the owner to be watched from now on, Unwatch no longer; nil: none.
-	Watch   Requester
+	// Unwatch is the owner to be watched no longer, Watch from now on; nil: none.
+	// Both may be the same: one transaction has ended and the next one begun.
 	Unwatch Requester
+	Watch   Requester
 
 	Replies    []Reply
 	Reader     []messages.ReaderMessage
@@ -31,7 +32,8 @@ type Reply struct {
 	Message any
 }
 
-// Alarm asks for a TimerFired after a while. There is at most one of each kind.
+// Alarm asks for a TimerFired after a while. There is at most one of each kind: one
+// that is armed while it runs, after new settings, replaces the earlier one.
 type Alarm struct {
 	Timer messages.Timer
 	After time.Duration

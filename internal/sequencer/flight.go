@@ -128,6 +128,8 @@ func (c *Core) flushed() {
 		c.setStatus(messages.StateNormal, nil)
 	}
 	if c.state == messages.StateInitializing {
+		// What waits is handed over first: it may be why no credit was given.
+		c.maybeFlush()
 		c.creditReplay()
 	}
 }

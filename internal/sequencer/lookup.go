@@ -105,6 +105,7 @@ func (c *Core) awaitLoad(w waiting) {
 		})
 	}
 	l.queue = append(l.queue, w)
+	c.awaiting++
 }
 
 // loaded handles the reader's answer.
@@ -115,6 +116,7 @@ func (c *Core) loaded(m *messages.Loaded) {
 		return
 	}
 	delete(c.loads, id)
+	c.awaiting -= len(l.queue)
 	ws, err := c.assemble(m, l.queue[0].start.Kind)
 	c.forgetRetired()
 	for _, w := range l.queue {
@@ -151,7 +153,7 @@ func (c *Core) assemble(m *messages.Loaded, wanted messages.WSKind) (*workspace,
 		}
 		ws.last[i] = n.Number
 	}
-	if err := c.explained(ws.id, ws.last[wlogOffset]); err != nil {
+	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
 	c.overlay(ws)
@@ -159,15 +161,22 @@ func (c *Core) assemble(m *messages.Loaded, wanted messages.WSKind) (*workspace,
 }
 
 // explained returns an error if the stored WLog offset is above what the newer
-// events in the log say: a fault that must not be masked by the maximum.
-func (c *Core) explained(id messages.WSID, stored messages.Number) error {
+// events in the log say, or the stored kind is not theirs: faults that must not be
+// masked by merging.
+func (c *Core) explained(stored *workspace) error {
 	for _, p := range []*pending{c.flight.pending, c.unflushed} {
 		if p == nil {
 			continue
 		}
-		if d := p.workspaces[id]; d != nil && d.last[wlogOffset] < stored {
+		d := p.workspaces[stored.id]
+		switch {
+		case d == nil:
+		case d.last[wlogOffset] < stored.last[wlogOffset]:
 			return fmt.Errorf("%w: workspace %d: WLog offset: stored %d, the log says %d",
-				messages.ErrStoredNumber, id, stored, d.last[wlogOffset])
+				messages.ErrStoredNumber, stored.id, stored.last[wlogOffset], d.last[wlogOffset])
+		case stored.fixed && d.kind != stored.kind:
+			return fmt.Errorf("%w: workspace %d: kind: stored %d, the log says %d",
+				messages.ErrStoredNumber, stored.id, stored.kind.id, d.kind.id)
 		}
 	}
 	return nil

@@ -24,11 +24,6 @@ func newPending() *pending {
 	return &pending{workspaces: make(map[messages.WSID]*delta)}
 }
 
-func (p *pending) reset() {
-	clear(p.workspaces)
-	p.keys = 0
-}
-
 // of returns the delta of a workspace, made if it was not there.
 func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
 	d := p.workspaces[ws]

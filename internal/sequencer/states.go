@@ -159,10 +159,8 @@ func (c *Core) stepFailed(from Requester, m messages.PartitionMessage) {
 		c.becomeStopping(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
-	case *messages.TimerFired:
-		c.armed[m.Timer] = false
 	case *messages.Loaded, *messages.Written, *messages.Found, *messages.Taken, *messages.Replayed,
-		*messages.ReplayFailed, *messages.OwnerStopped:
+		*messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
 		// Asked for before the fault.
 	}
 }
@@ -178,6 +176,10 @@ func (c *Core) becomeFailed(offset messages.PLogOffset, cause error) {
 	c.endTransaction()
 	c.refuseWaiting(func(to Requester) { c.refuse(to, c.fault) })
 	c.refuseLate(c.fault)
+	if c.state == messages.StateInitializing {
+		// Others may wait for their turn to replay.
+		c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
+	}
 	c.generation++
 	c.step = (*Core).stepFailed
 	c.setStatus(messages.StateFailed, c.fault)
@@ -195,10 +197,14 @@ func (c *Core) refuseWaiting(answer func(to Requester)) {
 		}
 	}
 	clear(c.loads)
+	c.awaiting = 0
 	c.retired = nil
 }
 
 func (c *Core) timerFired(t messages.Timer) {
+	if t >= messages.Timers {
+		return
+	}
 	c.armed[t] = false
 	switch t {
 	case messages.TimerFlush:

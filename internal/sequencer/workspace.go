@@ -15,17 +15,21 @@ const wlogOffset = 0
 type kindDef struct {
 	id        messages.WSKind
 	sequences []messages.Sequence
+	// ids are the sequences' ids alone, close together for looking up.
+	ids []messages.SeqID
 }
 
 func newKindDef(k messages.Kind) *kindDef {
-	return &kindDef{id: k.ID, sequences: k.All()}
+	def := &kindDef{id: k.ID, sequences: k.All()}
+	for i := range def.sequences {
+		def.ids = append(def.ids, def.sequences[i].ID)
+	}
+	return def
 }
 
 // index returns a sequence's place in the kind, or -1.
 func (k *kindDef) index(seq messages.SeqID) int {
-	i, ok := slices.BinarySearchFunc(k.sequences, seq, func(s messages.Sequence, id messages.SeqID) int {
-		return int(s.ID) - int(id)
-	})
+	i, ok := slices.BinarySearch(k.ids, seq)
 	if !ok {
 		return -1
 	}

@@ -29,6 +29,8 @@ type world struct {
 	timers []timer
 	// stopped says that the core has ended, taken that its epoch is known.
 	stopped bool
+	// statuses counts the changes of the status.
+	statuses int
 
 	// unanswered are the requests that have no reply yet.
 	unanswered map[*call]bool
@@ -201,6 +203,9 @@ func (w *world) carryOut(fx *Effects, reconfigured bool) {
 		w.arm(a, reconfigured)
 	}
 	w.stopped = w.stopped || fx.Stopped
+	if fx.Status {
+		w.statuses++
+	}
 	for _, r := range fx.Replies {
 		w.answer(r)
 	}

@@ -2,6 +2,7 @@
 //
 //	tools core DIR...                    the packages have no goroutine, channel or select
 //	tools deps                           what a program that imports partition links
+//	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
 //	tools plain <OUTPUT                  text without control sequences
 //	tools json <OUTPUT                   JSON values, at least one
@@ -27,9 +28,11 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? core, deps, fuzz, plain or json")
+		return fmt.Errorf("which check? bars, core, deps, fuzz, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
+	case "bars":
+		return checkBars(stdin, stdout)
 	case "core":
 		return checkCore(args, stdout)
 	case "deps":

@@ -1,0 +1,196 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// ChildCommand is the hidden command of the process that is killed.
+const ChildCommand = "child-that-is-killed"
+
+// work is what the show does, in the process that is killed and in the one that
+// finishes it.
+type work struct {
+	dir        string
+	partitions uint64
+	processors int
+	// commits limits the history, 0 means all of it.
+	commits int
+}
+
+func (w *work) flags(set *flag.FlagSet) {
+	set.StringVar(&w.dir, "db", "", "")
+	set.Uint64Var(&w.partitions, "partitions", 8, "")
+	set.IntVar(&w.processors, "processors", 32, "")
+	set.IntVar(&w.commits, "commits", 0, "")
+}
+
+// args is what flags reads.
+func (w *work) args() []string {
+	return []string{
+		"--db", w.dir,
+		"--partitions", strconv.FormatUint(w.partitions, 10),
+		"--processors", strconv.Itoa(w.processors),
+		"--commits", strconv.Itoa(w.commits),
+	}
+}
+
+func (w *work) check() error {
+	return errors.Join(
+		checkPartitions(w.partitions),
+		inRange("processors", w.processors, 1, maxConcurrent),
+		inRange("commits", w.commits, 0, 1<<30))
+}
+
+func (w *work) descriptor() messages.Descriptor { return commitsDescriptor(uint32(w.partitions)) }
+
+func childFlags(set *flag.FlagSet) func(context.Context, streams) error {
+	var w work
+	w.flags(set)
+	return func(ctx context.Context, s streams) error {
+		if err := w.check(); err != nil {
+			return err
+		}
+		return w.child(ctx, s)
+	}
+}
+
+// child runs the commits that are missing, tells about each one as soon as it is
+// acknowledged, and then waits to be killed. If its parent is gone, it ends.
+func (w *work) child(ctx context.Context, s streams) error {
+	running, err := deploy(ctx, w.dir, w.descriptor())
+	if err != nil {
+		return err
+	}
+	scanned, err := scanAuthors(ctx, running.store)
+	if err == nil {
+		acks, told := make(chan ack, 1024), make(chan error, 1)
+		go func() { told <- tellAcks(s.out, acks) }()
+		err = feed(ctx, running.app, w.processors, limited(w.commits), scanned.last(), func(a ack) { acks <- a })
+		close(acks)
+		err = errors.Join(err, <-told)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, s.in)
+	}
+	return errors.Join(err, running.stop())
+}
+
+// tellAcks writes a line for each ack, as early as it can. After an error it goes on
+// reading, so that nobody waits for it.
+func tellAcks(w io.Writer, acks <-chan ack) error {
+	out := bufio.NewWriter(w)
+	var err error
+	for a := range acks {
+		_, _ = fmt.Fprintf(out, "%d %d %s\n", a.partition, a.offset, a.commit)
+		if len(acks) == 0 {
+			err = errors.Join(err, out.Flush())
+		}
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// parseAck reads a line of tellAcks.
+func parseAck(line string) (ack, error) {
+	words := strings.Fields(line)
+	if len(words) != 3 {
+		return ack{}, fmt.Errorf("the child said %.60q, want three words", line)
+	}
+	partition, err := messages.ParsePartitionID(words[0])
+	if err != nil {
+		return ack{}, fmt.Errorf("the child said %.60q: %w", line, err)
+	}
+	offset, err := messages.ParsePLogOffset(words[1])
+	if err != nil {
+		return ack{}, fmt.Errorf("the child said %.60q: %w", line, err)
+	}
+	return ack{partition: partition, offset: offset, commit: words[2]}, nil
+}
+
+// crash is what is known of the process that was killed.
+type crash struct {
+	pid  int
+	acks []ack
+	took time.Duration
+}
+
+// killAfter runs the child, kills it without warning when it has told about so
+// many commits, and returns what it told.
+func (w *work) killAfter(ctx context.Context, target int, progress func(done int)) (crash, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return crash{}, fmt.Errorf("this program's own file: %w", err)
+	}
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, program, append([]string{ChildCommand}, w.args()...)...) //nolint:gosec // this very program
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return crash{}, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return crash{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return crash{}, fmt.Errorf("start the child: %w", err)
+	}
+	result := crash{pid: cmd.Process.Pid}
+	listenErr := result.listen(stdout, func() error {
+		progress(len(result.acks))
+		if len(result.acks) == target {
+			return cmd.Process.Kill()
+		}
+		return nil
+	})
+	if listenErr != nil {
+		_ = cmd.Process.Kill()
+	}
+	_ = stdin.Close()
+	waitErr := cmd.Wait()
+	result.took = time.Since(started)
+	switch {
+	case ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	case listenErr != nil:
+		return result, listenErr
+	case len(result.acks) < target:
+		return result, fmt.Errorf("the child ended by itself (%v): %.400s", waitErr, oneLine(errors.New(complaint.String())))
+	case waitErr == nil:
+		return result, errors.New("the child ended well, though it was killed")
+	}
+	return result, nil
+}
+
+// listen collects acks until the child's end. What was told before the kill is
+// read too; only half a line is worth nothing.
+func (c *crash) listen(r io.Reader, acked func() error) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return nil //nolint:nilerr // the child is gone, and why is found out elsewhere
+		}
+		a, err := parseAck(line)
+		if err != nil {
+			return err
+		}
+		c.acks = append(c.acks, a)
+		if err := acked(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/partita-go/partita/cmd/demo/internal/latency"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+)
+
+// The application of a synthetic load.
+const (
+	kindTenant messages.WSKind = 1
+	seqInvoice messages.SeqID  = 16
+)
+
+func loadDescriptor(partitions uint32) messages.Descriptor {
+	return messages.Descriptor{
+		Application: "load",
+		Partitions:  partitions,
+		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: []messages.Sequence{
+			{ID: seqInvoice, Name: "Invoice", Initial: 1},
+		}}},
+	}
+}
+
+// load is what a load is made of.
+type load struct {
+	*console
+	events, workspaces, partitions uint64
+	clients, body                  int
+	dir                            string
+	processors, zipf, check        bool
+
+	payload []byte
+	result  loadResult
+	running *deployment
+	// begun counts the events that a client has taken on.
+	begun         atomic.Uint64
+	busy, unknown atomic.Uint64
+	latencies     []sharedHistogram
+}
+
+// loadResult is what a load was like, in the words of its JSON.
+type loadResult struct {
+	Command string `json:"command"`
+	OK      bool   `json:"ok"`
+	Store   string `json:"store"`
+	Kept    bool   `json:"kept"`
+	// Events were acknowledged, InLog is by how many the log has grown.
+	Events     number        `json:"events"`
+	InLog      number        `json:"in_log"`
+	Workspaces number        `json:"workspaces"`
+	Partitions number        `json:"partitions"`
+	Clients    int           `json:"clients"`
+	Processors bool          `json:"processors"`
+	Zipf       bool          `json:"zipf"`
+	Body       int           `json:"body_bytes"`
+	Seconds    seconds       `json:"seconds"`
+	PerSecond  float64       `json:"per_second"`
+	Latency    latencyResult `json:"latency_seconds"`
+	// Busy counts requests that were refused for now and sent again; Unknown those
+	// of which nobody knows whether they were done.
+	Busy    number       `json:"busy"`
+	Unknown number       `json:"unknown"`
+	Commits number       `json:"commits"`
+	Bytes   fileSizes    `json:"bytes"`
+	Check   *checkResult `json:"check,omitempty"`
+}
+
+// consistent reports whether the log has grown by what was acknowledged.
+func (r *loadResult) consistent() bool { return r.Events <= r.InLog && r.InLog <= r.Events+r.Unknown }
+
+type latencyResult struct {
+	Mean seconds `json:"mean"`
+	P50  seconds `json:"p50"`
+	P90  seconds `json:"p90"`
+	P99  seconds `json:"p99"`
+	P999 seconds `json:"p999"`
+	Max  seconds `json:"max"`
+}
+
+func loadFlags(set *flag.FlagSet) func(context.Context, streams) error {
+	var l load
+	set.Uint64Var(&l.events, "events", 100_000, "")
+	set.Uint64Var(&l.workspaces, "workspaces", 10_000, "")
+	set.Uint64Var(&l.partitions, "partitions", 8, "")
+	set.IntVar(&l.clients, "clients", 64, "")
+	set.StringVar(&l.dir, "db", "", "")
+	set.BoolVar(&l.processors, "processors", false, "")
+	set.BoolVar(&l.zipf, "zipf", false, "")
+	set.IntVar(&l.body, "body", 200, "")
+	set.BoolVar(&l.check, "check", true, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s streams) (err error) {
+		if err := l.bounds(); err != nil {
+			return err
+		}
+		l.console = newConsole(s, *asJSON)
+		p, end, err := findPlace(l.dir, false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		l.dir = p.dir
+		l.result.Kept = !p.temporary
+		return l.run(ctx)
+	}
+}
+
+// bounds returns a usage error for the first flag that is out of range.
+func (l *load) bounds() error {
+	for _, err := range []error{
+		inRange("events", l.events, 1, 1<<40),
+		inRange("workspaces", l.workspaces, 1, 1<<40),
+		checkPartitions(l.partitions),
+		inRange("clients", l.clients, 1, maxConcurrent),
+		inRange("body", l.body, 0, 1<<20),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run writes the load and shows what it was like. The store is closed, and nothing
+// is left running, when it returns.
+func (l *load) run(ctx context.Context) (err error) {
+	l.payload = bytes.Repeat([]byte("partita "), l.body/8+1)[:l.body]
+	if l.running, err = deploy(ctx, l.dir, loadDescriptor(uint32(l.partitions))); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.running.stop()) }()
+	l.introduce()
+	found := l.running.store.Stats().Events
+	begun := time.Now()
+	l.Phase("   events", int64(l.events))
+	err = l.write(ctx)
+	l.Done()
+	took := time.Since(begun)
+	if err != nil {
+		return about(l.dir, err)
+	}
+	l.summarize(took)
+	if err := l.running.undeploy(); err != nil {
+		return about(l.dir, err)
+	}
+	if err := l.judge(ctx, found); err != nil {
+		return about(l.dir, err)
+	}
+	if err := l.console.result(&l.result, l.tables); err != nil {
+		return err
+	}
+	if !l.result.OK {
+		return fmt.Errorf("%s: %w", l.dir, errVerdict)
+	}
+	return nil
+}
+
+// judge looks at the store, which is at rest. It had so many events before.
+func (l *load) judge(ctx context.Context, found messages.LSN) (err error) {
+	stats := l.running.store.Stats()
+	r := &l.result
+	r.Bytes, r.InLog = sizesOf(stats), number(stats.Events-found)
+	r.OK = r.consistent()
+	if !l.check {
+		return nil
+	}
+	r.Check, err = checkInvariants(ctx, l.console, l.running.store, uint64(stats.Events))
+	r.OK = err == nil && r.OK && r.Check.OK
+	return err
+}
+
+func (l *load) summarize(took time.Duration) {
+	var all latency.Histogram
+	for i := range l.latencies {
+		all.Merge(&l.latencies[i].histogram)
+	}
+	s := all.Summary()
+	r := &l.result
+	r.Command, r.Store = "load", l.dir
+	r.Events, r.Workspaces, r.Partitions = number(s.Count), number(l.workspaces), number(l.partitions)
+	r.Clients, r.Processors, r.Zipf, r.Body = l.clients, l.processors, l.zipf, l.body
+	r.Seconds, r.PerSecond = seconds(took), perSecond(s.Count, took)
+	r.Latency = latencyResult{
+		Mean: seconds(s.Mean), P50: seconds(s.P50), P90: seconds(s.P90), P99: seconds(s.P99), P999: seconds(s.P999), Max: seconds(s.Max),
+	}
+	r.Busy, r.Unknown = number(l.busy.Load()), number(l.unknown.Load())
+	r.Commits = number(l.running.store.Stats().Commits)
+}
+
+// sharedHistogram is a histogram that some clients share, so that memory does not
+// grow with their number.
+type sharedHistogram struct {
+	mu        sync.Mutex
+	histogram latency.Histogram
+}
+
+func (h *sharedHistogram) record(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.histogram.Record(d)
+}
+
+const histograms = 64
+
+// write lets the clients write all events.
+func (l *load) write(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.latencies = make([]sharedHistogram, min(l.clients, histograms))
+	var running sync.WaitGroup
+	for i := range l.clients {
+		send, err := l.sender()
+		if err != nil {
+			cancel(err)
+			break
+		}
+		running.Go(func() {
+			if err := l.client(ctx, i, send); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// client writes one event after the other until all are taken on.
+func (l *load) client(ctx context.Context, id int, send func(context.Context, messages.WSID) error) error {
+	random := rand.New(rand.NewPCG(uint64(id), l.events))
+	pick := func() uint64 { return random.Uint64N(l.workspaces) }
+	if l.zipf {
+		pick = rand.NewZipf(random, 1.1, 1, l.workspaces-1).Uint64
+	}
+	latencies := &l.latencies[id%len(l.latencies)]
+	for l.begun.Add(1) <= l.events {
+		ws := messages.WSID(1 + pick())
+		began := time.Now()
+		again, err := retry(ctx, refusedForNow, func() error { return send(ctx, ws) })
+		l.busy.Add(uint64(again))
+		switch {
+		case errors.Is(err, messages.ErrOutcomeUnknown) && ctx.Err() == nil:
+			l.unknown.Add(1)
+		case err != nil:
+			return err
+		default:
+			latencies.record(time.Since(began))
+		}
+		l.Add(1)
+	}
+	return nil
+}
+
+// sender returns how a client sends one event.
+func (l *load) sender() (func(context.Context, messages.WSID) error, error) {
+	if !l.processors {
+		return l.transact, nil
+	}
+	processor, err := l.running.app.SpawnCommandProcessor(addInvoice)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, ws messages.WSID) error {
+		_, err := processor.Execute(ctx, messages.Command{Workspace: ws, Kind: kindTenant, Body: l.payload})
+		return err
+	}, nil
+}
+
+func addInvoice(ctx context.Context, c *partition.CommandContext) error {
+	_, err := c.Next(ctx, seqInvoice)
+	return err
+}
+
+// transact writes an event with one number through the typed client.
+func (l *load) transact(ctx context.Context, ws messages.WSID) error {
+	sequencer, err := l.running.app.SequencerOf(ws)
+	if err != nil {
+		return err
+	}
+	tx, err := sequencer.StartWaiting(ctx, kindTenant, ws)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Next(ctx, seqInvoice); err != nil {
+		return errors.Join(err, tx.Cancel(ctx))
+	}
+	return tx.Commit(ctx, l.payload)
+}

@@ -1,0 +1,303 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+func replayFlags(set *flag.FlagSet) func(context.Context, streams) error {
+	dir := set.String("db", "", "")
+	fromStart := set.Bool("from-start", false, "")
+	top := set.Int("top", 10, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s streams) error {
+		if *dir == "" {
+			return wrongUsage("replay: --db is missing")
+		}
+		if err := inRange("top", *top, 0, 10_000); err != nil {
+			return err
+		}
+		r := &replay{console: newConsole(s, *asJSON), dir: *dir, fromStart: *fromStart, top: *top}
+		return r.run(ctx)
+	}
+}
+
+// replay reads a store's log, and changes nothing.
+type replay struct {
+	*console
+	dir       string
+	fromStart bool
+	top       int
+
+	store     *bolt.Store
+	registers []messages.Register
+	result    replayResult
+}
+
+// replayResult is what a replay has found, in the words of its JSON.
+type replayResult struct {
+	Command     string            `json:"command"`
+	OK          bool              `json:"ok"`
+	Store       string            `json:"store"`
+	Application string            `json:"application"`
+	FromStart   bool              `json:"from_start"`
+	Events      number            `json:"events"`
+	Replayed    number            `json:"replayed"`
+	OpenSeconds seconds           `json:"open_seconds"`
+	Seconds     seconds           `json:"seconds"`
+	PerSecond   float64           `json:"per_second"`
+	Partitions  []replayPartition `json:"partitions"`
+	// Busiest and Check are there after a replay from the start only.
+	Busiest []workspaceResult `json:"busiest,omitempty"`
+	Check   *checkResult      `json:"check,omitempty"`
+	Bytes   fileSizes         `json:"bytes"`
+}
+
+type replayPartition struct {
+	Partition number `json:"partition"`
+	Epoch     number `json:"epoch"`
+	Events    number `json:"events"`
+	// Checkpoint is the next offset to replay.
+	Checkpoint number `json:"checkpoint"`
+	Replayed   number `json:"replayed"`
+	// Workspaces had an event among those replayed.
+	Workspaces number  `json:"workspaces"`
+	Seconds    seconds `json:"seconds"`
+	PerSecond  float64 `json:"per_second"`
+}
+
+type workspaceResult struct {
+	Workspace number           `json:"workspace"`
+	Kind      string           `json:"kind"`
+	Events    number           `json:"events"`
+	Last      []sequenceResult `json:"last_numbers"`
+}
+
+type sequenceResult struct {
+	Sequence messages.SeqID `json:"sequence"`
+	Name     string         `json:"name"`
+	Number   number         `json:"number"`
+}
+
+func (r *replay) run(ctx context.Context) (err error) {
+	begun := time.Now()
+	opening := func(p bolt.Progress) { r.Set(int64(p.Done)) }
+	if r.store, err = bolt.OpenExisting(ctx, r.dir, bolt.Options{ReadOnly: true, Progress: opening}); err != nil {
+		return about(r.dir, err)
+	}
+	defer func() {
+		r.Done()
+		err = errors.Join(err, closeStore(r.store))
+	}()
+	r.result = replayResult{
+		Command: "replay", Store: r.dir, Application: r.store.Descriptor().Application, FromStart: r.fromStart,
+		OpenSeconds: seconds(time.Since(begun)), Bytes: sizesOf(r.store.Stats()), OK: true,
+	}
+	if err := r.partitions(ctx); err != nil {
+		return about(r.dir, err)
+	}
+	if r.fromStart {
+		if r.result.Check, err = checkInvariants(ctx, r.console, r.store, uint64(r.result.Events)); err != nil {
+			return about(r.dir, err)
+		}
+		r.result.OK = r.result.Check.OK
+	}
+	if err := r.console.result(r.result, r.tables); err != nil {
+		return err
+	}
+	if !r.result.OK {
+		return fmt.Errorf("%s: %w", r.dir, errVerdict)
+	}
+	return nil
+}
+
+// partitions replays one partition after the other.
+func (r *replay) partitions(ctx context.Context) error {
+	total := uint64(0)
+	for id := range r.store.Descriptor().Partitions {
+		register, err := r.store.Register(ctx, messages.PartitionID(id))
+		if err != nil {
+			return err
+		}
+		r.registers = append(r.registers, register)
+		r.result.Events += number(register.Last)
+		total += uint64(register.Last + 1 - r.from(register))
+	}
+	r.introduce(total)
+	begun := time.Now()
+	if total > 0 {
+		r.Phase("   replay", int64(total))
+	}
+	for id, register := range r.registers {
+		if err := r.partition(ctx, messages.PartitionID(id), register); err != nil {
+			return err
+		}
+	}
+	r.Done()
+	took := time.Since(begun)
+	r.result.Seconds, r.result.PerSecond = seconds(took), perSecond(uint64(r.result.Replayed), took)
+	return nil
+}
+
+// from returns the first offset to replay.
+func (r *replay) from(register messages.Register) messages.PLogOffset {
+	if r.fromStart {
+		return 1
+	}
+	return register.Checkpoint
+}
+
+// replayed is what a partition's replay has seen. Its memory grows with the
+// workspaces of one partition.
+type replayed struct {
+	events     uint64
+	workspaces map[messages.WSID]*workspace
+}
+
+type workspace struct {
+	id      messages.WSID
+	kind    messages.WSKind
+	events  messages.WLogOffset
+	numbers []messages.SequenceNumber
+}
+
+// add does what actualization does with an event: it keeps the last numbers.
+func (s *replayed) add(n *messages.Numbering) {
+	s.events++
+	ws := s.workspaces[n.Workspace]
+	if ws == nil {
+		ws = &workspace{id: n.Workspace, kind: n.WorkspaceKind}
+		s.workspaces[n.Workspace] = ws
+	}
+	ws.events = max(ws.events, n.WLogOffset)
+	for _, given := range n.Numbers {
+		i := slices.IndexFunc(ws.numbers, func(s messages.SequenceNumber) bool { return s.Seq == given.Seq })
+		if i < 0 {
+			ws.numbers = append(ws.numbers, given)
+			continue
+		}
+		ws.numbers[i].Number = max(ws.numbers[i].Number, given.Number)
+	}
+}
+
+func (r *replay) partition(ctx context.Context, id messages.PartitionID, register messages.Register) error {
+	begun := time.Now()
+	seen := replayed{workspaces: make(map[messages.WSID]*workspace)}
+	read := r.tail
+	if r.fromStart {
+		read = r.whole
+	}
+	if err := read(ctx, id, register, &seen); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	r.result.Replayed += number(seen.events)
+	r.result.Partitions = append(r.result.Partitions, replayPartition{
+		Partition: number(id), Epoch: number(register.Epoch), Events: number(register.Last), Checkpoint: number(register.Checkpoint),
+		Replayed: number(seen.events), Workspaces: number(len(seen.workspaces)),
+		Seconds: seconds(took), PerSecond: perSecond(seen.events, took),
+	})
+	if r.fromStart {
+		r.keepBusiest(seen)
+	}
+	return nil
+}
+
+// replayStep is how many events are read at a time, and how often progress is shown.
+const replayStep = 4096
+
+// tail reads what a recovery reads: the events from the checkpoint on.
+func (r *replay) tail(ctx context.Context, id messages.PartitionID, register messages.Register, seen *replayed) error {
+	for from := register.Checkpoint; from <= register.Last; {
+		events, err := r.store.Tail(ctx, id, from, replayStep)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			return fmt.Errorf("partition %d: the log ends before offset %d, want %d", id, from, register.Last)
+		}
+		for i := range events {
+			seen.add(&events[i])
+		}
+		from += messages.PLogOffset(len(events))
+		r.Add(int64(len(events)))
+	}
+	return nil
+}
+
+// whole reads all of a partition's events, up to the first that is damaged: the
+// check tells about that.
+func (r *replay) whole(ctx context.Context, id messages.PartitionID, _ messages.Register, seen *replayed) error {
+	for e, err := range r.store.PLog(ctx, id, 1) {
+		switch {
+		case errors.Is(err, storage.ErrDamaged):
+			return nil
+		case err != nil:
+			return err
+		}
+		n := e.Numbering()
+		seen.add(&n)
+		if seen.events%replayStep == 0 {
+			r.Add(replayStep)
+		}
+	}
+	r.Add(int64(seen.events % replayStep))
+	return nil
+}
+
+// keepBusiest adds a partition's workspaces to the busiest ones.
+func (r *replay) keepBusiest(seen replayed) {
+	all := make([]*workspace, 0, len(seen.workspaces))
+	for _, ws := range seen.workspaces {
+		all = append(all, ws)
+	}
+	slices.SortFunc(all, func(a, b *workspace) int {
+		return cmp.Or(cmp.Compare(b.events, a.events), cmp.Compare(a.id, b.id))
+	})
+	d := r.store.Descriptor()
+	for _, ws := range all[:min(r.top, len(all))] {
+		r.result.Busiest = append(r.result.Busiest, newWorkspaceResult(&d, ws))
+	}
+	slices.SortStableFunc(r.result.Busiest, func(a, b workspaceResult) int { return cmp.Compare(b.Events, a.Events) })
+	r.result.Busiest = r.result.Busiest[:min(r.top, len(r.result.Busiest))]
+}
+
+func newWorkspaceResult(d *messages.Descriptor, ws *workspace) workspaceResult {
+	kind, _ := d.Kind(ws.kind)
+	result := workspaceResult{
+		Workspace: number(ws.id), Kind: cmp.Or(kind.Name, ws.kind.String()), Events: number(ws.events),
+	}
+	slices.SortFunc(ws.numbers, func(a, b messages.SequenceNumber) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, n := range ws.numbers {
+		name := n.Seq.String()
+		for _, s := range kind.All() {
+			if s.ID == n.Seq {
+				name = s.Name
+			}
+		}
+		result.Last = append(result.Last, sequenceResult{Sequence: n.Seq, Name: name, Number: number(n.Number)})
+	}
+	return result
+}
+
+// introduce says what store it is.
+func (r *replay) introduce(total uint64) {
+	d := r.store.Descriptor()
+	where := "from the checkpoints"
+	if r.fromStart {
+		where = "from the start"
+	}
+	r.say("%s: application %q, %d partitions", r.dir, d.Application, d.Partitions)
+	r.say("log.db %v, state.db %v", human.Bytes(r.result.Bytes.Log), human.Bytes(r.result.Bytes.State))
+	r.tell("", "%s of %s events are to be replayed %s.", human.Count(total), human.Count(r.result.Events), where)
+}

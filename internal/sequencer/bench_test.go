@@ -1,0 +1,66 @@
+package sequencer
+
+import (
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// BenchmarkTransaction is Start, Next and Flush on one cached workspace. What it
+// allocates are the replies and, at each threshold, a flush.
+func BenchmarkTransaction(b *testing.B) {
+	w := up(b, messages.Settings{})
+	w.event(1, kindWide, seqPlain)
+	w.quiesce()
+	start := &messages.Start{Workspace: 1, Kind: kindWide}
+	next, flush := &messages.Next{Seq: seqPlain}, &messages.Flush{}
+	written := &messages.Written{Generation: w.core.generation}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.now++
+		fx := w.core.Step("owner", start, w.now)
+		token := fx.Replies[0].Message.(*messages.Started).Token
+		next.Token, flush.Token = token, token
+		w.core.Step("owner", next, w.now)
+		fx = w.core.Step("owner", flush, w.now)
+		if fx.Flusher != nil {
+			written.Checkpoint = fx.Flusher.Checkpoint
+			w.core.Step(nil, written, w.now)
+		}
+	}
+}
+
+// BenchmarkReplay merges a tail of 10,000 workspaces, two numbers an event.
+func BenchmarkReplay(b *testing.B) {
+	const workspaces, piece, pieces = 10_000, 4096, 25
+	tail := make([][]messages.Numbering, pieces)
+	offset := messages.PLogOffset(0)
+	for p := range tail {
+		for range piece {
+			ws, round := uint64(offset)%workspaces, messages.Number(offset)/workspaces
+			offset++
+			tail[p] = append(tail[p], messages.Numbering{
+				Epoch: 1, PLogOffset: offset, Workspace: messages.WSID(2*ws + 1), WorkspaceKind: kindWide,
+				WLogOffset: messages.WLogOffset(round + 1), RegisteredAt: 1,
+				Numbers: []messages.SequenceNumber{
+					{Seq: seqPlain, Number: round + 1},
+					{Seq: messages.SeqCRecordID, Number: messages.InitialCRecordID + round},
+				},
+			})
+		}
+	}
+	settings := messages.Settings{BusyLimit: 10 * workspaces}.WithDefaults()
+	b.ReportAllocs()
+	for b.Loop() {
+		c := New(Config{Partition: testPartition, Descriptor: testDescriptor(), Settings: settings, CacheNumbers: 1000})
+		c.Begin(1)
+		c.Step(nil, &messages.Taken{Generation: 1, Register: messages.Register{Epoch: 2, Last: offset, Checkpoint: 1}}, 1)
+		for p := range tail {
+			c.Step(nil, &messages.Replayed{Generation: 1, Events: tail[p]}, 1)
+		}
+		if c.state != messages.StateNormal {
+			b.Fatalf("got %+v", c.Status())
+		}
+	}
+	b.ReportMetric(float64(b.N)*float64(offset)/b.Elapsed().Seconds(), "events/s")
+}

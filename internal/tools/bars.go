@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// bar is a promise about the benchmarks: the median of a figure, or its ratio to
+// the median of another one of the same run.
+type bar struct {
+	promise string
+	unit    string // of the benchmark's output
+	figure  string // regular expression of the benchmark's name
+	// over is what the figure is divided by, minus what is subtracted; empty: none.
+	over, minus string
+	scale       float64 // the result is multiplied by it; 0 means 1
+	atMost      float64 // 0: none
+	atLeast     float64
+}
+
+var bars = []bar{
+	{promise: "interactive transaction, in bare round trips", unit: "ns/op", figure: `^Interactive/transaction$`, over: `^Interactive/roundtrip=port$`, atMost: 4},
+	{promise: "interactive transaction, allocations", unit: "allocs/op", figure: `^Interactive/transaction$`, atMost: 12},
+	{promise: "RequestFuture with the defaults, in bare round trips (for comparison)", unit: "ns/op", figure: `^Interactive/roundtrip=future$`, over: `^Interactive/roundtrip=port$`},
+	{promise: "recovery of a tail of 1,000,000 events, in plain scans", unit: "ns/op", figure: `^Recovery/events=1000000/tail$`, over: `^Recovery/events=1000000/scan$`, atMost: 3},
+	{promise: "first Start after a clean stop, 100,000 events in the log, ms", unit: "ns/op", figure: `^FirstStart/events=100000$`, scale: 1e-6, atMost: 100},
+	{promise: "first Start after a clean stop, 5,000,000 events in the log, ms", unit: "ns/op", figure: `^FirstStart/events=5000000$`, scale: 1e-6, atMost: 100},
+	{promise: "first Start after SIGKILL under load, 100,000 events in the log, ms", unit: "ns/op", figure: `^FirstStartAfterKill/events=100000$`, scale: 1e-6, atMost: 100},
+	{promise: "first Start after SIGKILL under load, 5,000,000 events in the log, ms", unit: "ns/op", figure: `^FirstStartAfterKill/events=5000000$`, scale: 1e-6, atMost: 100},
+	{promise: "state.db rebuilt from the log, events/s", unit: "events/s", figure: `^Rebuild$`, atLeast: 50_000},
+	{promise: "heap of 1,000,000 workspaces over that of 1,000, uniform, MiB", unit: "MiB", figure: `^Memory/workspaces=1000000/uniform$`, minus: `^Memory/workspaces=1000/uniform$`, atMost: 64},
+	{promise: "heap of 1,000,000 workspaces over that of 1,000, Zipf, MiB", unit: "MiB", figure: `^Memory/workspaces=1000000/zipf$`, minus: `^Memory/workspaces=1000/zipf$`, atMost: 64},
+	{promise: "32 command processors on 8 partitions over 1 on 1, events/s", unit: "events/s", figure: `^CommandProcessors/processors=32/partitions=8$`, over: `^CommandProcessors/processors=1/partitions=1$`, atLeast: 3},
+}
+
+// figures holds the values of a benchmark run: name, then unit.
+type figures map[string]map[string][]float64
+
+// checkBars reads the output of benchmarks and prints each bar that they measure.
+// It fails if one does not hold, or none was measured.
+func checkBars(stdin io.Reader, stdout io.Writer) error {
+	run, err := readFigures(stdin)
+	if err != nil {
+		return fmt.Errorf("bars: %w", err)
+	}
+	measured, failed := 0, 0
+	for _, b := range bars {
+		value, n := b.value(run)
+		if n == 0 {
+			fmt.Fprintf(stdout, "%-75s not measured\n", b.promise)
+			continue
+		}
+		measured++
+		verdict := b.verdict(value)
+		if strings.HasPrefix(verdict, "FAILED") {
+			failed++
+		}
+		fmt.Fprintf(stdout, "%-75s %12.2f  %s (median of %d)\n", b.promise, value, verdict, n)
+	}
+	switch {
+	case measured == 0:
+		return fmt.Errorf("bars: none was measured")
+	case failed > 0:
+		return fmt.Errorf("bars: %d of %d do not hold", failed, measured)
+	}
+	return nil
+}
+
+func (b bar) verdict(value float64) string {
+	switch {
+	case b.atMost > 0 && value > b.atMost:
+		return fmt.Sprintf("FAILED, want at most %g", b.atMost)
+	case b.atLeast > 0 && value < b.atLeast:
+		return fmt.Sprintf("FAILED, want at least %g", b.atLeast)
+	case b.atMost > 0:
+		return fmt.Sprintf("ok, at most %g", b.atMost)
+	case b.atLeast > 0:
+		return fmt.Sprintf("ok, at least %g", b.atLeast)
+	}
+	return "no bar"
+}
+
+// value returns the bar's value and of how many runs, 0 if it was not measured.
+func (b bar) value(run figures) (float64, int) {
+	value, n := run.median(b.figure, b.unit)
+	if b.scale != 0 {
+		value *= b.scale
+	}
+	if b.over != "" {
+		other, m := run.median(b.over, b.unit)
+		value, n = value/other, min(n, m)
+	}
+	if b.minus != "" {
+		other, m := run.median(b.minus, b.unit)
+		value, n = value-other, min(n, m)
+	}
+	return value, n
+}
+
+func (f figures) median(name, unit string) (float64, int) {
+	pattern := regexp.MustCompile(name)
+	for benchmark, units := range f {
+		if values := slices.Sorted(slices.Values(units[unit])); pattern.MatchString(benchmark) && len(values) > 0 {
+			mid := len(values) / 2
+			if len(values)%2 == 0 {
+				return (values[mid-1] + values[mid]) / 2, len(values)
+			}
+			return values[mid], len(values)
+		}
+	}
+	return 0, 0
+}
+
+// processors is what the testing package appends to a benchmark's name.
+var processors = regexp.MustCompile(`-\d+$`)
+
+// readFigures reads lines like "BenchmarkX/y-2  10  123 ns/op  4 allocs/op".
+func readFigures(r io.Reader) (figures, error) {
+	run := make(figures)
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), "")
+		if run[name] == nil {
+			run[name] = make(map[string][]float64)
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			value, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s: got %q, want a number", name, fields[i])
+			}
+			run[name][fields[i+1]] = append(run[name][fields[i+1]], value)
+		}
+	}
+	return run, lines.Err()
+}

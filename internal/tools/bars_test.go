@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const benchOutput = `goos: linux
+BenchmarkInteractive/roundtrip=port-2     1000   600 ns/op   168 B/op  3 allocs/op
+BenchmarkInteractive/transaction-2        1000  1800 ns/op   712 B/op  10 allocs/op
+BenchmarkInteractive/transaction-2        1000  2000 ns/op   712 B/op  10 allocs/op
+BenchmarkInteractive/transaction-2        1000  9000 ns/op   712 B/op  10 allocs/op
+BenchmarkRebuild-2                           4   600 ns/op   60000 events/s
+`
+
+func TestBarsTakeMediansAndRatios(t *testing.T) {
+	var out strings.Builder
+	if err := checkBars(strings.NewReader(benchOutput), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in bare round trips", "3.33  ok, at most 4", "60000.00  ok, at least 50000", "not measured"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %q, want %q in it", out.String(), want)
+		}
+	}
+}
+
+func TestBarsFail(t *testing.T) {
+	for name, output := range map[string]string{
+		"too slow":         strings.ReplaceAll(benchOutput, " 600 ns/op   168", " 300 ns/op   168"),
+		"too few":          strings.ReplaceAll(benchOutput, "60000 events/s", "49000 events/s"),
+		"nothing measured": "goos: linux\n",
+		"not a number":     strings.ReplaceAll(benchOutput, "60000 events/s", "many events/s"),
+	} {
+		var out strings.Builder
+		if err := checkBars(strings.NewReader(output), &out); err == nil {
+			t.Errorf("%s: got no error, want one; printed %q", name, out.String())
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+var allLevels = []messages.TrustLevel{messages.TrustNone, messages.TrustRecords, messages.TrustAll}
+
+// foreign is what somebody else has written.
+var foreign = []byte("foreign!")
+
+// plant puts a foreign value where an event's entry of a kind will go, and returns
+// a function that says whether it is still there.
+func plant(t *testing.T, s *Store, place storage.Place, e *messages.Event) (intact func(*Store) bool) {
+	t.Helper()
+	bucket, key := keyOf(place, e)
+	put(t, s.state, bucket, key, foreign)
+	return func(s *Store) bool { return bytes.Equal(get(t, s.state, bucket, key), foreign) }
+}
+
+func keyOf(place storage.Place, e *messages.Event) (bucket, key []byte) {
+	switch place {
+	case storage.PlacePLog:
+		return bucketPLog, appendPLogKey(nil, e.Partition, e.PLogOffset)
+	case storage.PlaceWLog:
+		return bucketWLog, appendWLogKey(nil, e.Workspace, e.WLogOffset)
+	default:
+		return bucketRecords, appendRecordKey(nil, recordKey{e.Workspace, e.Records[0].ID})
+	}
+}
+
+func put(t testing.TB, f *file, bucket, key, value []byte) {
+	t.Helper()
+	if err := f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, value) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t testing.TB, f *file, bucket, key []byte) (value []byte) {
+	t.Helper()
+	if err := f.view(func(tx *bbolt.Tx) error {
+		value = bytes.Clone(tx.Bucket(bucket).Get(key))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func conflictAt(err error, place storage.Place) bool {
+	var conflict *storage.ConflictError
+	return errors.As(err, &conflict) && conflict.Place == place && errors.Is(err, storage.ErrConflict)
+}
+
+func eachPlace(t *testing.T, levels []messages.TrustLevel, fn func(*testing.T, messages.TrustLevel, storage.Place)) {
+	for _, level := range levels {
+		for _, place := range []storage.Place{storage.PlacePLog, storage.PlaceWLog, storage.PlaceRecord} {
+			t.Run(fmt.Sprintf("level=%d/%v", level, place), func(t *testing.T) { fn(t, level, place) })
+		}
+	}
+}
+
+// checked reports whether a level checks a place before it appends.
+func checked(level messages.TrustLevel, place storage.Place) bool {
+	return level == messages.TrustNone || level == messages.TrustRecords && place != storage.PlaceRecord
+}
+
+// A foreign key where the next event goes: refused at the levels that check, and
+// again after a restart; the others overwrite it while they run.
+func TestConflictAtAppend(t *testing.T) {
+	eachPlace(t, allLevels, func(t *testing.T, level messages.TrustLevel, place storage.Place) {
+		dir, d := t.TempDir(), testDescriptor(2, level)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		w.append(2, 4, 2)
+		w.flush()
+		e := w.event(2)
+		intact := plant(t, s, place, &e)
+		err := w.try(e)
+		if !checked(level, place) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.flush()
+			if intact(s) {
+				t.Fatal("the foreign value was not overwritten")
+			}
+			return
+		}
+		for range 2 {
+			if !conflictAt(err, place) {
+				t.Fatalf("got %v", err)
+			}
+			if reg, err := s.Register(t.Context(), 0); err != nil || reg.Last != 3 {
+				t.Fatalf("got %v, %v", reg, err)
+			}
+			if !intact(s) {
+				t.Fatal("the foreign value was overwritten")
+			}
+			if place != storage.PlacePLog {
+				w.append(4) // others do not suffer
+				w.flush()
+				break
+			}
+			if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlacePLog) {
+				t.Fatalf("TakeEpoch: got %v", err)
+			}
+			other := takeOver(t, s, 1)
+			other.append(1)
+			other.flush()
+			closeStore(t, s)
+			s = open(t, dir, d, Options{})
+			w.s = s
+			err = w.try(e)
+		}
+	})
+}
+
+// A foreign key that shows up between append and flush is not overwritten at the
+// levels that had checked it. PLog: the partition has failed. WLog, record: what
+// they touch errs, also after a restart, until state.db is rebuilt.
+func TestConflictAtFlush(t *testing.T) {
+	eachPlace(t, allLevels, func(t *testing.T, level messages.TrustLevel, place storage.Place) {
+		if !checked(level, place) {
+			t.Skip("this level overwrites")
+		}
+		dir, d := t.TempDir(), testDescriptor(2, level)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		w.append(2, 4)
+		e := w.event(2)
+		w.append(2)
+		intact := plant(t, s, place, &e)
+		err := s.Flush(t.Context(), w.pending())
+		if place == storage.PlacePLog {
+			if !conflictAt(err, place) {
+				t.Fatalf("flush: got %v", err)
+			}
+			if err := w.try(w.event(4)); !conflictAt(err, place) {
+				t.Fatalf("append: got %v", err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if !intact(s) {
+			t.Fatal("the foreign value was overwritten")
+		}
+		checkBlocked(t, dir, d, s, place)
+	})
+}
+
+// What was recovered at open overwrites nothing foreign, at no level.
+func TestConflictInRecovery(t *testing.T) {
+	eachPlace(t, allLevels, func(t *testing.T, level messages.TrustLevel, place storage.Place) {
+		dir, d := t.TempDir(), testDescriptor(2, level)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		w.append(2, 4)
+		e := w.event(2)
+		w.append(2)
+		intact := plant(t, s, place, &e)
+		closeStore(t, s)
+		s = open(t, dir, d, Options{})
+		if place == storage.PlacePLog {
+			if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, place) {
+				t.Fatalf("TakeEpoch: got %v", err)
+			}
+		} else {
+			w = takeOver(t, s, 0)
+			w.flush()
+		}
+		if !intact(s) {
+			t.Fatal("the foreign value was overwritten")
+		}
+		checkBlocked(t, dir, d, s, place)
+	})
+}
+
+// checkBlocked makes sure that a conflict with an event of workspace 2 in
+// partition 0 blocks what it must and nothing else, lasts over a restart, and is
+// repaired by deleting state.db.
+func checkBlocked(t *testing.T, dir string, d messages.Descriptor, s *Store, place storage.Place) {
+	t.Helper()
+	for restarted := range 2 {
+		takeOver(t, s, 1).append(1)
+		if place == storage.PlacePLog {
+			if _, err := s.Register(t.Context(), 0); !conflictAt(err, place) {
+				t.Fatalf("register: got %v", err)
+			}
+		} else {
+			var w *writer
+			if place == storage.PlaceWLog {
+				w = &writer{t: t, s: s}
+				reg, err := s.TakeEpoch(t.Context(), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.epoch, w.next, w.at = reg.Epoch, reg.Last+1, reg.LastRegisteredAt
+				w.wlog = map[messages.WSID]messages.WLogOffset{2: 2, 4: messages.WLogOffset(1 + restarted)}
+				w.last, w.changed = map[numberKey]messages.Number{}, map[numberKey]messages.Number{}
+			} else {
+				w = takeOver(t, s, 0)
+			}
+			if err := w.try(w.event(2)); !conflictAt(err, place) {
+				t.Fatalf("append: got %v", err)
+			}
+			if place == storage.PlaceRecord {
+				e := w.event(2)
+				e.Numbers, e.Records = e.Numbers[1:], e.Records[1:]
+				if err := w.try(e); err != nil {
+					t.Fatalf("append to another sequence: %v", err)
+				}
+			}
+			other := w.event(4)
+			other.Numbers, other.Records = nil, nil
+			if err := w.try(other); err != nil {
+				t.Fatalf("append to another workspace: %v", err)
+			}
+		}
+		closeStore(t, s)
+		if restarted == 1 {
+			break
+		}
+		s = open(t, dir, d, Options{})
+	}
+	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	w.append(2, 4, 2)
+	w.flush()
+}
+
+// Recovery replaces rows that the log itself has written.
+func TestRecoveryOverwritesOwnRows(t *testing.T) {
+	for _, level := range allLevels {
+		dir, d := t.TempDir(), testDescriptor(1, level)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		w.append(1, 1)
+		w.flush()
+		e := w.event(1)
+		id := messages.RecordID{Seq: testSeq, Number: 1000}
+		e.Records = append(e.Records, messages.Record{ID: id, Data: []byte("updated"), New: level > messages.TrustNone})
+		if err := w.try(e); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, s)
+		s = open(t, dir, d, Options{})
+		w = takeOver(t, s, 0)
+		w.flush()
+		rows := collectRows(t, s, 1, storage.RecordRange{Seq: testSeq, From: 1000, To: 1000})
+		if len(rows) != 1 || string(rows[0].Data) != "updated" || rows[0].PLogOffset != 3 {
+			t.Fatalf("got %v", rows)
+		}
+		w.append(1)
+	}
+}
+
+// The next place of the physical log is taken: nothing is overwritten, and nothing
+// can be appended any more.
+func TestConflictInLog(t *testing.T) {
+	for _, level := range allLevels {
+		s := open(t, t.TempDir(), testDescriptor(2, level), Options{})
+		w := takeOver(t, s, 0)
+		w.append(2)
+		put(t, s.log, bucketLog, appendLSNKey(nil, 2), foreign)
+		for _, ws := range []messages.WSID{2, 4} {
+			if err := w.try(w.event(ws)); !conflictAt(err, storage.PlaceLog) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if _, err := s.TakeEpoch(t.Context(), 1); !conflictAt(err, storage.PlaceLog) {
+			t.Fatalf("got %v", err)
+		}
+		if got := get(t, s.log, bucketLog, appendLSNKey(nil, 2)); !bytes.Equal(got, foreign) {
+			t.Fatal("the foreign value was overwritten")
+		}
+		if got := collectEvents(t, s.PLog(t.Context(), 0, 0)); len(got) != 1 {
+			t.Fatalf("got %d events", len(got))
+		}
+	}
+}

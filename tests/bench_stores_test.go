@@ -1,0 +1,118 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+// benchStores holds the stores that benchmarks have made, by their number of
+// events: making one takes much longer than what is measured.
+var benchStores = make(map[int]string)
+
+// removeBenchStores is called when all benchmarks have run.
+func removeBenchStores() {
+	for _, dir := range benchStores {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// flushedStore returns a store with at least n events, all in the projections.
+func flushedStore(b *testing.B, a partition.Application, n int) string {
+	b.Helper()
+	if dir, ok := benchStores[n]; ok {
+		return dir
+	}
+	dir := must(os.MkdirTemp("", fmt.Sprintf("partita-bench-%d-", n)))(b)
+	benchStores[n] = dir
+	store := openBolt(b, dir, a.Descriptor, wideTail)
+	newHistory(b, store, 10_000).write(b, n)
+	check(b, store.Close(limit(b)))
+	// Opening with a small tail brings the projections up to date.
+	store = openBolt(b, dir, a.Descriptor, bolt.Options{TailEvents: 1000})
+	parts := partition.NewAppParts(system, partition.Options{})
+	check(b, must(parts.Deploy(limit(b), a, store))(b).Ready(limit(b)))
+	check(b, parts.Close(limit(b)))
+	check(b, store.Close(limit(b)))
+	return dir
+}
+
+const (
+	// loadChildEnv makes the test binary a process that writes into the store named
+	// until it is killed.
+	loadChildEnv = "PARTITA_LOAD_CHILD"
+	// loadLines is how many lines the child prints before it is killed; it prints one
+	// for every 100 events.
+	loadLines = 100
+)
+
+// loadAndKill lets a child process work on a store and kills it.
+func loadAndKill(b *testing.B, dir string) {
+	b.Helper()
+	child := exec.Command(must(filepath.Abs(os.Args[0]))(b)) //nolint:gosec // it is this very program
+	child.Env = append(os.Environ(), loadChildEnv+"="+dir)
+	child.Stderr = os.Stderr
+	out := must(child.StdoutPipe())(b)
+	check(b, child.Start())
+	lines := bufio.NewScanner(out)
+	for n := 0; n < loadLines && lines.Scan(); n++ {
+		if !strings.HasPrefix(lines.Text(), "event") {
+			b.Fatalf("child: got %q", lines.Text())
+		}
+	}
+	check(b, child.Process.Kill())
+	if err := child.Wait(); err == nil {
+		b.Fatal("the child ended before it was killed")
+	}
+}
+
+// runLoadChild writes until the process is killed; it returns only on an error.
+func runLoadChild(dir string) error {
+	ctx := context.Background()
+	app := partition.Application{Descriptor: shop(8)}
+	store, err := bolt.Open(ctx, dir, app.Descriptor, bolt.Options{})
+	if err != nil {
+		return err
+	}
+	deployed, err := partition.NewAppParts(system, partition.Options{}).Deploy(ctx, app, store)
+	if err != nil {
+		return err
+	}
+	if err := deployed.Ready(ctx); err != nil {
+		return err
+	}
+	failed := make(chan error)
+	events := make(chan struct{}, 1024)
+	for i := range 32 {
+		go func() { failed <- writeForEver(ctx, deployed, rand.New(rand.NewPCG(1, uint64(i))), events) }() //nolint:gosec // not negative
+	}
+	for n := 1; ; n++ {
+		select {
+		case <-events:
+			if n%100 == 0 {
+				fmt.Println("event", n)
+			}
+		case err := <-failed:
+			return err
+		}
+	}
+}
+
+func writeForEver(ctx context.Context, app *partition.App, random *rand.Rand, events chan<- struct{}) error {
+	for {
+		if _, err := commit(ctx, app, messages.WSID(random.Uint64N(10_000)), seqInvoice, seqReceipt); err != nil {
+			return err
+		}
+		events <- struct{}{}
+	}
+}

@@ -1,0 +1,248 @@
+package tests
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+// The load of the crash tests.
+const (
+	crashPartitions = 16
+	crashWorkspaces = 400
+)
+
+// setting returns a number out of the environment: longer versions of tests.
+func setting(name string, fallback int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return fallback
+}
+
+// blow is when a child is killed: after it has entered a phase, then after some
+// acknowledgements, then after some time.
+type blow struct {
+	name  string
+	phase string
+	acks  int
+	after time.Duration
+	// before prepares the site; config changes what the child does.
+	before func(t testing.TB, s *site)
+	config func(c *childConfig)
+}
+
+// often are settings under which checkpoints move all the time.
+var often = partition.Settings{FlushThreshold: 5, FlushInterval: time.Millisecond, CatchUpCheckpoint: time.Millisecond}
+
+// blows returns the kinds of blows, with random moments.
+func blows(random *rand.Rand) []blow {
+	// Any order of magnitude is as likely as another: what a phase takes depends on
+	// the machine and on the race detector.
+	soon := func() time.Duration {
+		return time.Duration(20*math.Pow(1000, random.Float64())) * time.Microsecond
+	}
+	deleteState := func(t testing.TB, s *site) { s.deleteState(t) }
+	return []blow{
+		{name: "load, default settings", phase: "ready", acks: 1 + random.IntN(2000)},
+		{name: "load, flushing often", phase: "ready", acks: 1 + random.IntN(1500), after: soon(),
+			config: func(c *childConfig) { c.Settings = often }},
+		{name: "start", phase: "opening", after: soon()},
+		{name: "load, never flushing", phase: "ready", acks: 1 + random.IntN(1500),
+			config: func(c *childConfig) { c.Settings = unflushed }},
+		{name: "recovery", phase: "opened", after: soon(), config: func(c *childConfig) { c.Settings = often }},
+		{name: "rebuild", phase: "rebuild", after: soon(), before: deleteState},
+		{name: "start of a rebuild", phase: "opening", after: soon(), before: deleteState},
+		{name: "projecting while opening", phase: "opening", after: soon(),
+			config: func(c *childConfig) { c.TailEvents = 20 }},
+		{name: "stop", phase: "stopping", after: soon(), config: func(c *childConfig) { c.StopAfter = 300 }},
+	}
+}
+
+// TestCrash kills child processes at random moments. What they had acknowledged by
+// then is there, nothing else is wrong, and the next child goes on.
+func TestCrash(t *testing.T) {
+	kills := setting("CRASH_KILLS", 27)
+	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
+	t.Logf("CRASH_SEED=%d CRASH_KILLS=%d", seed, kills)
+	random := rand.New(rand.NewPCG(seed, 0))
+	var c *crash
+	for n, landed := 0, 0; landed < kills; n++ {
+		if n%30 == 0 {
+			// The log is read whole after each blow: it must not grow for ever.
+			c = &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+		}
+		all := blows(random)
+		b := all[n%len(all)]
+		if c.strike(t, b, seed+uint64(n)) {
+			landed++
+		}
+		c.check(t, b, random.IntN(2) == 0)
+		if t.Failed() {
+			t.Fatalf("after blow %d: %s", n, b.name)
+		}
+	}
+}
+
+// crash is one directory and what its children have promised.
+type crash struct {
+	*site
+	*ledger
+	// rebuildable says that there is a log: state.db can be deleted.
+	rebuildable bool
+}
+
+// strike lets a child run until the blow, and reports whether it hit it alive.
+func (c *crash) strike(t *testing.T, b blow, seed uint64) bool {
+	t.Helper()
+	if b.before != nil && c.rebuildable {
+		b.before(t, c.site)
+	}
+	config := childConfig{
+		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed, Clients: 24, Processors: 8,
+	}
+	if b.config != nil {
+		b.config(&config)
+	}
+	alive := c.watch(t, c.command(t, config), b)
+	c.rebuildable = true
+	return alive
+}
+
+func (c *crash) command(t *testing.T, config childConfig) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(limit(t), must(os.Executable())(t))
+	cmd.Env = append(os.Environ(), childEnv+"="+string(must(json.Marshal(config))(t)))
+	cmd.Stderr = &bytes.Buffer{}
+	return cmd
+}
+
+// watch reads the child's journal to its end and deals the blow on the way.
+func (c *crash) watch(t *testing.T, cmd *exec.Cmd, b blow) (alive bool) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	check(t, err)
+	defer func() { _ = reader.Close() }()
+	cmd.ExtraFiles = []*os.File{writer}
+	check(t, cmd.Start())
+	check(t, writer.Close())
+	before := len(c.acked)
+	inPhase, dealt := false, false
+	lines := bufio.NewReader(reader)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break // the child has ended; a line without an end was never written
+		}
+		e := c.read(line)
+		inPhase = inPhase || e.Phase == b.phase
+		if inPhase && !dealt && len(c.acked)-before >= b.acks {
+			dealt = true
+			timer := time.AfterFunc(b.after, func() { _ = cmd.Process.Kill() })
+			defer timer.Stop()
+		}
+	}
+	return c.ended(t, cmd, b, len(c.acked)-before)
+}
+
+// ended checks how the child ended: killed, or by itself and well.
+func (c *crash) ended(t *testing.T, cmd *exec.Cmd, b blow, acks int) (killed bool) {
+	t.Helper()
+	err := cmd.Wait()
+	killed = err != nil && cmd.ProcessState.ExitCode() == -1
+	last := c.phases[len(c.phases)-1]
+	t.Logf("%-24s killed %5v in phase %-8s after %4d acknowledgements", b.name, killed, last, acks)
+	stderr := cmd.Stderr.(*bytes.Buffer).String()
+	if stderr != "" || err != nil && !killed {
+		t.Errorf("child: %v\n%s", err, stderr)
+	}
+	return killed
+}
+
+// check opens what the child has left, and compares. It leaves the site clean, or
+// as a crash would.
+func (c *crash) check(t *testing.T, b blow, clean bool) {
+	t.Helper()
+	began := time.Now()
+	d := c.run(t)
+	tx := d.open(t, messages.WSID(began.UnixNano()))
+	t.Logf("%-24s first Start granted after %v, %d events replayed", "", time.Since(began).Round(time.Millisecond), d.replayed())
+	check(t, tx.Cancel(limit(t)))
+	c.compare(t, d.store)
+	verifyStore(t, d.store)
+	if clean {
+		d.stop(t)
+	} else {
+		d.crash(t)
+	}
+}
+
+// TestCrashDuringRebuild kills children while they rebuild state.db from a log that
+// takes a while.
+func TestCrashDuringRebuild(t *testing.T) {
+	c := &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger(), rebuildable: true}
+	store := openBolt(t, c.dir, c.app.Descriptor, wideTail)
+	newHistory(t, store, crashWorkspaces).write(t, 10_000)
+	check(t, store.Close(limit(t)))
+	random := rand.New(rand.NewPCG(uint64(setting("CRASH_SEED", 1)), 0))
+	for n := range uint64(setting("REBUILD_KILLS", 5)) {
+		b := blows(random)[5]
+		c.strike(t, b, n)
+		c.check(t, b, n%2 == 0)
+	}
+}
+
+// TestCleanChild lets a child stop by itself: nothing is replayed then.
+func TestCleanChild(t *testing.T) {
+	c := &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+	alive := c.strike(t, blow{phase: "never", config: func(c *childConfig) { c.StopAfter = 300 }}, 1)
+	if alive || !slices.Contains(c.phases, "stopped") {
+		t.Fatalf("got phases %v, want a clean stop", c.phases)
+	}
+	d := c.run(t)
+	if n := d.replayed(); n != 0 {
+		t.Errorf("got %d events replayed after a clean stop, want 0", n)
+	}
+	c.compare(t, d.store)
+	d.stop(t)
+}
+
+// TestLockedByChild opens a store that a living process has: it is refused, and
+// works as soon as that process is dead.
+func TestLockedByChild(t *testing.T) {
+	c := &crash{site: newSite(t, 2, partition.Settings{}), ledger: newLedger()}
+	config := childConfig{Dir: c.dir, Partitions: 2, Workspaces: 10, Clients: 2}
+	cmd := c.command(t, config)
+	reader, writer, err := os.Pipe()
+	check(t, err)
+	defer func() { _ = reader.Close() }()
+	cmd.ExtraFiles = []*os.File{writer}
+	check(t, cmd.Start())
+	check(t, writer.Close())
+	lines := bufio.NewReader(reader)
+	for e := (entry{}); e.Phase != "ready"; {
+		line, err := lines.ReadBytes('\n')
+		check(t, err)
+		e = c.read(line)
+	}
+	_, err = bolt.Open(context.Background(), c.dir, shop(2), bolt.Options{LockTimeout: 20 * time.Millisecond})
+	wantError(t, err, storage.ErrLocked)
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	d := c.run(t)
+	d.stop(t)
+}

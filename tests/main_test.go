@@ -1,0 +1,24 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain runs the tests, or is a child process that the crash tests kill.
+func TestMain(m *testing.M) {
+	if config := os.Getenv(childEnv); config != "" {
+		os.Exit(runChild(config))
+	}
+	if dir := os.Getenv(loadChildEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, runLoadChild(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeBenchStores()
+		os.Exit(code)
+	}))
+}

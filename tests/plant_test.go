@@ -1,0 +1,86 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// foreign is what somebody else has written where partita will want to write.
+var foreign = []byte("somebody else's")
+
+// key is a place in one of a store's files, see docs/format.md.
+type key struct {
+	file, bucket string
+	key          []byte
+}
+
+func plogKey(p messages.PartitionID, o messages.PLogOffset) key {
+	k := binary.BigEndian.AppendUint32(nil, uint32(p))
+	return key{"state.db", "plog", binary.BigEndian.AppendUint64(k, uint64(o))}
+}
+
+func wlogKey(ws messages.WSID, o messages.WLogOffset) key {
+	k := binary.BigEndian.AppendUint64(nil, uint64(ws))
+	return key{"state.db", "wlog", binary.BigEndian.AppendUint64(k, uint64(o))}
+}
+
+func recordKey(ws messages.WSID, id messages.RecordID) key {
+	k := binary.BigEndian.AppendUint64(nil, uint64(ws))
+	k = binary.BigEndian.AppendUint16(k, uint16(id.Seq))
+	return key{"state.db", "records", binary.BigEndian.AppendUint64(k, uint64(id.Number))}
+}
+
+func logKey(lsn messages.LSN) key {
+	return key{"log.db", "log", binary.BigEndian.AppendUint64(nil, uint64(lsn))}
+}
+
+// bolt opens a file of a closed store, behind partita's back.
+func (s *site) edit(t testing.TB, file string, change func(*bbolt.Tx) error) {
+	t.Helper()
+	db := must(bbolt.Open(s.path(file), 0o600, &bbolt.Options{Timeout: time.Second}))(t)
+	defer func() { check(t, db.Close()) }()
+	check(t, db.Update(change))
+}
+
+// plant puts a value at a key of a closed store.
+func (s *site) plant(t testing.TB, k key, value []byte) {
+	t.Helper()
+	s.edit(t, k.file, func(tx *bbolt.Tx) error { return tx.Bucket([]byte(k.bucket)).Put(k.key, value) })
+}
+
+// stored returns the value at a key of a closed store, nil if there is none.
+func (s *site) stored(t testing.TB, k key) []byte {
+	t.Helper()
+	var value []byte
+	s.edit(t, k.file, func(tx *bbolt.Tx) error {
+		value = bytes.Clone(tx.Bucket([]byte(k.bucket)).Get(k.key))
+		return nil
+	})
+	return value
+}
+
+// flip changes one bit of the value at a key of a closed store.
+func (s *site) flip(t testing.TB, k key, random *rand.Rand) {
+	t.Helper()
+	s.edit(t, k.file, func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(k.bucket))
+		value := bytes.Clone(b.Get(k.key))
+		value[random.IntN(len(value))] ^= 1 << random.IntN(8)
+		return b.Put(k.key, value)
+	})
+}
+
+// keep checks that a foreign value is still what it was, or is overwritten.
+func (s *site) keep(t testing.TB, k key, kept bool) {
+	t.Helper()
+	if got := s.stored(t, k); bytes.Equal(got, foreign) != kept {
+		t.Errorf("bucket %s, key %x: got %q, want the foreign value kept: %v", k.bucket, k.key, got, kept)
+	}
+}
