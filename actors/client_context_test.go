@@ -55,7 +55,7 @@ func TestClientContextEndedWhileWaitingForATurn(t *testing.T) {
 				_, err := r.starts()[name](ctx, shop, 7)
 				result <- err
 			}()
-			r.posted(2, &messages.Start{})
+			r.queued(1)
 			leave()
 			wants(t, name, next(t, result), errGone)
 			r.check(open.Commit(r.ctx, nil))
@@ -148,7 +148,7 @@ func TestClientContextEndedInMidAppend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := readyRig(t, setup{})
-			gate := storagetest.NewGate()
+			gate := r.newGate()
 			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: c.hold(gate), Times: 1})
 			ctx, leave := r.client()
 			tx, err := r.sequencers[0].Start(ctx, shop, 7)
@@ -184,7 +184,7 @@ func TestClientDeadlinePassedInTheLane(t *testing.T) {
 			answers <- reply
 		}()
 	}
-	r.posted(3, &messages.Start{})
+	r.queued(2)
 	r.fake.Advance(2 * time.Second)
 	r.check(open.Commit(r.ctx, nil))
 	var granted, dropped int
@@ -242,7 +242,7 @@ func TestClientLimitBeginsWithTheGrant(t *testing.T) {
 // moment when the first transaction, which is returned, ends.
 func (r *rig) twoReady(left time.Duration) (*actors.Transaction, <-chan any) {
 	r.t.Helper()
-	gate := storagetest.NewGate()
+	gate := r.newGate()
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpNumbers, Do: storagetest.Hold(gate), Times: 2})
 	first, second := make(chan *actors.Transaction, 1), make(chan any, 1)
 	go func() {

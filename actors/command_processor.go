@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,6 +85,9 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
 	if deadline, ok := ctx.Deadline(); ok && c.Deadline == 0 {
 		c.Deadline = messages.TimestampOf(deadline)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // the command is not sent
 	}
 	reply, err := p.ports.Ask(ctx, p.pid, &c, nil)
 	if err != nil {
@@ -177,10 +181,10 @@ func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, 
 	if err := p.prepare(ctx, c); err != nil {
 		// The context may have ended: the numbers must go back all the same.
 		_ = tx.Cancel(p.handle.ctx)
-		return nil, err
+		return nil, tooLate(ctx, err)
 	}
 	if err := tx.Commit(ctx, c.body, c.records...); err != nil {
-		return nil, err
+		return nil, tooLate(ctx, err)
 	}
 	return &messages.CommandDone{
 		Partition:    tx.Token().Partition,
@@ -190,6 +194,15 @@ func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, 
 		IDs:          c.ids,
 		Numbers:      tx.Numbers(),
 	}, nil
+}
+
+// tooLate says why there is no transaction any more, if the end of the command's
+// context has cancelled it.
+func tooLate(ctx context.Context, err error) error {
+	if errors.Is(err, messages.ErrNoTransaction) && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
 }
 
 // limit returns the context of a command.

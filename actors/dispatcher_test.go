@@ -1,6 +1,8 @@
 package actors_test
 
 import (
+	"bytes"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,6 +11,13 @@ import (
 
 	"github.com/partita-go/partita/actors"
 )
+
+// goroutines returns how many goroutines a dispatcher has.
+func goroutines(d *actors.Dispatcher) int {
+	stacks := make([]byte, 1<<22)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return bytes.Count(stacks, fmt.Appendf(nil, "(*Dispatcher).run(%p", d))
+}
 
 // block schedules n functions that wait until release is called.
 func block(d *actors.Dispatcher, n int) (release func()) {
@@ -33,26 +42,25 @@ func TestDispatcherNeverQueuesBehindBusyGoroutines(t *testing.T) {
 
 func TestDispatcherReusesABoundedNumberOfGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		base := runtime.NumGoroutine()
 		bound := 16 * runtime.GOMAXPROCS(0)
 		d := actors.NewDispatcher()
 		block(d, bound/2)()
-		if n := runtime.NumGoroutine() - base; n != bound/2 {
+		if n := goroutines(d); n != bound/2 {
 			t.Errorf("got %d idle goroutines after %d at once", n, bound/2)
 		}
 		for range 10 * bound {
 			block(d, 1)()
 		}
-		if n := runtime.NumGoroutine() - base; n != bound/2 {
+		if n := goroutines(d); n != bound/2 {
 			t.Errorf("got %d idle goroutines, want still %d: they are used again", n, bound/2)
 		}
 		block(d, 10*bound)()
-		if n := runtime.NumGoroutine() - base; n != bound {
+		if n := goroutines(d); n != bound {
 			t.Errorf("got %d idle goroutines, want %d", n, bound)
 		}
 		d.Close()
 		synctest.Wait()
-		if n := runtime.NumGoroutine() - base; n != 0 {
+		if n := goroutines(d); n != 0 {
 			t.Errorf("got %d goroutines after Close", n)
 		}
 	})
@@ -60,7 +68,6 @@ func TestDispatcherReusesABoundedNumberOfGoroutines(t *testing.T) {
 
 func TestDispatcherCloseLosesNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		base := runtime.NumGoroutine()
 		d := actors.NewDispatcher()
 		release := block(d, 3)
 		d.Close()
@@ -69,7 +76,7 @@ func TestDispatcherCloseLosesNoWork(t *testing.T) {
 		<-done
 		release()
 		d.Close()
-		if n := runtime.NumGoroutine() - base; n != 0 {
+		if n := goroutines(d); n != 0 {
 			t.Errorf("got %d goroutines after Close", n)
 		}
 	})

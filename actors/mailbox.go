@@ -24,7 +24,7 @@ type MailboxConfig struct {
 	// Refuse makes the answer to a message which is not taken. It is called only if
 	// the message has a sender; nil, and a nil answer, mean that there is none. It
 	// runs without a lock held, on the sender's goroutine if the lane is full or
-	// the mailbox was closed before, on the actor's for what Close finds queued.
+	// the mailbox was closed before, on that of Close for what is queued then.
 	Refuse func(message any, why RefuseReason) any
 
 	// System sends the answers. It may be nil if Refuse is.
@@ -49,8 +49,8 @@ const (
 // while it is on hold; the other two refuse nothing. It implements
 // [actor.Mailbox].
 //
-// Posting is safe for concurrent use and never blocks, whoever posts: an actor
-// may post to itself while its request lane is full.
+// It is safe for concurrent use. Posting never blocks, whoever posts: an actor may
+// post to itself while its request lane is full.
 //
 // It also keeps the actor's life straight where the actor system does not: see
 // [life].

@@ -79,10 +79,11 @@ func (m *Mailbox) admitWaiter() {
 }
 
 // Close ends the taking of requests, for good. The actor calls it when it is
-// stopped, or gives up. Queued requests, and queued control messages that have a
-// sender, are answered as Closed, and so is every later user message with a
-// sender; those that wait for room get [messages.ErrStopped]. System messages, and
-// control messages without a sender, are taken as ever. Closing again is harmless.
+// stopped, or gives up; somebody else may when the actor hangs. Queued requests,
+// and queued control messages that have a sender, are answered as Closed, and so is
+// every later user message with a sender; those that wait for room get
+// [messages.ErrStopped]. System messages, and control messages without a sender,
+// are taken as ever. Closing again is harmless.
 func (m *Mailbox) Close() {
 	for _, message := range m.close() {
 		m.refuse(message, Closed)

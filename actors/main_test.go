@@ -97,16 +97,18 @@ func next[T any](t testing.TB, c <-chan T) T {
 	}
 }
 
-// terminated waits until the actor has stopped.
-func terminated(t testing.TB, system *actor.ActorSystem, watcher *inbox, pid *actor.PID) {
+// watch asks for the end of an actor. It must come before the actor is told to
+// stop: one that is stopping already calls itself terminated.
+func (i *inbox) watch(system *actor.ActorSystem, pid *actor.PID) {
+	p, _ := system.ProcessRegistry.Get(pid)
+	p.SendSystemMessage(pid, &actor.Watch{Watcher: i.pid})
+}
+
+// awaitTerminated waits until the actor that is watched has stopped.
+func (i *inbox) awaitTerminated(t testing.TB, pid *actor.PID) {
 	t.Helper()
-	p, ok := system.ProcessRegistry.Get(pid)
-	if !ok {
-		return
-	}
-	p.SendSystemMessage(pid, &actor.Watch{Watcher: watcher.pid})
 	for {
-		if end, ok := next(t, watcher.system).(*actor.Terminated); ok && end.Who.Equal(pid) {
+		if end, ok := next(t, i.system).(*actor.Terminated); ok && end.Who.Equal(pid) {
 			return
 		}
 	}
@@ -160,8 +162,11 @@ func (h *house) spawn(t testing.TB, m *actors.Mailbox, produce actor.Producer, o
 
 func (h *house) stop(t testing.TB, pid *actor.PID) {
 	t.Helper()
-	h.system.Root.Stop(pid)
-	terminated(t, h.system, h.watcher, pid)
+	if _, alive := h.system.ProcessRegistry.Get(pid); alive {
+		h.watcher.watch(h.system, pid)
+		h.system.Root.Stop(pid)
+		h.watcher.awaitTerminated(t, pid)
+	}
 }
 
 // receive makes a producer of actors without state.

@@ -18,6 +18,6 @@ type Observer interface {
 	Taken(key Key, message any)
 	// Handled is called when nothing is left to do about the message: on the
 	// actor's goroutine after it has handled it, also if it panicked; on the
-	// sender's if it was refused at once.
+	// sender's, or that of Close, otherwise.
 	Handled(key Key, message any)
 }

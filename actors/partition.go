@@ -34,7 +34,8 @@ type PartitionConfig struct {
 	Permits chan struct{}
 	// Observer may be nil.
 	Observer Observer
-	// StatusChanged is called on the partition's goroutine; it may be nil.
+	// StatusChanged is called on the partition's goroutine, or by Stop if that does
+	// not answer; it may be nil.
 	StatusChanged func(messages.PartitionStatus)
 }
 
@@ -157,6 +158,8 @@ type partition struct {
 	lastNow messages.Timestamp
 	// held says that the request lane is on hold.
 	held bool
+	// aborted says that everybody was answered.
+	aborted bool
 
 	// flushing, replaying and reading count what the leaves have not answered.
 	flushing, replaying, reading int
@@ -228,10 +231,11 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 }
 
 // nowFor spares those messages the clock which do not depend on the time: for
-// them it is still that of their Start.
+// them it is still that of their Start. Flush and Cancel do depend on it: the next
+// transaction may begin in the same step.
 func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
 	switch m.(type) { //nolint:gochecksumtype // all others take the default
-	case *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel:
+	case *messages.Next, *messages.Raise:
 		return p.lastNow
 	default:
 		p.lastNow = p.now()
@@ -295,6 +299,11 @@ func (p *partition) abort(ctx actor.Context, why error) {
 			p.handle.config.Logger.Error("panic while ending", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r))
 		}
 	}()
+	if p.aborted {
+		// It was stopped while it waited to be restarted.
+		return
+	}
+	p.aborted = true
 	p.cancel(why)
 	for i := range p.timers {
 		p.disarm(messages.Timer(i))
@@ -334,10 +343,18 @@ const leafGrace = time.Second
 
 // Stop asks the partition to end and waits for its answer and for its leaves; a
 // leaf that hangs in storage is left behind and counted. Stopping one that has
-// ended is harmless. A restart in between is waited for.
+// ended is harmless. A restart in between is waited for, but not for ever: after
+// the stop limit and a little grace the actor is ended without being asked.
 func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, error) {
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := p.config.Clock.AfterFunc(p.settings.Load().StopLimit+leafGrace, func() { cancel(errStopLimit) })
+	defer limit.Stop()
 	for {
-		reply, err := ports.Ask(ctx, p.pid, &messages.Stop{}, nil)
+		reply, err := ports.Ask(limited, p.pid, &messages.Stop{}, nil)
+		if errors.Is(err, errStopLimit) {
+			return p.end(ctx)
+		}
 		if err != nil {
 			return p.lastWord(err)
 		}
@@ -352,6 +369,24 @@ func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, e
 			return messages.Stopped{}, fmt.Errorf("%w: got %T", ErrProtocol, reply)
 		}
 	}
+}
+
+// errStopLimit is why Stop waits no longer.
+var errStopLimit = errors.New("partition did not answer within the stop limit")
+
+// end stops an actor that does not answer: it waits for a leaf that hangs before it
+// can be restarted.
+func (p *Partition) end(ctx context.Context) (messages.Stopped, error) {
+	p.config.System.Root.Stop(p.pid)
+	stopped, err := p.awaitTerminated(ctx, messages.Stopped{Abandoned: 1})
+	if err != nil || stopped.Abandoned == 0 {
+		return stopped, err
+	}
+	p.mailbox.Close()
+	s := p.Status()
+	s.State, s.Abandoned, s.Clean = messages.StateTerminated, stopped.Abandoned, false
+	p.setStatus(s)
+	return stopped, nil
 }
 
 // lastWord is the answer of a partition that has ended already.

@@ -51,7 +51,7 @@ var system = actor.NewActorSystem(
 	actor.WithDeadLetterThrottleInterval(time.Millisecond))
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // setup says what a rig is made of. The zero value is one partition over an
 // empty store, with a clock that stands still.
@@ -64,9 +64,11 @@ type setup struct {
 	// memory is used instead of an empty store.
 	memory *storagetest.Memory
 	// wrap stands between the partitions and the faulty store.
-	wrap     func(*storagetest.Faulty) actors.PartitionStore
+	wrap func(*storagetest.Faulty) actors.PartitionStore
 	// realClock runs on the system's clock.
 	realClock bool
+	// lasting is how long the test runs by intention.
+	lasting time.Duration
 	// unverified leaves out the check of the store at the end.
 	unverified bool
 }
@@ -90,6 +92,7 @@ type rig struct {
 	partitions []*actors.Partition
 	sequencers []*actors.Sequencer
 	processors []*actors.CommandProcessor
+	gates      []*storagetest.Gate
 }
 
 var rigs int
@@ -100,7 +103,7 @@ var rigs int
 func newRig(t *testing.T, s setup) *rig {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+s.lasting)
 	r := &rig{
 		t: t, ctx: ctx, setup: s,
 		ports: actors.NewPorts(system), dispatcher: actors.NewDispatcher(),
@@ -195,6 +198,9 @@ func interrupted(message any) (any, bool) {
 // finish stops what still runs.
 func (r *rig) finish() {
 	r.store.Heal()
+	for _, g := range r.gates {
+		g.Release()
+	}
 	stopped := make(chan struct{})
 	if r.fake != nil {
 		// Whoever waits for a restart or a retry gets it.
@@ -343,6 +349,13 @@ func (r *rig) failed() time.Duration {
 func (r *rig) restart() {
 	r.t.Helper()
 	r.fake.Advance(r.failed())
+}
+
+// newGate returns a gate that opens at the end of the test at the latest.
+func (r *rig) newGate() *storagetest.Gate {
+	g := storagetest.NewGate()
+	r.gates = append(r.gates, g)
+	return g
 }
 
 // arrives waits until a call is held at the gate.

@@ -96,10 +96,11 @@ func (r *rig) eventually(what string, holds func() bool) {
 	}
 }
 
-// posted waits until so many messages of m's type were posted to partitions.
-func (r *rig) posted(n int, m messages.PartitionMessage) {
+// queued waits until so many requests wait in the lane of the first partition, or
+// for room in it.
+func (r *rig) queued(n int) {
 	r.t.Helper()
-	r.eventually(fmt.Sprintf("%d %T posted", n, m), func() bool { return r.spy.count("posted", "partition", m) >= n })
+	r.eventually(fmt.Sprintf("%d requests", n), func() bool { return r.partitions[0].Queued() == n })
 }
 
 // handled waits until so many messages of m's type were handled by partitions.

@@ -24,7 +24,8 @@ type Settings struct {
 	// FlushThreshold if that is larger.
 	BusyLimit int
 	// BusyEvents is the number of events that are not flushed yet at which Start is
-	// answered Busy. It should not exceed the store's own limit. Default 65,536.
+	// answered Busy; a flush starts at half of it, whatever the keys. It should not
+	// exceed the store's own limit. Default 65,536.
 	BusyEvents int
 	// RetryDelay is the largest delay between two tries of a flush or an
 	// actualization that fails; it begins at a hundredth of it and doubles, with

@@ -76,7 +76,7 @@ func blows(random *rand.Rand) []blow {
 // TestCrash kills child processes at random moments. What they had acknowledged by
 // then is there, nothing else is wrong, and the next child goes on.
 func TestCrash(t *testing.T) {
-	kills := setting("CRASH_KILLS", 27)
+	kills := setting("CRASH_KILLS", 18)
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("CRASH_SEED=%d CRASH_KILLS=%d", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -199,7 +199,7 @@ func TestCrashDuringRebuild(t *testing.T) {
 	newHistory(t, store, crashWorkspaces).write(t, 10_000)
 	check(t, store.Close(limit(t)))
 	random := rand.New(rand.NewPCG(uint64(setting("CRASH_SEED", 1)), 0))
-	for n := range uint64(setting("REBUILD_KILLS", 5)) {
+	for n := range uint64(setting("REBUILD_KILLS", 4)) {
 		b := blows(random)[5]
 		c.strike(t, b, n)
 		c.check(t, b, n%2 == 0)

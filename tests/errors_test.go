@@ -2,6 +2,7 @@ package tests
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -41,5 +42,13 @@ func wantFailed(t testing.TB, err error, p messages.PartitionID, o messages.PLog
 	}
 	if failed.Partition != p || failed.PLogOffset != o {
 		t.Errorf("got %v, want partition %d and offset %d", err, p, o)
+	}
+}
+
+// wantText fails the test unless an error's text names something.
+func wantText(t testing.TB, err error, name string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("got error %v, want one that names %s", err, name)
 	}
 }

@@ -113,8 +113,9 @@ func TestFaultCheckpointBeforeNumbers(t *testing.T) {
 				check(t, gate.Await(limit(t)))
 				d.invoice(t, 7, 3*n-1)
 				d.invoice(t, 7, 3*n)
-				d.crash(t)
-				gate.Release()
+				check(t, d.store.Close(limit(t)))
+				gate.Release() // too late: the store is closed
+				_ = d.parts.Close(limit(t))
 				s.look(t, nil) // the numbers are those of the events before the checkpoint
 			}
 		})
@@ -213,13 +214,14 @@ func TestFaultInsertIfAbsent(t *testing.T) {
 	last := r.Last
 	for round := range messages.Number(100) {
 		record := messages.Record{ID: messages.RecordID{Seq: seqInvoice, Number: round + 1}, New: true}
+		ctx := limit(t)
 		racer := func(o messages.PLogOffset) error {
 			e := messages.Event{
 				Kind: messages.EventBusiness, Epoch: r.Epoch, PLogOffset: o, Workspace: 7, WorkspaceKind: kindShop,
 				WLogOffset: messages.WLogOffset(o), RegisteredAt: 1, Records: []messages.Record{record},
 			}
 			for {
-				err := store.Append(limit(t), storage.Batch{Epoch: r.Epoch, Events: []messages.Event{e}})
+				err := store.Append(ctx, storage.Batch{Epoch: r.Epoch, Events: []messages.Event{e}})
 				if !errors.Is(err, storage.ErrOutOfOrder) {
 					return err
 				}

@@ -20,7 +20,9 @@ type history struct {
 // writer is where one partition stands.
 type writer struct {
 	register storage.Register
-	batch    []messages.Event
+	// at is the time of the events.
+	at    messages.Timestamp
+	batch []messages.Event
 }
 
 const historyBatch = 4096
@@ -33,6 +35,30 @@ func newHistory(t testing.TB, store storage.Store, workspaces uint64) *history {
 		h.partitions = append(h.partitions, writer{register: register})
 	}
 	return h
+}
+
+// resume lets workspaces go on whose last numbers are known.
+func (h *history) resume(t testing.TB, given map[messages.WSID]messages.Number) {
+	t.Helper()
+	for ws, n := range given {
+		var last messages.Event
+		for e, err := range h.store.WLog(limit(t), ws, messages.WLogOffset(n)) {
+			check(t, err)
+			last = e
+		}
+		receipt := messages.Number(999)
+		for e, err := range h.store.WLog(limit(t), ws, 1) {
+			check(t, err)
+			for _, given := range e.Numbers {
+				if given.Seq == seqReceipt {
+					receipt = given.Number
+				}
+			}
+		}
+		h.last[ws] = &[3]messages.Number{messages.Number(last.WLogOffset), n, receipt}
+		p := &h.partitions[messages.PartitionOf(ws, uint32(len(h.partitions)))]
+		p.at = max(p.at, p.register.LastRegisteredAt)
+	}
 }
 
 // write adds n events with two numbers each, workspace after workspace.
@@ -61,7 +87,7 @@ func (h *history) add(t testing.TB, ws messages.WSID) {
 	w.register.Last++
 	w.batch = append(w.batch, messages.Event{
 		Kind: messages.EventBusiness, Epoch: w.register.Epoch, Partition: p, PLogOffset: w.register.Last,
-		Workspace: ws, WorkspaceKind: kindShop, WLogOffset: messages.WLogOffset(last[0]), RegisteredAt: 1,
+		Workspace: ws, WorkspaceKind: kindShop, WLogOffset: messages.WLogOffset(last[0]), RegisteredAt: max(w.at, 1),
 		Numbers: []messages.SequenceNumber{{Seq: seqInvoice, Number: last[1]}, {Seq: seqReceipt, Number: last[2]}},
 		Body:    make([]byte, 64),
 	})

@@ -172,7 +172,6 @@ func (c *Core) replayable(e *messages.Numbering) (*kindDef, error) {
 
 // replayDone opens the partition.
 func (c *Core) replayDone() {
-	c.lastTime = max(c.lastTime, c.replay.time)
 	c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
 	c.becomeIdle()
 	c.setStatus(messages.StateNormal, nil)

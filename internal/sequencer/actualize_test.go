@@ -113,9 +113,13 @@ func TestDamagedTail(t *testing.T) {
 func (w *world) mustBeFailed(offset messages.PLogOffset, want error) {
 	w.t.Helper()
 	w.mustBe(messages.StateFailed)
-	var fault *messages.PartitionError
+	w.settle()
+	if w.permitted {
+		w.t.Fatalf("failed, but others may wait for the permit to replay")
+	}
 	err := w.core.Status().Err
-	if !errors.As(err, &fault) || fault.Partition != testPartition || fault.PLogOffset != offset || !errors.Is(err, want) {
+	fault, ok := errors.AsType[*messages.PartitionError](err)
+	if !ok || fault.Partition != testPartition || fault.PLogOffset != offset || !errors.Is(err, want) {
 		w.t.Fatalf("got %v, want partition %d, offset %d, %v", err, testPartition, offset, want)
 	}
 	c := w.request(messages.Start{Workspace: 1, Kind: kindWide}).start
@@ -203,41 +207,47 @@ func TestReplayRetries(t *testing.T) {
 	w.finish()
 }
 
-// TestOldAnswersAreIgnored: of an earlier generation of this core, or of an earlier
-// core.
+// TestOldAnswersAreIgnored: of an earlier generation, in each state that takes such
+// an answer.
 func TestOldAnswersAreIgnored(t *testing.T) {
-	w := up(t, messages.Settings{})
+	w := up(t, messages.Settings{FlushThreshold: 1})
 	w.event(1, kindWide, seqPlain)
 	o := w.begun(1, kindWide)
 	w.actualize(o)
-	waiting := func() {
-		for generation := range w.core.generation {
-			w.tell(&messages.Taken{Generation: generation, Register: messages.Register{Epoch: 77, Last: 50, Checkpoint: 9}})
-			w.tell(&messages.Replayed{Generation: generation, Events: []messages.Numbering{{PLogOffset: 99}}})
-			w.tell(&messages.ReplayFailed{Generation: generation, Outcome: messages.Broken, Err: errDown})
-			w.tell(&messages.Written{Generation: generation, Outcome: messages.Broken, Err: errDown, Checkpoint: 2})
-			w.tell(&messages.Loaded{Generation: generation, Load: 1, Numbers: messages.WorkspaceNumbers{Workspace: 3}})
-			w.tell(&messages.Found{Generation: generation, Token: o.token, Present: true})
-			w.tell(&messages.OwnerStopped{Token: o.token})
-		}
-	}
-	w.config.Generation = 0
-	generation := w.core.generation
-	w.core.generation = 3
-	waiting()
-	w.core.generation = generation
-	w.mustBe(messages.StateInitializing)
 	w.settle()
+	w.tellOld(o.token)
 	load := w.request(messages.Start{Workspace: 3, Kind: kindWide})
-	w.core.generation = 3
-	waiting()
-	w.core.generation = generation
+	w.tellOld(o.token)
 	if load.start.reply != nil {
 		t.Fatal("an old load is taken for the one under way")
 	}
 	w.settle()
-	w.cancel(load)
+	w.tellOld(o.token)
+	w.commit(load)
+	w.tellOld(o.token)
+	w.mustBe(messages.StateNormal)
+	w.event2(1)
+	w.crash()
+	w.tellOld(o.token)
+	w.work(actualizerLeaf)
+	w.deliver(actualizerLeaf)
+	w.tellOld(o.token)
+	w.mustBe(messages.StateInitializing)
+	w.settle()
+	w.mustBe(messages.StateNormal)
 	w.finish()
+}
+
+// tellOld tells the core what would do harm if it believed it.
+func (w *world) tellOld(t messages.Token) {
+	generation := w.core.generation - 1
+	w.tell(&messages.Taken{Generation: generation, Register: messages.Register{Epoch: 77, Last: 50, Checkpoint: 99}})
+	w.tell(&messages.Replayed{Generation: generation, Events: []messages.Numbering{{PLogOffset: 99}}})
+	w.tell(&messages.ReplayFailed{Generation: generation, Outcome: messages.Broken, Err: errDown})
+	w.tell(&messages.Written{Generation: generation, Outcome: messages.Broken, Err: errDown, Checkpoint: 3})
+	w.tell(&messages.Loaded{Generation: generation, Load: w.core.lastLoad, Numbers: messages.WorkspaceNumbers{Workspace: 3}})
+	w.tell(&messages.Found{Generation: generation, Token: t, Present: true})
+	w.tell(&messages.OwnerStopped{Token: t})
 }
 
 // TestRepeatedAnswersAreIgnored: pieces without credit and a second Taken.
@@ -324,6 +334,12 @@ func TestCheckpointsDuringCatchUp(t *testing.T) {
 		// One batch in flight, another gathered: then no more credit.
 		if keys := w.core.unflushedKeys(); keys != 48 {
 			t.Fatalf("got %d keys, want 48", keys)
+		}
+		// When the first is written, the second is handed over and reading goes on.
+		w.work(flusherLeaf)
+		w.deliver(flusherLeaf)
+		if len(w.leaves[flusherLeaf].jobs) != 1 || len(w.leaves[actualizerLeaf].jobs) != 1 {
+			t.Fatal("flushing and reading wait for each other")
 		}
 		w.settle()
 		w.finish()

@@ -100,7 +100,7 @@ func New(c Config) *Core {
 		partitions: c.Descriptor.Partitions,
 		kinds:      make(map[messages.WSKind]*kindDef, len(c.Descriptor.Kinds)),
 		settings:   c.Settings,
-		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))), //nolint:gosec // jitter needs no secrecy
+		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))),
 		loads:      make(map[messages.WSID]*load),
 		unflushed:  newPending(),
 		checkpoint: 1,

@@ -16,7 +16,12 @@ import (
 // merge by maximum, ignore values below the initial value"
 func TestFault_LowIDLowersTheCounter(t *testing.T) {
 	for name, again := range map[string]func(w *world){
-		"cached":   func(*world) {},
+		"cached": func(*world) {},
+		"all in the tail": func(w *world) {
+			w.seqData, w.checkpoint = make(map[messages.WSID]lasts), 1
+			w.crash()
+			w.settle()
+		},
 		"replayed": func(w *world) { w.crash(); w.settle() },
 		"stored":   func(w *world) { w.advance(time.Second); w.crash(); w.settle() },
 	} {

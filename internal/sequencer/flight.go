@@ -29,7 +29,7 @@ func (c *Core) unflushedKeys() int {
 
 // unflushedEvents counts the events from the stored checkpoint on.
 func (c *Core) unflushedEvents() int {
-	return int(c.durable + 1 - c.checkpoint) //nolint:gosec // bounded by BusyEvents or the tail
+	return int(c.durable + 1 - c.checkpoint)
 }
 
 // waitingEvents counts the events that no flush under way covers.
@@ -38,7 +38,7 @@ func (c *Core) waitingEvents() int {
 	if c.flight.pending != nil {
 		from = c.flight.request.Checkpoint
 	}
-	return int(c.durable + 1 - from) //nolint:gosec // as above
+	return int(c.durable + 1 - from)
 }
 
 // maybeFlush starts a flush if one is due and none is under way, else arms the

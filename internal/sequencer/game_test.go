@@ -1,7 +1,6 @@
 package sequencer
 
 import (
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -405,5 +404,3 @@ func (g *game) hitStop() {
 		}
 	}
 }
-
-func (g *game) String() string { return fmt.Sprintf("%+v", g.core.Status()) }

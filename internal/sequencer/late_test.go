@@ -75,6 +75,19 @@ func TestLateFlush(t *testing.T) {
 		mustFlush(t, c)
 		w.finish()
 	})
+	t.Run("old answer after another take-over", func(t *testing.T) {
+		w, o := abandoned(t, true)
+		w.settle()
+		other := w.begun(1, kindWide)
+		c := w.flush(o)
+		w.failFind = 1
+		w.work(readerLeaf)
+		w.actualize(other)
+		w.settleBut(readerLeaf)
+		w.settle()
+		mustFlush(t, c)
+		w.finish()
+	})
 	t.Run("crash in between", func(t *testing.T) {
 		w, o := abandoned(t, true)
 		w.crash()

@@ -223,8 +223,7 @@ func replyName(m any) string {
 	if !ok {
 		return reflect.TypeOf(m).Elem().Name()
 	}
-	var busy *messages.BusyError
-	if errors.As(refused.Err, &busy) {
+	if busy, ok := errors.AsType[*messages.BusyError](refused.Err); ok {
 		return fmt.Sprintf("busy %v", busy.Reason)
 	}
 	for name, err := range map[string]error{

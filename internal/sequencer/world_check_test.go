@@ -274,6 +274,8 @@ func (w *world) mustBeIdle() {
 	switch {
 	case len(w.timers) > 0:
 		w.t.Fatalf("idle, but timers run: %v", w.timers)
+	case w.permitted:
+		w.t.Fatalf("idle, but others may wait for the permit to replay")
 	case len(w.unanswered) > 0:
 		w.t.Fatalf("idle, but not answered: %v", w.unansweredList())
 	case w.checkpoint != messages.PLogOffset(len(w.log))+1 || w.core.checkpoint != w.checkpoint:

@@ -144,8 +144,7 @@ func refusalOf(c *call) error {
 
 // busyReason returns why a request was answered Busy, 0 if it was not.
 func busyReason(c *call) messages.BusyReason {
-	var busy *messages.BusyError
-	if errors.As(refusalOf(c), &busy) {
+	if busy, ok := errors.AsType[*messages.BusyError](refusalOf(c)); ok {
 		return busy.Reason
 	}
 	return 0

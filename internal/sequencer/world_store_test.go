@@ -36,6 +36,8 @@ type store struct {
 	breakReplay                      bool
 	// damage changes what the tail says.
 	damage func(*messages.Numbering)
+	// permitted says that the actualizer holds one of the permits to replay.
+	permitted bool
 	// flushes are all that were carried out.
 	flushes []*messages.WriteProjections
 }
@@ -106,6 +108,7 @@ func (w *world) do(job any) messages.PartitionMessage {
 	case *messages.Credit:
 		return w.readTail(m)
 	case *messages.EndReplay:
+		w.permitted = false
 		return nil
 	case *messages.LoadNumbers:
 		return w.load(m)
@@ -217,6 +220,7 @@ func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {
 		return failed
 	}
 	w.epoch++
+	w.permitted = true
 	r := messages.Register{Epoch: w.epoch, Last: messages.PLogOffset(len(w.log)), Checkpoint: w.checkpoint}
 	if r.Last > 0 {
 		r.LastRegisteredAt = w.log[r.Last-1].RegisteredAt
@@ -226,12 +230,13 @@ func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {
 
 func (w *world) replayFault(generation uint64) messages.PartitionMessage {
 	if w.breakReplay {
-		w.breakReplay = false
+		w.breakReplay, w.permitted = false, false
 		w.hit("replay broken")
 		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Broken, Err: errors.New("damaged"), PLogOffset: w.checkpoint}
 	}
 	if w.failReplays > 0 {
 		w.failReplays--
+		w.permitted = false
 		w.hit("replay failed")
 		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Retry, Err: errDown}
 	}

@@ -233,6 +233,9 @@ func (w *world) note(fx *Effects) {
 
 // arm sets a timer. There is one of each kind, but that new settings may replace it.
 func (w *world) arm(a Alarm, replace bool) {
+	if a.After <= 0 && (a.Timer == messages.TimerFlushRetry || a.Timer == messages.TimerActualizeRetry) {
+		w.t.Fatalf("tries again at once, for ever")
+	}
 	for i, t := range w.timers {
 		if t.timer != a.Timer {
 			continue

@@ -292,3 +292,32 @@ func TestConflictInLog(t *testing.T) {
 		}
 	}
 }
+
+// A row that looks right but is not the log's is foreign to recovery.
+func TestRecoveryTellsForeignRows(t *testing.T) {
+	for name, r := range map[string]row{
+		"another partition":   {partition: 1, offset: 1, lsn: 1},
+		"not yet projected":   {partition: 0, offset: 3, lsn: 3},
+		"another event's LSN": {partition: 0, offset: 1, lsn: 2},
+		"no such record":      {partition: 0, offset: 1, lsn: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), testDescriptor(2, messages.TrustAll)
+			s := open(t, dir, d, Options{})
+			w := takeOver(t, s, 0)
+			w.append(2, 2)
+			w.flush()
+			e := w.event(2)
+			w.append(2)
+			k := recordKey{2, e.Records[1].ID}
+			put(t, s.state, bucketRecords, appendRecordKey(nil, k), appendRow(nil, k, &r))
+			closeStore(t, s)
+			s = open(t, dir, d, Options{})
+			w = takeOver(t, s, 0)
+			w.flush()
+			if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceRecord) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}

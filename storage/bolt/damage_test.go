@@ -263,3 +263,49 @@ func TestDamagedEpoch(t *testing.T) {
 	}
 	takeOver(t, s, 0).append(0)
 }
+
+// rewriteLog replaces an event of the log by a changed one that is sealed well.
+func rewriteLog(t *testing.T, s *Store, lsn messages.LSN, change func(*messages.Event)) {
+	t.Helper()
+	key := appendLSNKey(nil, lsn)
+	var view eventView
+	if err := view.decode(lsn, get(t, s.log, bucketLog, key)); err != nil {
+		t.Fatal(err)
+	}
+	e := view.event()
+	change(&e)
+	value := encodeEvent(&e)
+	sealEvent(value, lsn)
+	put(t, s.log, bucketLog, key, value)
+}
+
+// A log that contradicts itself fails the partition at the place.
+func TestLogContradictsItself(t *testing.T) {
+	for name, change := range map[string]func(*messages.Event){
+		"time falls":               func(e *messages.Event) { e.RegisteredAt = 0 },
+		"epoch falls":              func(e *messages.Event) { e.Epoch = 0 },
+		"epoch was not taken":      func(e *messages.Event) { e.Epoch = 3 },
+		"unknown kind":             func(e *messages.Event) { e.WorkspaceKind = 77 },
+		"no WLog offset":           func(e *messages.Event) { e.WLogOffset = 0 },
+		"hole":                     func(e *messages.Event) { e.PLogOffset++ },
+		"offset for a second time": func(e *messages.Event) { e.PLogOffset-- },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d, s := interleaved(t, 4)
+			rewriteLog(t, s, 8, change) // partition 1, offset 3
+			closeStore(t, s)
+			s = open(t, dir, d, Options{})
+			checkFailed(t, s, map[messages.PartitionID]messages.PLogOffset{1: 3})
+			closeStore(t, s)
+			s = open(t, dir, d, Options{})
+			checkFailed(t, s, map[messages.PartitionID]messages.PLogOffset{1: 3})
+		})
+	}
+	t.Run("another partition's workspace", func(t *testing.T) {
+		dir, d, s := interleaved(t, 4)
+		rewriteLog(t, s, 8, func(e *messages.Event) { e.Workspace++ })
+		closeStore(t, s)
+		s = open(t, dir, d, Options{})
+		checkFailed(t, s, map[messages.PartitionID]messages.PLogOffset{1: 3})
+	})
+}

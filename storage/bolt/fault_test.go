@@ -368,3 +368,13 @@ func TestFileCutWhileOpen(t *testing.T) {
 		}
 	}
 }
+
+// A lack of space that is reported after the meta page was written is unknown.
+func TestNoSpaceTooLateIsUnknown(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	s.log.afterCommit = func() error { return syscall.ENOSPC }
+	if err := w.try(w.event(1)); !errors.Is(err, messages.ErrOutcomeUnknown) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -116,6 +116,17 @@ func TestFlushIgnoresLowNumbers(t *testing.T) {
 	if err := s.Flush(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
+	w.flushed = w.next
+	clear(w.changed)
+	e := w.event(2)
+	e.Numbers, e.Records = nil, []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 5}, New: true}}
+	if err := w.try(e); err != nil {
+		t.Fatal(err)
+	}
+	w.flush()
+	if n, err := s.Numbers(t.Context(), 2); err != nil || len(n.Numbers) != 1 {
+		t.Fatalf("only a low number: got %+v, %v", n, err)
+	}
 	n, err := s.Numbers(t.Context(), 1)
 	want := []messages.SequenceNumber{{Seq: messages.SeqWLogOffset, Number: 2}, {Seq: testSeq, Number: 2000}}
 	if err != nil || !reflect.DeepEqual(n.Numbers, want) || n.Kind != testKind {

@@ -74,6 +74,12 @@ func someStore(t testing.TB) (dir string, d messages.Descriptor) {
 	return dir, d
 }
 
+// cutLastPage cuts the last page that is not all zeros off a file, and what follows.
+func cutLastPage(data []byte) []byte {
+	used := len(bytes.TrimRight(data, "\x00"))
+	return data[:(used-1)/4096*4096]
+}
+
 // Whatever is wrong with a file, opening says so and changes nothing.
 func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 	edit := func(name string, change func([]byte) []byte) func(*testing.T, string) {
@@ -133,6 +139,8 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		{"log is a few bytes", edit(logFileName, func(b []byte) []byte { return b[:100] }), []error{storage.ErrForeign, storage.ErrDamaged}},
 		{"log is cut", edit(logFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
 		{"state is cut", edit(stateFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
+		{"log lacks its last page", edit(logFileName, cutLastPage), []error{storage.ErrDamaged}},
+		{"state lacks its last page", edit(stateFileName, cutLastPage), []error{storage.ErrDamaged}},
 		{"log is zeros", edit(logFileName, func(b []byte) []byte { return make([]byte, len(b)) }), []error{storage.ErrForeign}},
 		{"log has no pages", edit(logFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},
 		{"state has no pages", edit(stateFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},

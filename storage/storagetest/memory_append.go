@@ -70,8 +70,8 @@ type judge struct {
 	batch     storage.Batch
 	events    []messages.Event
 
-	// created holds the new records of the events judged so far.
-	created map[rowKey]bool
+	// written holds the records of what is judged so far.
+	written map[rowKey]bool
 }
 
 type rowKey struct {
@@ -209,17 +209,14 @@ func (j *judge) records(_ int, e *messages.Event) error {
 		return nil
 	}
 	for i := range e.Records {
-		if !e.Records[i].New {
-			continue
-		}
 		key := rowKey{workspace: e.Workspace, id: e.Records[i].ID}
-		if j.created[key] || j.disk.has(key) {
+		if e.Records[i].New && (j.written[key] || j.disk.has(key)) {
 			return j.conflict(storage.PlaceRecord, e, key.id)
 		}
-		if j.created == nil {
-			j.created = make(map[rowKey]bool)
+		if j.written == nil {
+			j.written = make(map[rowKey]bool)
 		}
-		j.created[key] = true
+		j.written[key] = true
 	}
 	return nil
 }

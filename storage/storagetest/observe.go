@@ -179,31 +179,61 @@ func canonicalEvent(e messages.Event) messages.Event {
 	return c
 }
 
-// difference names the first fields in which two observations differ, "" if
-// they do not.
+// difference names where two observations differ, "" if they do not.
 func difference(got, want observed) string {
 	if reflect.DeepEqual(got, want) {
 		return ""
 	}
 	var b strings.Builder
-	tell := func(what string, got, want any) {
-		if !reflect.DeepEqual(got, want) {
-			fmt.Fprintf(&b, "\n%s:\n   got %.1000s\n  want %.1000s", what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
-		}
-	}
 	for p := range want.Registers {
-		tell(fmt.Sprintf("register of partition %d", p), got.Registers[p], want.Registers[p])
-		tell(fmt.Sprintf("PLog of partition %d", p), got.PLogs[p], want.PLogs[p])
-		tell(fmt.Sprintf("tail of partition %d", p), got.Tails[p], want.Tails[p])
+		where := fmt.Sprintf("of partition %d", p)
+		tell(&b, "register "+where, got.Registers[p:p+1], want.Registers[p:p+1])
+		tell(&b, "PLog "+where, got.PLogs[p], want.PLogs[p])
+		tell(&b, "tail "+where, got.Tails[p], want.Tails[p])
 	}
 	for _, ws := range slices.Sorted(maps.Keys(want.Workspaces)) {
+		where := fmt.Sprintf("of workspace %d", ws)
 		g, w := got.Workspaces[ws], want.Workspaces[ws]
-		tell(fmt.Sprintf("WLog of workspace %d", ws), g.WLog, w.WLog)
-		tell(fmt.Sprintf("numbers of workspace %d", ws), g.Numbers, w.Numbers)
-		tell(fmt.Sprintf("records of workspace %d", ws), g.Rows, w.Rows)
+		tell(&b, "WLog "+where, g.WLog, w.WLog)
+		tell(&b, "numbers "+where, []storage.WorkspaceNumbers{g.Numbers}, []storage.WorkspaceNumbers{w.Numbers})
+		tell(&b, "records "+where, g.Rows, w.Rows)
 	}
 	if len(got.Workspaces) != len(want.Workspaces) {
 		fmt.Fprintf(&b, "\ngot %d workspaces, want %d", len(got.Workspaces), len(want.Workspaces))
 	}
 	return b.String()
+}
+
+// tell writes the first difference of two lists.
+func tell[T any](b *strings.Builder, what string, got, want []T) {
+	if len(got) != len(want) {
+		fmt.Fprintf(b, "\n%s: got %d elements, want %d", what, len(got), len(want))
+	}
+	for i := range min(len(got), len(want)) {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			fmt.Fprintf(b, "\n%s, element %d:\n   got %s\n  want %s", what, i, brief(got[i]), brief(want[i]))
+			return
+		}
+	}
+}
+
+// brief formats a value without its big byte slices.
+func brief(v any) string {
+	const most = 64
+	switch v := v.(type) {
+	case messages.Event:
+		v = cloneEvent(&v)
+		v.Body = v.Body[:min(len(v.Body), most)]
+		for i := range v.Records {
+			v.Records[i].Data = v.Records[i].Data[:min(len(v.Records[i].Data), most)]
+		}
+		for i := range v.Sections {
+			v.Sections[i].Data = v.Sections[i].Data[:min(len(v.Sections[i].Data), most)]
+		}
+		return fmt.Sprintf("%+v", v)
+	case storage.Row:
+		v.Data = v.Data[:min(len(v.Data), most)]
+		return fmt.Sprintf("%+v", v)
+	}
+	return fmt.Sprintf("%+v", v)
 }

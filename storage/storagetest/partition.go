@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -221,9 +222,7 @@ func (p *Partition) ledgerAt(checkpoint messages.PLogOffset) ledger {
 
 // Flushed takes over a checkpoint that is durable.
 func (p *Partition) Flushed(checkpoint messages.PLogOffset) {
-	for ws, a := range p.ledgerAt(checkpoint) {
-		p.flushed[ws] = a
-	}
+	maps.Copy(p.flushed, p.ledgerAt(checkpoint))
 	p.pending = p.pending[checkpoint-p.checkpoint:]
 	p.checkpoint = checkpoint
 }

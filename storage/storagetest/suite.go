@@ -40,10 +40,17 @@ type TailLimiter interface {
 // Run checks that the factory's stores keep all promises of [storage.Store]. Each
 // promise is a named subtest, and each subtest ends with the check of the
 // invariants. Checks whose promise depends on the trust level run at each of them.
+//
+// How many random runs are compared with the model is said by the flag
+// -rapid.checks (default 100); with -short they run at trust level 0 only.
 func Run(t *testing.T, f Factory) {
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) {
-			for _, level := range c.levels {
+			levels := c.levels
+			if testing.Short() && c.name == modelChecks[0].name {
+				levels = levels[:1]
+			}
+			for _, level := range levels {
 				t.Run(fmt.Sprintf("trust%d", level), func(t *testing.T) { c.check(t, f, level) })
 			}
 		})

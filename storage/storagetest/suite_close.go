@@ -3,7 +3,6 @@ package storagetest
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -65,34 +64,19 @@ func checkCloseEnded(e *env) {
 // done or refused, and none hangs.
 func checkClosePending(e *env) {
 	e.open()
-	var wg sync.WaitGroup
-	var begun sync.WaitGroup
-	acknowledged := make([][]messages.Event, e.desc.Partitions)
+	var writers []*writer
 	for id := range messages.PartitionID(e.desc.Partitions) {
-		p := e.take(id)
-		begun.Add(1)
-		wg.Go(func() {
-			signal := sync.OnceFunc(begun.Done)
-			defer signal()
-			for {
-				b := p.Build(Spec{Workspace: messages.WSID(id), Create: []messages.SeqID{SeqOrder}})
-				if err := e.store.Append(e.Context(), b); err != nil {
-					if !errors.Is(err, storage.ErrClosed) {
-						e.Errorf("append while closing: got %v, want %v", err, storage.ErrClosed)
-					}
-					return
-				}
-				p.Learn(b.Events...)
-				acknowledged[id] = append(acknowledged[id], b.Events...)
-				signal()
-			}
-		})
+		writers = append(writers, startWriter(e, e.take(id), storage.ErrClosed))
 	}
-	begun.Wait()
-	e.close()
-	wg.Wait()
-	for _, events := range acknowledged {
-		e.model.append(events...)
+	for _, w := range writers {
+		<-w.started
+	}
+	err := e.store.Close(e.Context())
+	for _, w := range writers {
+		w.finish()
+	}
+	if err != nil {
+		e.Fatalf("close: %v", err)
 	}
 	e.reopen()
 }

@@ -102,7 +102,7 @@ func checkNewEpochGoesOn(e *env) {
 	e.open()
 	for range 3 {
 		p := e.take(0)
-		e.append(p, mixed(0)[3:]...)
+		e.append(p, plain(0)...)
 		e.append(p, Spec{Workspace: 3, Create: []messages.SeqID{SeqOrder}})
 		e.flush(p, p.last)
 	}

@@ -30,7 +30,7 @@ func checkFlushSteps(e *env) {
 		e.reopen()
 		e.same("after a flush and reopening")
 	}
-	e.append(p, mixed(0)[3])
+	e.append(p, plain(0)[3])
 	e.append(p, Spec{Workspace: 3, Give: []messages.SeqID{SeqOrder}}, Spec{Workspace: 9})
 	e.flushAll(p)
 	e.same("after a flush of several events")
@@ -54,7 +54,7 @@ func checkFlushRepeat(e *env) {
 		e.refused("an older flush repeated "+when, e.store.Flush(e.Context(), first), storage.ErrCheckpoint)
 	}
 	repeat("at once")
-	e.append(p, mixed(0)[3:]...)
+	e.append(p, plain(0)[2:]...)
 	repeat("behind an append")
 	e.reopen()
 	repeat("after reopening")
@@ -119,9 +119,12 @@ func (e *env) refuseWrongNumbers(p *Partition, checkpoint messages.PLogOffset) {
 	e.Helper()
 	good := p.BuildFlush(checkpoint)
 	for what, spoil := range map[string]func([]storage.WorkspaceNumbers) []storage.WorkspaceNumbers{
-		"a number too high":       func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { l[0].Numbers[0].Number++; return l },
-		"a number too low":        func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { l[0].Numbers[0].Number--; return l },
-		"a sequence missing":      func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { l[0].Numbers = l[0].Numbers[1:]; return l },
+		"a number too high": func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { l[0].Numbers[0].Number++; return l },
+		"a number too low":  func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { l[0].Numbers[0].Number--; return l },
+		"a sequence missing": func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers {
+			l[0].Numbers = l[0].Numbers[1:]
+			return l
+		},
 		"a sequence too many":     addSequence,
 		"a workspace missing":     func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { return l[1:] },
 		"the last one missing":    func(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers { return l[:len(l)-1] },

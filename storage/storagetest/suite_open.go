@@ -84,9 +84,16 @@ func mixed(p messages.PartitionID) []Spec {
 			Workspace: a, Create: []messages.SeqID{SeqInvoice}, Update: []messages.RecordID{{Seq: SeqOrder, Number: 1}},
 			Sections: []messages.Section{{Tag: 7, Data: []byte("seven")}, {Tag: 40000, Data: nil}},
 		},
-		{Workspace: b, Explicit: []messages.RecordID{{Seq: SeqStaff, Number: 70}, {Seq: SeqStaff, Number: 3}}},
-		{Workspace: b, Give: []messages.SeqID{SeqStaff}, Body: bytes.Repeat([]byte{0, 255}, 500)},
+		{Workspace: b, Kind: KindCompany, Explicit: []messages.RecordID{{Seq: SeqStaff, Number: 70}, {Seq: SeqStaff, Number: 3}}},
+		{Workspace: b, Kind: KindCompany, Give: []messages.SeqID{SeqStaff}, Body: bytes.Repeat([]byte{0, 255}, 500)},
 	}
+}
+
+// plain is mixed without the event that brings explicit ids, so that it can be
+// appended again and again.
+func plain(p messages.PartitionID) []Spec {
+	specs := mixed(p)
+	return append(specs[:3], specs[4])
 }
 
 // checkReopen: a clean close and open loses nothing and changes nothing, with

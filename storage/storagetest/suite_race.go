@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -129,8 +130,8 @@ func checkOffsetRace(e *env) {
 }
 
 // checkRecordRace: the check for a free key is atomic with the write, also for
-// batches that share a commit. The second batch comes too early or finds the
-// record taken; it never wins.
+// batches that share a commit. The second batch comes too early until the first
+// is there, and then finds the record taken; it never wins.
 func checkRecordRace(e *env) {
 	e.open()
 	p := e.take(0)
@@ -139,16 +140,28 @@ func checkRecordRace(e *env) {
 		both := p.Build(create, create)
 		first, second := both, both
 		first.Events, second.Events = both.Events[:1], both.Events[1:]
+		var over atomic.Bool
 		errs := race(
-			func() error { return e.store.Append(e.Context(), first) },
-			func() error { return e.store.Append(e.Context(), second) },
+			func() error {
+				defer over.Store(true)
+				return e.store.Append(e.Context(), first)
+			},
+			func() error {
+				for {
+					late := over.Load()
+					if err := e.store.Append(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
+						return err
+					}
+					runtime.Gosched()
+				}
+			},
 		)
 		if errs[0] != nil {
 			e.Fatalf("the first writer of a record: %v", errs[0])
 		}
 		p.Learn(first.Events...)
 		e.model.append(first.Events...)
-		e.isOneOf("the second writer of a record", errs[1], storage.ErrConflict, storage.ErrOutOfOrder)
+		e.isOneOf("the second writer of a record", errs[1], storage.ErrConflict)
 	}
 }
 
@@ -156,38 +169,70 @@ func checkRecordRace(e *env) {
 func checkEpochRace(e *env) {
 	e.open()
 	for range 5 {
-		old := e.take(0)
-		var events []messages.Event
-		var wg sync.WaitGroup
-		started := make(chan struct{})
-		wg.Go(func() {
-			signal := sync.OnceFunc(func() { close(started) })
-			defer signal()
-			for {
-				b := old.Build(Spec{Workspace: 3})
-				if err := e.store.Append(e.Context(), b); err != nil {
-					if !errors.Is(err, messages.ErrFenced) {
-						e.Errorf("append during a take-over: got %v, want %v", err, messages.ErrFenced)
-					}
-					return
-				}
-				old.Learn(b.Events...)
-				events = append(events, b.Events...)
-				signal()
-			}
-		})
-		<-started
+		w := startWriter(e, e.take(0), messages.ErrFenced)
+		<-w.started
 		r, err := e.store.TakeEpoch(e.Context(), 0)
 		if err != nil {
 			e.Errorf("TakeEpoch: %v", err)
 		}
-		wg.Wait()
-		e.model.append(events...)
+		w.finish()
 		e.model.partitions[0].epoch = r.Epoch
 		if want := e.model.register(0); r != want {
 			e.Fatalf("TakeEpoch returned %+v, later the register is %+v", r, want)
 		}
 	}
+}
+
+// writer appends in the background until it is refused.
+type writer struct {
+	env *env
+	p   *Partition
+	// until is the refusal that ends it.
+	until  error
+	events []messages.Event
+
+	// started is closed at the first acknowledgement, or at the end.
+	started chan struct{}
+	// over is set when no append that begins later may succeed.
+	over atomic.Bool
+	wg   sync.WaitGroup
+}
+
+func startWriter(e *env, p *Partition, until error) *writer {
+	w := &writer{env: e, p: p, until: until, started: make(chan struct{})}
+	w.wg.Go(w.run)
+	return w
+}
+
+func (w *writer) run() {
+	signal := sync.OnceFunc(func() { close(w.started) })
+	defer signal()
+	for {
+		late := w.over.Load()
+		b := w.p.Build(Spec{Workspace: messages.WSID(w.p.id), Create: []messages.SeqID{SeqOrder}})
+		err := w.env.store.Append(w.env.Context(), b)
+		switch {
+		case err == nil && late:
+			w.env.Errorf("partition %d: an append succeeded, want %v", w.p.id, w.until)
+			return
+		case errors.Is(err, w.until):
+			return
+		case err != nil:
+			w.env.Errorf("partition %d: an append got %v, want %v", w.p.id, err, w.until)
+			return
+		}
+		w.p.Learn(b.Events...)
+		w.events = append(w.events, b.Events...)
+		signal()
+	}
+}
+
+// finish waits until the writer is refused, and takes what was acknowledged into
+// the model.
+func (w *writer) finish() {
+	w.over.Store(true)
+	w.wg.Wait()
+	w.env.model.append(w.events...)
 }
 
 // checkConcurrentFlushes: flushes of several partitions, and appends beside them.
@@ -199,8 +244,7 @@ func checkConcurrentFlushes(e *env) {
 		p := e.take(id)
 		wg.Go(func() {
 			for i := range 20 {
-				b := p.Build(mixed(id)[i%2*3:]...)
-				b = withoutExplicit(b)
+				b := p.Build(plain(id)[i%2*2:]...)
 				err := e.store.Append(e.Context(), b)
 				if err == nil {
 					p.Learn(b.Events...)
@@ -222,16 +266,6 @@ func checkConcurrentFlushes(e *env) {
 		e.model.append(events...)
 		e.model.partitions[id].checkpoint = e.parts[messages.PartitionID(id)].checkpoint
 	}
-}
-
-// withoutExplicit drops the new records that would be created again and again.
-func withoutExplicit(b storage.Batch) storage.Batch {
-	for i := range b.Events {
-		if len(b.Events[i].Numbers) == 0 {
-			b.Events[i].Records = nil
-		}
-	}
-	return b
 }
 
 // history is a partition's future, built before it is written, so that readers
@@ -263,17 +297,33 @@ func newHistory(p *Partition, rounds int) *history {
 }
 
 // checkPrefixes: while one writes and another flushes, readers see a prefix of
-// the log that holds at least what was acknowledged when they began.
+// the log that holds at least what was acknowledged when they began. The readers
+// set the pace, so that they have something to see on any machine.
 func checkPrefixes(e *env) {
 	e.open()
 	p := e.take(0)
 	h := newHistory(p, 60)
-	var writers, readers sync.WaitGroup
+	pace := make(chan struct{}, 1)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for _, read := range []func(*env, *history) error{readPLogPrefix, readWLogPrefix, readRecordPrefix, readTailPrefix} {
+		readers.Go(func() { e.readOften(h, read, pace, stop) })
+	}
+	e.write(h, pace)
+	close(stop)
+	readers.Wait()
+	e.model.append(h.events...)
+	e.model.partitions[0].checkpoint = p.checkpoint
+}
+
+// write appends the history, and flushes it beside the appends.
+func (e *env) write(h *history, pace <-chan struct{}) {
 	written := make(chan int, len(h.batches))
-	done := make(chan struct{})
-	writers.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		defer close(written)
 		for i, b := range h.batches {
+			<-pace
 			if err := e.store.Append(e.Context(), b); err != nil {
 				e.Errorf("append: %v", err)
 				return
@@ -282,7 +332,7 @@ func checkPrefixes(e *env) {
 			written <- i
 		}
 	})
-	writers.Go(func() {
+	wg.Go(func() {
 		for i := range written {
 			if err := e.store.Flush(e.Context(), h.flushes[i]); err != nil {
 				e.Errorf("flush: %v", err)
@@ -290,26 +340,26 @@ func checkPrefixes(e *env) {
 			}
 		}
 	})
-	for _, read := range []func(*env, *history) error{readPLogPrefix, readWLogPrefix, readRecordPrefix, readTailPrefix} {
-		readers.Go(func() {
-			for {
-				if err := read(e, h); err != nil {
-					e.Error(err)
-					return
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
+	wg.Wait()
+}
+
+// readOften reads until it is stopped. It gives the pace even when it has failed,
+// for the writer waits for it.
+func (e *env) readOften(h *history, read func(*env, *history) error, pace chan<- struct{}, stop <-chan struct{}) {
+	failed := false
+	for {
+		if !failed {
+			if err := read(e, h); err != nil {
+				e.Error(err)
+				failed = true
 			}
-		})
+		}
+		select {
+		case pace <- struct{}{}:
+		case <-stop:
+			return
+		}
 	}
-	writers.Wait()
-	close(done)
-	readers.Wait()
-	e.model.append(h.events...)
-	e.model.partitions[0].checkpoint = p.checkpoint
 }
 
 func readPLogPrefix(e *env, h *history) error {

@@ -42,6 +42,8 @@ func checkNewRecordTaken(e *env) {
 	err := e.store.Append(e.Context(), b)
 	e.refused("a record created twice in a batch", err, storage.ErrConflict)
 	e.isRecordConflict(err, &b.Events[1], id)
+	b = p.Build(Spec{Workspace: 3, Update: []messages.RecordID{id}}, Spec{Workspace: 3, Explicit: []messages.RecordID{id}})
+	e.refused("a record created behind an update in a batch", e.store.Append(e.Context(), b), storage.ErrConflict)
 	e.append(p, Spec{Workspace: 3, Explicit: []messages.RecordID{id}})
 }
 

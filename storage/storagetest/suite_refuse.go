@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -73,7 +74,7 @@ func checkRefusals(e *env) {
 	e.append(p, Spec{Workspace: 3, Create: []messages.SeqID{SeqOrder}})
 	list := flaws
 	if e.desc.TrustLevel == messages.TrustNone {
-		list = append(list[:len(list):len(list)], flaw{"a new record that exists", func(e *messages.Event) {
+		list = append(slices.Clip(list), flaw{"a new record that exists", func(e *messages.Event) {
 			write(e, SeqOrder, 1, true)
 		}, []error{storage.ErrConflict}})
 	}

@@ -2,9 +2,11 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // log is what the pass over one partition's log has gathered.
@@ -124,7 +126,7 @@ func (r *run) checkEnd(ctx context.Context, l *log) error {
 	}
 	rest, err := r.store.Tail(ctx, l.partition, l.last+1, 1)
 	if err != nil {
-		return r.readFault(where, "tail", err)
+		return r.tailFault(where, err)
 	}
 	if len(rest) > 0 {
 		r.fault(CheckTail, where, "tail goes on at %d, behind the log's end at %d", rest[0].PLogOffset, l.last)
@@ -153,7 +155,7 @@ func (r *run) checkTail(ctx context.Context, l *log, want *messages.Numbering, w
 		page, err := r.store.Tail(ctx, l.partition, t.next, tailPage)
 		if err != nil {
 			t.broken = true
-			return r.readFault(where, "tail", err)
+			return r.tailFault(where, err)
 		}
 		t.page = page
 	}
@@ -165,6 +167,16 @@ func (r *run) checkTail(ctx context.Context, l *log, want *messages.Numbering, w
 	t.page = t.page[1:]
 	t.next++
 	return nil
+}
+
+// tailFault takes a refusal for a fault: Tail and Register disagree about the
+// checkpoint.
+func (r *run) tailFault(where place, err error) error {
+	if errors.Is(err, storage.ErrCheckpoint) {
+		r.fault(CheckTail, where, "tail: %v", err)
+		return nil
+	}
+	return r.readFault(where, "tail", err)
 }
 
 func sameNumbering(a, b *messages.Numbering) bool {

@@ -18,7 +18,7 @@ const (
 	exitUsage  = 2
 )
 
-// Streams are where a command reads and writes.
+// streams are where a command reads and writes.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -128,16 +128,16 @@ const usage = `Demo shows what partita does, with real data and a real crash.
     --processors N        command processors (default 32)
 
   demo replay --db DIR [flags]   replay a store's log; its files stay untouched
-    --from-start          from the start, not from the checkpoint, and check the
+    --from-start          from the start, not from the checkpoint, and check all
                           invariants
-    --top N               how many of the busiest workspaces are shown (default 10)
+    --top N               how many busy workspaces are shown (default 10)
 
   demo load [flags]       write a synthetic load, measure, check
     --events N            events (default 100000)
     --workspaces N        workspaces (default 10000)
     --partitions N        partitions of a new store (default 8)
     --clients N           concurrent clients (default 64)
-    --db DIR              write into the store in DIR (default: a temporary one)
+    --db DIR              the store's directory (default: a temporary one)
     --processors          through command processors, not the typed client
     --zipf                a few workspaces get most of the events
     --body N              bytes of an event's body (default 200)
@@ -162,7 +162,7 @@ func inRange[T int | uint64](name string, got, least, most T) error {
 	return nil
 }
 
-// checkPartitions and checkProcessors bound what a descriptor and memory bound.
 func checkPartitions(n uint64) error { return inRange("partitions", n, 1, messages.MaxPartitions) }
 
+// maxConcurrent bounds clients and command processors.
 const maxConcurrent = 10_000

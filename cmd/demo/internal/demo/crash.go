@@ -3,6 +3,7 @@ package demo
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -126,6 +127,8 @@ type crash struct {
 	took time.Duration
 }
 
+var errEarly = errors.New("it ended without an error")
+
 // killAfter runs the child, kills it without warning when it has told about so
 // many commits, and returns what it told.
 func (w *work) killAfter(ctx context.Context, target int, progress func(done int)) (crash, error) {
@@ -168,9 +171,9 @@ func (w *work) killAfter(ctx context.Context, target int, progress func(done int
 	case listenErr != nil:
 		return result, listenErr
 	case len(result.acks) < target:
-		return result, fmt.Errorf("the child ended by itself (%v): %.400s", waitErr, oneLine(errors.New(complaint.String())))
+		return result, fmt.Errorf("the child ended by itself (%w): %.400s", cmp.Or(waitErr, errEarly), complaint.String())
 	case waitErr == nil:
-		return result, errors.New("the child ended well, though it was killed")
+		return result, fmt.Errorf("the child was to be killed: %w", errEarly)
 	}
 	return result, nil
 }

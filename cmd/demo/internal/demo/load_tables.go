@@ -41,7 +41,7 @@ func (l *load) tables(c *console) {
 	} else {
 		c.say("")
 	}
-	c.printCheck(r.consistent(), fmt.Sprintf("%s events were acknowledged, by %s has the log grown",
+	c.printCheck(r.consistent(), fmt.Sprintf("%s events were acknowledged, and the log has %s more than before",
 		human.Count(r.Events), human.Count(r.InLog)))
 	if r.Kept {
 		c.say("")

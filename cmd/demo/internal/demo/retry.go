@@ -48,8 +48,7 @@ func retry(ctx context.Context, again func(error) (time.Duration, bool), try fun
 
 // refusedForNow: nothing was done, and it may succeed later.
 func refusedForNow(err error) (time.Duration, bool) {
-	var busy *messages.BusyError
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*messages.BusyError](err); ok {
 		return busy.RetryAfter, busy.RetryAfter > 0
 	}
 	for _, passing := range []error{

@@ -59,6 +59,7 @@ func (s *scan) add(e *messages.Event) {
 			a.nights = max(a.nights, n.Number)
 		case messages.SeqCRecordID:
 			a.row = max(a.row, n.Number)
+		default:
 		}
 	}
 }

@@ -180,7 +180,9 @@ func started(running *deployment) startResult {
 func (s *show) finish(ctx context.Context, running *deployment, scanned scan, left int) error {
 	s.step(3, "It runs the rest: exactly the commits that the log lacks.")
 	begun := time.Now()
-	s.Phase("   commits", int64(left))
+	if left > 0 {
+		s.Phase("   commits", int64(left))
+	}
 	err := feed(ctx, running.app, s.processors, limited(s.commits), scanned.last(), func(ack) { s.Add(1) })
 	if err != nil {
 		return about(s.work.dir, err)

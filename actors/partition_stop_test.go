@@ -1,0 +1,193 @@
+package actors_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/storagetest"
+)
+
+// A clean stop leaves nothing to be replayed.
+func TestPartitionCleanStop(t *testing.T) {
+	r := readyRig(t, setup{partitions: 2})
+	for ws := range messages.WSID(10) {
+		r.commit(ws)
+	}
+	for p := range 2 {
+		if s := r.stop(p); !s.Clean || s.Abandoned != 0 {
+			t.Errorf("partition %d: got %+v", p, s)
+		}
+		s := r.partitions[p].Status()
+		if s.State != messages.StateTerminated || !s.Clean || s.Checkpoint != 6 {
+			t.Errorf("partition %d: got %+v", p, s)
+		}
+	}
+	r.again()
+	r.ready()
+	for p := range 2 {
+		if s := r.partitions[p].Status(); s.Replayed != 0 || s.Last != 5 {
+			t.Errorf("partition %d: got %+v", p, s)
+		}
+	}
+	if n := r.commit(0); n != 2 {
+		t.Errorf("got number %d, want 2", n)
+	}
+}
+
+// A stop waits for the open transaction, but no longer than the stop limit.
+func TestPartitionStopGivesUpOnTheOpenTransaction(t *testing.T) {
+	r := readyRig(t, setup{})
+	tx := r.start(7)
+	r.check(tx.Write(r.ctx, nil))
+	stopped := make(chan messages.Stopped, 1)
+	go func() { stopped <- r.stop(0) }()
+	r.await(0, messages.StateTerminating)
+	r.fake.Advance(messages.Settings{}.WithDefaults().TransactionLimit)
+	if s := next(t, stopped); s.Clean {
+		t.Error("the stop was clean, although a transaction was given up")
+	}
+	wants(t, "flush", tx.Flush(r.ctx), messages.ErrStopped)
+	r.again()
+	r.ready()
+	if len(r.log(0)) != 1 || r.partitions[0].Status().Replayed != 1 {
+		t.Errorf("got %+v", r.partitions[0].Status())
+	}
+}
+
+// hang describes a leaf that hangs in storage, deaf to its context.
+type hang struct {
+	op      storagetest.Op
+	provoke func(*rig)
+	// awaited says that the stop waits for it up to the limit.
+	awaited bool
+}
+
+func hangs() map[string]hang {
+	return map[string]hang{
+		"Flush": {storagetest.OpFlush, func(r *rig) { r.fake.Advance(time.Second) }, true},
+		"TakeEpoch": {storagetest.OpTakeEpoch, func(r *rig) {
+			r.check(r.start(7).Actualize(r.ctx))
+		}, false},
+		"Tail": {storagetest.OpTail, func(r *rig) {
+			r.check(r.start(7).Actualize(r.ctx))
+		}, false},
+		"Numbers": {storagetest.OpNumbers, func(r *rig) {
+			go func() { _, _ = r.sequencers[0].Start(r.ctx, shop, 8) }()
+		}, false},
+	}
+}
+
+// A leaf hangs: the stop ends, the leaf is left behind, counted and shown. When
+// the hang ends nothing of it is left, and the log has everything.
+func TestPartitionStopLeavesAHangingLeafBehind(t *testing.T) {
+	for name, c := range hangs() {
+		t.Run(name, func(t *testing.T) {
+			r := readyRig(t, setup{wrap: hardOfHearing})
+			r.commit(7)
+			gate := r.newGate()
+			r.store.Plant(storagetest.Fault{Op: c.op, Do: storagetest.Hold(gate), Times: 1})
+			c.provoke(r)
+			r.arrives(gate)
+			stopped := make(chan messages.Stopped, 1)
+			go func() { stopped <- r.stop(0) }()
+			r.handled(1, &messages.Stop{})
+			if c.awaited {
+				r.fake.Advance(messages.Settings{}.WithDefaults().StopLimit)
+			}
+			if s := next(t, stopped); s.Abandoned != 1 {
+				t.Errorf("got %+v, want one leaf left behind", s)
+			}
+			if s := r.partitions[0].Status(); s.State != messages.StateTerminated || s.Abandoned != 1 {
+				t.Errorf("got %+v, want one leaf left behind", s)
+			}
+			if s := r.stop(0); s.Abandoned != 1 {
+				t.Errorf("stopped again: got %+v", s)
+			}
+			gate.Release()
+			next(t, r.partitions[0].Terminated())
+			if s := r.partitions[0].Status(); s.Abandoned != 0 {
+				t.Errorf("got %+v after the hang", s)
+			}
+			r.again()
+			r.ready()
+			if n := r.commit(7); n != 2 {
+				t.Errorf("got number %d, want 2", n)
+			}
+		})
+	}
+}
+
+// The next deployment need not wait for a hang: what the leaf still writes is
+// refused.
+func TestPartitionStartsAnewDespiteAHangingLeaf(t *testing.T) {
+	r := readyRig(t, setup{wrap: hardOfHearing})
+	r.commit(7)
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
+	r.fake.Advance(time.Second)
+	r.arrives(gate)
+	former := r.partitions[0]
+	go r.pass(func() bool { return former.Status().State == messages.StateTerminated })
+	r.again()
+	r.ready()
+	r.commit(7)
+	gate.Release()
+	next(t, former.Terminated())
+	if n := r.commit(7); n != 3 {
+		t.Errorf("got number %d, want 3", n)
+	}
+}
+
+// pass lets time pass until a condition holds.
+func (r *rig) pass(until func() bool) {
+	for !until() && r.ctx.Err() == nil {
+		r.fake.Advance(time.Second)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A partition that has panicked waits for its leaves before it comes back. A stop
+// must end all the same when one of them hangs.
+func TestPartitionStopsWhileARestartHangs(t *testing.T) {
+	r := readyRig(t, setup{wrap: hardOfHearing})
+	r.commit(7)
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
+	r.fake.Advance(time.Second)
+	r.arrives(gate)
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpNumbers, Do: storagetest.Panic("injected"), Times: 1})
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := r.sequencers[0].Start(r.ctx, shop, 8)
+		waiting <- err
+	}()
+	r.restart()
+	wants(t, "who waited for the load", next(t, waiting), messages.ErrInterrupted)
+	late := make(chan error, 1)
+	go func() {
+		_, err := r.sequencers[0].Start(r.ctx, shop, 7)
+		late <- err
+	}()
+	r.queued(1)
+	stopped := make(chan messages.Stopped, 1)
+	go func() { stopped <- r.stop(0) }()
+	r.eventually("the stop to be asked for", func() bool { return r.spy.count("posted", "partition", &messages.Stop{}) == 1 })
+	done := make(chan struct{})
+	go func() {
+		r.pass(func() bool { return len(stopped) == 1 })
+		close(done)
+	}()
+	next(t, done)
+	if s := next(t, stopped); s.Clean || s.Abandoned == 0 {
+		t.Errorf("got %+v, want a leaf left behind", s)
+	}
+	wants(t, "who waited in the lane", next(t, late), messages.ErrStopped)
+	gate.Release()
+	next(t, r.partitions[0].Terminated())
+	r.again()
+	r.ready()
+	if n := r.commit(7); n != 2 {
+		t.Errorf("got number %d, want 2", n)
+	}
+}

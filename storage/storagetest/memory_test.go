@@ -1,0 +1,5 @@
+package storagetest
+
+import "testing"
+
+func TestMemoryConforms(t *testing.T) { Run(t, MemoryFactory{}) }

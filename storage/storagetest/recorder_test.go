@@ -1,0 +1,93 @@
+package storagetest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// recorder is a test that may fail: it keeps the failure instead of passing it on.
+type recorder struct {
+	testing.TB
+
+	mu       sync.Mutex
+	messages []string
+	cleanups []func()
+}
+
+func (r *recorder) fail(message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.messages = append(r.messages, message)
+}
+
+func (r *recorder) Helper()                           {}
+func (r *recorder) Log(...any)                        {}
+func (r *recorder) Logf(string, ...any)               {}
+func (r *recorder) Error(args ...any)                 { r.fail(fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.fail(fmt.Sprintf(format, args...)) }
+func (r *recorder) Fail()                             { r.fail("failed") }
+
+func (r *recorder) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) FailNow() {
+	r.Fail()
+	runtime.Goexit()
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.messages) > 0
+}
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
+
+// failureOf runs a check at its levels and returns the first failure, "" if it
+// passes.
+func failureOf(t *testing.T, c check, f Factory) string {
+	for _, level := range c.levels {
+		if failure := failureAt(t, c, f, level); failure != "" {
+			return failure
+		}
+	}
+	return ""
+}
+
+func failureAt(t *testing.T, c check, f Factory, level messages.TrustLevel) string {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				r.fail(fmt.Sprintf("panic: %v", p))
+			}
+		}()
+		c.check(r, f, level)
+	}()
+	<-done
+	for _, cleanup := range slices.Backward(r.cleanups) {
+		cleanup()
+	}
+	if len(r.messages) == 0 {
+		return ""
+	}
+	return r.messages[0]
+}
