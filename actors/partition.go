@@ -231,16 +231,19 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 }
 
 // nowFor spares those messages the clock which do not depend on the time: for
-// them it is still that of their Start. Flush and Cancel do depend on it: the next
-// transaction may begin in the same step.
+// them it is still that of their Start. Reading it takes as long as the core's own
+// work. Flush and Cancel do depend on it if they let the next transaction begin.
 func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
 	switch m.(type) { //nolint:gochecksumtype // all others take the default
 	case *messages.Next, *messages.Raise:
 		return p.lastNow
-	default:
-		p.lastNow = p.now()
-		return p.lastNow
+	case *messages.Flush, *messages.Cancel:
+		if !p.core.Waiting() {
+			return p.lastNow
+		}
 	}
+	p.lastNow = p.now()
+	return p.lastNow
 }
 
 // countAnswer keeps count of the leaves that have work in their hands. It returns

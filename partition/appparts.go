@@ -1,10 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -57,8 +57,11 @@ func NewAppParts(system *actor.ActorSystem, o Options) *AppParts {
 // interrupted answers the requester of the message that an actor failed on.
 func interrupted(message any) (any, bool) {
 	switch message.(type) {
-	case messages.PartitionMessage, messages.CommandProcessorMessage:
+	case messages.PartitionMessage:
 		return &messages.Refused{Err: messages.ErrInterrupted}, true
+	case messages.CommandProcessorMessage:
+		// The command may have got as far as its write.
+		return &messages.Refused{Err: fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
 	}
 	return nil, false
 }
@@ -80,8 +83,9 @@ func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.St
 	if err := app.Validate(); err != nil {
 		return nil, err
 	}
-	if stored := store.Descriptor(); !reflect.DeepEqual(stored, app.Descriptor) {
-		return nil, fmt.Errorf("%w: got %+v, the store is open under %+v", messages.ErrDescriptor, app.Descriptor, stored)
+	stored := store.Descriptor()
+	if err := cmp.Or(app.Extends(&stored), stored.Extends(&app.Descriptor)); err != nil {
+		return nil, fmt.Errorf("%w: got %+v, the store is open under %+v", err, app.Descriptor, stored)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -128,15 +128,16 @@ func damagedSite(t testing.TB) (*site, truth) {
 // copies, and a crash is not what they are about.
 func memoryDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "partita")
+	dir, err := os.MkdirTemp("/dev/shm", "partita-damage-")
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	return dir
 }
 
-// copyTo copies a closed site.
+// copyTo copies a closed site into a directory, over the copy that was there: all
+// copies together would be too much.
 func (s *site) copyTo(t testing.TB, dir string) *site {
 	t.Helper()
 	copied := *s
@@ -188,13 +189,14 @@ func (s *site) examine(t testing.TB, want truth) (errored bool) {
 // TestDamagedEvents flips a bit of each event in the log, one at a time.
 func TestDamagedEvents(t *testing.T) {
 	s, want := damagedSite(t)
+	dir := memoryDir(t)
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	step := 1
 	if setting("LONG", 0) == 0 {
 		step = 5
 	}
 	for lsn := 1; lsn <= 10*truthWorkspaces; lsn += step {
-		damaged := s.copyTo(t, memoryDir(t))
+		damaged := s.copyTo(t, dir)
 		damaged.flip(t, logKey(messages.LSN(lsn)), random)
 		if !damaged.examine(t, want) {
 			t.Errorf("LSN %d: the damage was not noticed", lsn)
@@ -206,6 +208,7 @@ func TestDamagedEvents(t *testing.T) {
 // log.db's epochs.
 func TestDamagedState(t *testing.T) {
 	s, want := damagedSite(t)
+	dir := memoryDir(t)
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	keys := s.keys(t, "state.db")
 	maps.Copy(keys, s.keys(t, "log.db"))
@@ -213,7 +216,7 @@ func TestDamagedState(t *testing.T) {
 	for bucket, all := range keys {
 		noticed := 0
 		for range setting("FLIPS", 3) {
-			damaged := s.copyTo(t, memoryDir(t))
+			damaged := s.copyTo(t, dir)
 			damaged.flip(t, all[random.IntN(len(all))], random)
 			if damaged.examine(t, want) {
 				noticed++
@@ -249,10 +252,11 @@ const metaPages = 2
 // own pages are among them, but for the meta pages of the log.
 func TestDamagedBytes(t *testing.T) {
 	s, want := damagedSite(t)
+	dir := memoryDir(t)
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	noticed, tries := 0, setting("FLIPS", 3)*8
 	for n := range tries {
-		damaged := s.copyTo(t, memoryDir(t))
+		damaged := s.copyTo(t, dir)
 		path := damaged.path([]string{"log.db", "state.db"}[n%2])
 		content := must(os.ReadFile(path))(t)
 		first := 0

@@ -150,6 +150,9 @@ func (c *Core) TakesRequests() bool {
 	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting
 }
 
+// Waiting reports whether a transaction begins as soon as the open one ends.
+func (c *Core) Waiting() bool { return len(c.ready) > 0 }
+
 // Status returns the state with details.
 func (c *Core) Status() messages.PartitionStatus {
 	s := messages.PartitionStatus{

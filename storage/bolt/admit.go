@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -86,8 +87,7 @@ func (g *staging) admit(r *writeRequest) error {
 }
 
 func (g *staging) undo() {
-	for i := len(g.undoWorkspaces) - 1; i >= 0; i-- {
-		u := g.undoWorkspaces[i]
+	for _, u := range slices.Backward(g.undoWorkspaces) {
 		if u.had {
 			g.workspaces[u.ws] = u.before
 		} else {

@@ -19,8 +19,8 @@ import (
 //	| 8      | 2, BE   | 1    | 16       |                | 4, BE   |
 //	+--------+---------+------+----------+----------------+---------+
 //
-//	descriptor = application partitions trust-level kinds
-//	kinds      = count { WSKind name count { SeqID name initial } }
+//	descriptor = application partitions trust-level count { kind }
+//	kind       = WSKind name count { SeqID name initial }
 //
 // The descriptor is normalized; its integers are unsigned varints, the trust level
 // one byte, and names are a length and bytes. The CRC covers everything before
@@ -61,14 +61,13 @@ type header struct {
 	descriptor messages.Descriptor
 }
 
-func (h *header) append(b []byte) []byte {
-	start := len(b)
-	b = append(b, magic...)
+func (h *header) encode() []byte {
+	b := []byte(magic)
 	b = binary.BigEndian.AppendUint16(b, formatVersion)
 	b = append(b, byte(h.role))
 	b = append(b, h.id[:]...)
 	b = appendDescriptor(b, &h.descriptor)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
 func appendDescriptor(b []byte, d *messages.Descriptor) []byte {

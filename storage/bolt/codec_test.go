@@ -145,7 +145,7 @@ func TestRowRoundTrip(t *testing.T) {
 
 func TestHeaderErrors(t *testing.T) {
 	h := header{role: roleLog, id: storeID{1, 2, 3}, descriptor: testDescriptor(4, 1)}
-	good := h.append(nil)
+	good := h.encode()
 	got, err := decodeHeader(good)
 	if err != nil || !reflect.DeepEqual(got, h) {
 		t.Fatalf("got %+v, %v", got, err)
@@ -254,7 +254,7 @@ func FuzzDecodeRow(f *testing.F) {
 
 func FuzzDecodeHeader(f *testing.F) {
 	h := header{role: roleState, id: storeID{9}, descriptor: testDescriptor(3, 2)}
-	f.Add(h.append(nil))
+	f.Add(h.encode())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		_, _ = decodeHeader(value)
@@ -270,7 +270,7 @@ func FuzzDecodeHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := decodeHeader(h.append(nil))
+		again, err := decodeHeader(h.encode())
 		if err != nil || !reflect.DeepEqual(again, h) {
 			t.Fatalf("got %+v, %v, want %+v", again, err, h)
 		}

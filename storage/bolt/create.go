@@ -65,7 +65,7 @@ func (op *opening) initialise(path string, r role) (*file, error) {
 				return err
 			}
 		}
-		return tx.Bucket(bucketHeader).Put(keyHeader, h.append(nil))
+		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())
 	})
 	if err != nil {
 		return nil, errors.Join(err, f.close())

@@ -31,7 +31,7 @@ type flushRequest struct {
 	// derive says that there is no caller: the numbers are the log's, unchecked.
 	derive bool
 
-	// entries are a copy of the tail from from to before to.
+	// entries are a copy of the tail between the two.
 	entries []entry
 	// derived are the numbers that the log gives, ordered by key.
 	derived []numberPut

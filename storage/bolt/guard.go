@@ -64,11 +64,10 @@ func openFile(path, name string, o *bbolt.Options) (*file, error) {
 		f.db, err = bbolt.Open(path, 0o600, o)
 		return err
 	})
-	var caught *panicError
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.As(err, &caught):
+	case caught(err):
 		_ = f.handle.Close() // it was only read
 		return nil, f.damaged(err)
 	case errors.Is(err, berrors.ErrTimeout):
@@ -86,17 +85,20 @@ func (f *file) damaged(cause error) *storage.DamagedError {
 }
 
 // poison marks the file as not to be entered again.
-func (f *file) poison(cause error) *storage.DamagedError {
-	damage := f.damaged(cause)
-	f.poisoned.CompareAndSwap(nil, damage)
-	return damage
+func (f *file) poison(cause error) {
+	f.poisoned.CompareAndSwap(nil, f.damaged(cause))
+}
+
+// caught reports whether an error is a panic that was caught.
+func caught(err error) bool {
+	_, ok := errors.AsType[*panicError](err)
+	return ok
 }
 
 // explain turns bbolt's errors into the store's.
 func (f *file) explain(err error) error {
-	var caught *panicError
 	switch {
-	case errors.As(err, &caught):
+	case caught(err):
 		return f.damaged(err)
 	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return storage.ErrClosed
@@ -114,17 +116,15 @@ func (f *file) begin(writable bool) (*bbolt.Tx, error) {
 		tx, err = f.db.Begin(writable)
 		return err
 	})
-	var caught *panicError
-	if errors.As(err, &caught) {
-		return nil, f.poison(err)
+	if caught(err) {
+		f.poison(err)
 	}
 	return tx, f.explain(err)
 }
 
 // rollback ends a transaction without a trace.
 func (f *file) rollback(tx *bbolt.Tx) {
-	var caught *panicError
-	if err := guarded(tx.Rollback); errors.As(err, &caught) {
+	if err := guarded(tx.Rollback); caught(err) {
 		f.poison(err)
 	}
 }
@@ -160,10 +160,9 @@ func (f *file) update(fn func(*bbolt.Tx) error) error {
 		}
 	}
 	err = guarded(tx.Commit)
-	var caught *panicError
-	if errors.As(err, &caught) {
+	if caught(err) {
 		f.rollback(tx)
-		return f.commitError(id, f.poison(err))
+		f.poison(err)
 	}
 	if err == nil && f.afterCommit != nil {
 		err = f.afterCommit()

@@ -109,10 +109,9 @@ func (op *opening) loadEpochs() error {
 			if err != nil {
 				return err
 			}
-			n, err := unsealUint(bucketEpochs, k, v)
-			if err != nil {
-				p.fail(&storage.DamagedError{Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: err})
-				return nil
+			n, damage := unsealUint(bucketEpochs, k, v)
+			if damage != nil {
+				p.fail(&storage.DamagedError{Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
 			}
 			p.epoch = messages.Epoch(n)
 			return nil

@@ -58,21 +58,12 @@ func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
 		if err != nil {
 			return err
 		}
-		want := max(stored, n.number)
-		if n.seq == kindSeq && stored != 0 {
-			want = stored
+		want := n.merged(stored)
+		got := messages.Number(0)
+		if len(given) > 0 && compareNumbers(given[0], n) == 0 {
+			got, given = given[0].number, given[1:]
 		}
-		var got messages.Number
-		isGiven := len(given) > 0 && compareNumbers(given[0], n) == 0
-		if isGiven {
-			got = given[0].number
-			given = given[1:]
-		}
-		switch {
-		case r.derive || got == want:
-		case !isGiven && want == stored:
-		case isGiven && want == stored && got == n.number && n.seq != kindSeq:
-		default:
+		if !r.derive && !n.agrees(got, stored, want) {
 			return r.numbersError(numberPut{n.ws, n.seq, got}, want)
 		}
 		if want != stored {
@@ -86,6 +77,26 @@ func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
 	}
 	r.derived = changed
 	return nil
+}
+
+// merged is what will be stored: the larger number; a kind once and for all.
+func (n numberPut) merged(stored messages.Number) messages.Number {
+	if n.seq == kindSeq && stored != 0 {
+		return stored
+	}
+	return max(stored, n.number)
+}
+
+// agrees reports whether what was given, 0 if nothing, is right for a number that
+// the log derives.
+func (n numberPut) agrees(got, stored, want messages.Number) bool {
+	switch {
+	case got == want:
+		return true
+	case want != stored:
+		return false
+	}
+	return got == 0 || got == n.number && n.seq != kindSeq
 }
 
 // checkUnchanged makes sure that a number given is the stored one.

@@ -325,6 +325,6 @@ func (op *opening) writeHeaders() error {
 func (op *opening) writeHeader(f *file, r role) error {
 	h := header{role: r, id: op.id, descriptor: op.descriptor}
 	return f.update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketHeader).Put(keyHeader, h.append(nil))
+		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())
 	})
 }

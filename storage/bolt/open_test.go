@@ -104,7 +104,7 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, f, bucketHeader, keyHeader, change(&h, h.append(nil)))
+			put(t, f, bucketHeader, keyHeader, change(&h, h.encode()))
 			if err := f.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		{"state is newer", setHeader(stateFileName, roleState, newer), []error{storage.ErrFormat}},
 		{"state of another store", setHeader(stateFileName, roleState, func(h *header, _ []byte) []byte {
 			h.id[3]++
-			return h.append(nil)
+			return h.encode()
 		}), []error{storage.ErrForeign}},
 		{"state in the log's place", func(t *testing.T, dir string) {
 			data, err := os.ReadFile(filepath.Join(dir, stateFileName))
@@ -167,7 +167,7 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		}), []error{storage.ErrDamaged}},
 		{"another application", setHeader(logFileName, roleLog, func(h *header, _ []byte) []byte {
 			h.descriptor.Application = "another"
-			return h.append(nil)
+			return h.encode()
 		}), []error{messages.ErrDescriptor}},
 		{"a bbolt file of somebody else", func(t *testing.T, dir string) {
 			remove(logFileName)(t, dir)

@@ -54,13 +54,6 @@ func (p *partition) fail(err error) {
 	}
 }
 
-// failure returns why the partition failed, or nil.
-func (p *partition) failure() error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.failed
-}
-
 // addConflict notes a conflict that lasts. The caller holds the lock.
 func (p *partition) addConflict(e *storage.ConflictError) {
 	if p.conflicts == nil {

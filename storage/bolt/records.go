@@ -216,9 +216,9 @@ func (s *Store) readRow(k recordKey, at *place) (row storage.Row, err error) {
 			return at.damaged(err)
 		}
 		// The last write of a record in an event counts.
-		for i := len(view.records) - 1; i >= 0; i-- {
-			if view.records[i].ID == k.id {
-				row = storage.Row{ID: k.id, Data: cloneData(view.records[i].Data), Partition: view.partition, PLogOffset: view.offset}
+		for _, rec := range slices.Backward(view.records) {
+			if rec.ID == k.id {
+				row = storage.Row{ID: k.id, Data: cloneData(rec.Data), Partition: view.partition, PLogOffset: view.offset}
 				return nil
 			}
 		}

@@ -136,12 +136,12 @@ func (sc *scan) take(lsn messages.LSN, value []byte) error {
 	if p.failed != nil || lsn <= p.lastLSN {
 		return nil // it is projected, or of no use any more
 	}
-	if err := sc.checkNext(p, v); err != nil {
-		p.fail(err)
+	if broken := sc.checkNext(p, v); broken != nil {
+		p.fail(broken)
 		op.holdAt(lsn)
-		return nil
+	} else {
+		sc.push(p, v)
 	}
-	sc.push(p, v)
 	return nil
 }
 

@@ -52,6 +52,13 @@ func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumb
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}
+	if err := checkNumbers(e, all, numbering); err != nil {
+		return err
+	}
+	return checkRecords(e, all)
+}
+
+func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messages.SequenceNumber) error {
 	for i, n := range numbering {
 		seq := sequence(all, n.Seq)
 		if seq == nil || n.Seq == messages.SeqWLogOffset {
@@ -60,15 +67,15 @@ func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumb
 		explicit := i >= len(e.Numbers)
 		switch {
 		case explicit && (n.Number == 0 || n.Number > seq.MaxExplicit()):
-			return invalid(e, "record %v: got an id above %d or 0: %w", messages.RecordID(n), seq.MaxExplicit(), messages.ErrExplicitID)
+			return invalid(e, "record %v: want an id from 1 to %d: %w", messages.RecordID(n), seq.MaxExplicit(), messages.ErrExplicitID)
 		case !explicit && (n.Number < seq.Initial || n.Number > seq.Max()):
 			return invalid(e, "sequence %d: got number %d, want %d to %d", n.Seq, n.Number, seq.Initial, seq.Max())
 		}
 	}
-	return s.checkRecords(e, all)
+	return nil
 }
 
-func (s *schema) checkRecords(e *messages.Event, all []messages.Sequence) error {
+func checkRecords(e *messages.Event, all []messages.Sequence) error {
 	for i := range e.Records {
 		id := e.Records[i].ID
 		seq := sequence(all, id.Seq)
