@@ -53,6 +53,9 @@ func (a *actualizer) take(m *messages.Replay) messages.PartitionMessage {
 }
 
 func (a *actualizer) read(m *messages.Credit) messages.PartitionMessage {
+	if err := a.acquire(); err != nil {
+		return a.failed(m.Generation, err)
+	}
 	events, err := a.store.Tail(a.ctx, a.partition, m.From, tailPiece)
 	if err != nil {
 		return a.failed(m.Generation, err)

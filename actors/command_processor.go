@@ -44,6 +44,7 @@ type CommandProcessor struct {
 	ports      *Ports
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
+	mailbox    *Mailbox
 	terminated chan struct{}
 }
 
@@ -56,10 +57,11 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 		Key:       c.Key,
 		Requests:  c.Requests,
 		IsRequest: isCommand,
-		Refuse:    refusal(c.Limit),
+		Refuse:    refusal(commandRetryAfter),
 		System:    c.System,
 		Observer:  c.Observer,
 	})
+	p.mailbox = mailbox
 	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p, mailbox: mailbox} },
 		actor.WithMailbox(func() actor.Mailbox { return mailbox }),
 		actor.WithDispatcher(c.Dispatcher),
@@ -109,6 +111,7 @@ func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*me
 // and ends the actor. It returns when the actor has ended, or when ctx ends: the
 // handler's context is ended then, and the actor ends when the handler returns.
 func (p *CommandProcessor) Stop(ctx context.Context) error {
+	p.mailbox.Close()
 	p.config.System.Root.Stop(p.pid)
 	select {
 	case <-p.terminated:
@@ -118,6 +121,9 @@ func (p *CommandProcessor) Stop(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
+
+// commandRetryAfter is the hint of a command processor whose lane is full.
+const commandRetryAfter = 10 * time.Millisecond
 
 func isCommand(message any) bool {
 	_, ok := message.(*messages.Command)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"container/list"
 	"context"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -66,6 +67,12 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 	}
 }
 
+// waiterAt returns what the list of waiters holds: nothing else.
+func waiterAt(place *list.Element) *waiter {
+	w, _ := place.Value.(*waiter)
+	return w
+}
+
 // admitWaiter gives the place that has become free to whoever has waited longest.
 // So the lane is full as long as somebody waits, and nobody can overtake.
 func (m *Mailbox) admitWaiter() {
@@ -73,7 +80,8 @@ func (m *Mailbox) admitWaiter() {
 	if first == nil {
 		return
 	}
-	w := m.waiters.Remove(first).(*waiter)
+	m.waiters.Remove(first)
+	w := waiterAt(first)
 	m.requests.push(w.message)
 	w.result <- nil
 }
@@ -96,7 +104,8 @@ func (m *Mailbox) close() []any {
 	defer m.mu.Unlock()
 	m.closed = true
 	for place := m.waiters.Front(); place != nil; place = m.waiters.Front() {
-		m.waiters.Remove(place).(*waiter).result <- messages.ErrStopped
+		m.waiters.Remove(place)
+		waiterAt(place).result <- messages.ErrStopped
 	}
 	var unanswered []any
 	for m.requests.length > 0 {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 
 	"github.com/partita-go/partita/messages"
@@ -25,7 +26,7 @@ func outcomeOf(err error) (messages.Outcome, messages.PLogOffset) {
 // store, opens it anew, or decides who owns the partition.
 func isBroken(err error) bool {
 	for _, broken := range []error{
-		storage.ErrConflict, storage.ErrDamaged, storage.ErrClosed, storage.ErrInvalidEvent, messages.ErrFenced,
+		storage.ErrConflict, storage.ErrDamaged, storage.ErrClosed, storage.ErrReadOnly, storage.ErrInvalidEvent, messages.ErrFenced,
 	} {
 		if errors.Is(err, broken) {
 			return true
@@ -48,8 +49,15 @@ func offsetIn(err error) messages.PLogOffset {
 // nothingWritten reports whether a failed append has surely left nothing while
 // the partition's numbers are still those of the log, so that they can go back.
 func nothingWritten(err error) bool {
+	if errors.Is(err, messages.ErrOutcomeUnknown) {
+		return false
+	}
 	if conflict, ok := errors.AsType[*storage.ConflictError](err); ok {
 		return conflict.Place == storage.PlaceWLog || conflict.Place == storage.PlaceRecord
+	}
+	// A context that ended before the hand-over has done nothing.
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
 	}
 	return errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)
 }

@@ -139,6 +139,15 @@ func (p *Partition) setStatus(s messages.PartitionStatus) {
 // to an earlier one that is still queued after a restart can be told.
 const incarnationShift = 32
 
+// Interrupted publishes that the actor has failed and waits to be restarted.
+func (p *Partition) Interrupted(reason any) {
+	s := p.Status()
+	if s.State != messages.StateTerminated {
+		s.State, s.Err = messages.StateInitializing, fmt.Errorf("%w: %v", messages.ErrInterrupted, reason)
+		p.setStatus(s)
+	}
+}
+
 // partition is the actor: a thin shell around the core.
 type partition struct {
 	handle      *Partition
@@ -232,13 +241,13 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 
 // nowFor spares those messages the clock which do not depend on the time: for
 // them it is still that of their Start. Reading it takes as long as the core's own
-// work. Flush and Cancel do depend on it if they let the next transaction begin.
+// work. Flush and Cancel do depend on it if something begins with them.
 func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
 	switch m.(type) { //nolint:gochecksumtype // all others take the default
 	case *messages.Next, *messages.Raise:
 		return p.lastNow
 	case *messages.Flush, *messages.Cancel:
-		if !p.core.Waiting() {
+		if !p.core.NeedsTime() {
 			return p.lastNow
 		}
 	}
@@ -317,13 +326,13 @@ func (p *partition) abort(ctx actor.Context, why error) {
 // ended is the actor's last word: nobody may wait for an answer any more. An actor
 // that somebody stopped without asking it has not flushed.
 func (p *partition) ended() {
-	p.handle.mailbox.Close()
+	defer close(p.handle.terminated)
+	defer p.handle.mailbox.Close()
 	s := p.handle.Status()
 	if s.State != messages.StateTerminated || s.Abandoned > 0 {
 		s.State, s.Abandoned = messages.StateTerminated, 0
 		p.handle.setStatus(s)
 	}
-	close(p.handle.terminated)
 }
 
 // Reconfigure changes the settings while the partition runs, also after a
@@ -385,10 +394,10 @@ func (p *Partition) end(ctx context.Context) (messages.Stopped, error) {
 	if err != nil || stopped.Abandoned == 0 {
 		return stopped, err
 	}
-	p.mailbox.Close()
 	s := p.Status()
 	s.State, s.Abandoned, s.Clean = messages.StateTerminated, stopped.Abandoned, false
 	p.setStatus(s)
+	p.mailbox.Close()
 	return stopped, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -35,18 +36,46 @@ func TestPartitionCleanStop(t *testing.T) {
 	}
 }
 
-// A stop waits for the open transaction, but no longer than the stop limit.
-func TestPartitionStopGivesUpOnTheOpenTransaction(t *testing.T) {
-	r := readyRig(t, setup{})
+// No timer outlives its incarnation, or new settings.
+func TestPartitionTimersEnd(t *testing.T) {
+	r := readyRig(t, setup{settings: messages.Settings{TransactionLimit: time.Hour, FlushInterval: 2 * time.Hour}})
+	r.commit(7) // two timers run: of the flush, and of the transaction that has ended
+	for range 3 {
+		r.check(r.partitions[0].Reconfigure(r.ctx, r.ports, messages.Settings{}.WithDefaults()))
+		if n := r.fake.Timers(); n != 2 {
+			t.Fatalf("%d timers run after new settings, want 2", n)
+		}
+	}
+	r.panicNow()
+	r.awaitThat(0, "restarted", func(s messages.PartitionStatus) bool { return s.State == messages.StateNormal && s.Restarts == 1 })
+	if n := r.fake.Timers(); n != 2 {
+		t.Errorf("%d timers run after a restart, want those of the flush and of the catch-up", n)
+	}
 	tx := r.start(7)
+	r.stopGivingUp(tx)
+	if n := r.fake.Timers(); n != 0 {
+		t.Errorf("%d timers outlive their partition", n)
+	}
+}
+
+// stopGivingUp stops the first partition, whose owner does not end its transaction.
+func (r *rig) stopGivingUp(tx *actors.Transaction) {
+	r.t.Helper()
 	r.check(tx.Write(r.ctx, nil))
 	stopped := make(chan messages.Stopped, 1)
 	go func() { stopped <- r.stop(0) }()
 	r.await(0, messages.StateTerminating)
 	r.fake.Advance(messages.Settings{}.WithDefaults().TransactionLimit)
-	if s := next(t, stopped); s.Clean {
-		t.Error("the stop was clean, although a transaction was given up")
+	if s := next(r.t, stopped); s.Clean {
+		r.t.Error("the stop was clean, although a transaction was given up")
 	}
+}
+
+// A stop waits for the open transaction, but no longer than the stop limit.
+func TestPartitionStopGivesUpOnTheOpenTransaction(t *testing.T) {
+	r := readyRig(t, setup{})
+	tx := r.start(7)
+	r.stopGivingUp(tx)
 	wants(t, "flush", tx.Flush(r.ctx), messages.ErrStopped)
 	r.again()
 	r.ready()

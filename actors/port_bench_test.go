@@ -32,7 +32,7 @@ func BenchmarkRoundTripPort(b *testing.B) {
 		}
 	})
 	b.Run("cancellable", func(b *testing.B) {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
 		b.ReportAllocs()
 		for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -347,9 +348,9 @@ func TestGuardianDelaysGrowAndAreForgotten(t *testing.T) {
 		w.clock.Advance(got.delay)
 		return got
 	}
-	for i, want := range []time.Duration{1, 2, 4, 5, 5, 5} {
-		if got := fail(); got.delay != want*time.Second || got.failures != i+1 || !errors.Is(got.reason.(error), errEnough) {
-			t.Errorf("failure %d: got %+v, want a delay of %ds", i+1, got, want)
+	for i, want := range []float64{1, 2, 4, 5, 5, 5} {
+		if got := fail(); got.delay.Seconds() != want || got.failures != i+1 || !errors.Is(got.reason.(error), errEnough) {
+			t.Errorf("failure %d: got %+v, want a delay of %v s", i+1, got, want)
 		}
 	}
 	w.clock.Advance(time.Minute)
@@ -366,27 +367,32 @@ func TestGuardianDelaysGrowAndAreForgotten(t *testing.T) {
 }
 
 func TestGuardianDelayIsJitteredWithinItsBounds(t *testing.T) {
-	var delays []time.Duration
-	for _, jitter := range []func() float64{nil, func() float64 { return 0.999999 }} {
-		g := actors.NewGuardian(actors.RestartPolicy{
-			MinDelay: time.Second, MaxDelay: 7 * time.Second, Jitter: jitter, Clock: actorstest.NewFakeClock(time.Now()),
-			OnRestart: func(_ *actor.PID, _ any, _ int, delay time.Duration) { delays = append(delays, delay) },
-		}, nil)
-		system := newSystem()
-		for range 100 {
-			g.HandleFailure(system, nobody{}, system.NewLocalPID("x"), nil, "", nil)
+	system := newSystem()
+	child := system.NewLocalPID("child")
+	most := func() float64 { return 0.999999 }
+	least := func() float64 { return 0 }
+	for _, bounds := range [][2]time.Duration{{1, 7000}, {3000, 4000}, {5000, 5000}, {6000, 1}} {
+		for _, jitter := range []func() float64{nil, least, most} {
+			var delays []time.Duration
+			policy := actors.RestartPolicy{
+				MinDelay: bounds[0], MaxDelay: bounds[1], Jitter: jitter, Clock: actorstest.NewFakeClock(time.Now()),
+				OnRestart: func(_ *actor.PID, _ any, _ int, delay time.Duration) { delays = append(delays, delay) },
+			}
+			g := actors.NewGuardian(policy, nil)
+			for range 100 {
+				g.HandleFailure(system, nobody{}, child, nil, "", nil)
+			}
+			low, high := slices.Min(delays), slices.Max(delays)
+			if low < bounds[0] || high > max(bounds[0], bounds[1]) {
+				t.Errorf("bounds %v: got delays from %d to %d", bounds, low, high)
+			}
+			if jitter != nil && !slices.IsSorted(delays) {
+				t.Errorf("bounds %v: the delays do not grow: %v", bounds, delays)
+			}
+			if jitter == nil && bounds[0] < bounds[1] && delays[98] == delays[99] && delays[97] == delays[98] {
+				t.Errorf("bounds %v: no jitter", bounds)
+			}
 		}
-	}
-	for i, d := range delays {
-		if d < time.Second || d > 7*time.Second {
-			t.Errorf("got delay %v", d)
-		}
-		if i > 100 && d < delays[i-1] {
-			t.Errorf("delay %v after %v", d, delays[i-1])
-		}
-	}
-	if delays[50] == delays[51] {
-		t.Error("no jitter")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
@@ -36,7 +37,9 @@ type Transaction struct {
 	started *messages.Started
 	numbers []messages.SequenceNumber
 	// few is where numbers begins.
-	few     [4]messages.SequenceNumber
+	few [4]messages.SequenceNumber
+	// raised are the explicit ids that were announced.
+	raised  []messages.RecordID
 	unwatch func() bool
 
 	// phase is a txPhase: the end of the context may change it at any time.
@@ -92,13 +95,52 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	_, err := demand[*messages.Raised](ctx, t.sequencer, &messages.Raise{Token: t.Token(), ID: id})
 	if err != nil {
 		t.cancelIfEnded(ctx)
+		return err
 	}
-	return err
+	t.raised = append(t.raised, id)
+	return nil
+}
+
+// ErrNotRaised is returned when an event brings along an explicit id of a new
+// record that was not announced, or does not bring one that was: the sequence would
+// not be what the log says.
+var ErrNotRaised = errors.New("explicit record id and Raise do not agree")
+
+// unannounced returns the explicit ids of the event that were not announced yet.
+func (t *Transaction) unannounced(records []messages.Record) []messages.RecordID {
+	var ids []messages.RecordID
+	for i := range records {
+		r := &records[i]
+		given := slices.Contains(t.numbers, messages.SequenceNumber(r.ID)) || slices.Contains(t.raised, r.ID)
+		if r.New && !given {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// agrees returns an error unless the event's explicit ids are those announced.
+func (t *Transaction) agrees(records []messages.Record) error {
+	if ids := t.unannounced(records); len(ids) > 0 {
+		return fmt.Errorf("%w: %v: new record %v: got no Raise", ErrNotRaised, t.Token(), ids[0])
+	}
+	for _, id := range t.raised {
+		brought := slices.ContainsFunc(records, func(r messages.Record) bool { return r.New && r.ID == id })
+		if !brought {
+			return fmt.Errorf("%w: %v: got Raise of %v, want it among the new records", ErrNotRaised, t.Token(), id)
+		}
+	}
+	return nil
 }
 
 // Event returns the transaction's event, to be written by the caller. From then
-// on only Flush or Actualize end the transaction.
+// on only Flush or Actualize end the transaction. New records whose ids are not
+// numbers of this transaction must have been announced with Raise, and announced
+// ones must be there, else it returns ErrNotRaised and the transaction stays open.
 func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.Event, error) {
+	if err := t.agrees(records); err != nil {
+		return messages.Event{}, err
+	}
 	if err := t.enter(phaseWriting, phaseOpen); err != nil {
 		return messages.Event{}, err
 	}
@@ -117,11 +159,17 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 	}, nil
 }
 
-// Write writes the transaction's event to the application's store. After nil, end
-// with Flush. After an error, end with Actualize; if the error is one that has
+// Write writes the transaction's event to the application's store; explicit ids of
+// new records are announced first, see Raise and Event for those errors, which
+// leave the transaction open. After nil, end with Flush. After an error, end with Actualize; if the error is one that has
 // surely left nothing (a [*storage.ConflictError] of the workspace's log or of a
-// record, ErrInvalidEvent, ErrTailFull, ErrFull), Cancel is allowed and cheaper.
+// record, ErrInvalidEvent, ErrTailFull, ErrFull, the error of ctx), Cancel is allowed and cheaper.
 func (t *Transaction) Write(ctx context.Context, body []byte, records ...messages.Record) error {
+	for _, id := range t.unannounced(records) {
+		if err := t.Raise(ctx, id); err != nil {
+			return err
+		}
+	}
 	event, err := t.Event(body, records...)
 	if err != nil {
 		return err

@@ -171,7 +171,8 @@ type Credit struct {
 	From       PLogOffset
 }
 
-// EndReplay tells the actualizer that the partition needs no more of the tail.
+// EndReplay tells the actualizer that the partition needs no more of the tail, or
+// not before the next Credit: others may replay.
 type EndReplay struct{ Generation uint64 }
 
 func (*Replay) actualizerMessage()    {}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -69,6 +70,24 @@ func interrupted(message any) (any, bool) {
 func (a *AppParts) restarting(child *actor.PID, reason any, failures int, delay time.Duration) {
 	a.options.Logger.Error("actor panicked and is restarted", zap.String("actor", child.Id),
 		zap.Any("reason", reason), zap.Int("failures", failures), zap.Duration("delay", delay))
+	if p := a.find(child); p != nil {
+		p.Interrupted(reason)
+	}
+}
+
+// find returns the partition at an address, nil if it is none of a deployed
+// application.
+func (a *AppParts) find(pid *actor.PID) *actors.Partition {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, app := range a.apps {
+		for _, p := range app.partitions {
+			if p.PID().Equal(pid) {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // Deploy starts an application's partitions over a store and returns when they
@@ -112,7 +131,7 @@ func (a *AppParts) deployable(name string, store storage.Store) error {
 		return fmt.Errorf("%w: %q", ErrDeployed, name)
 	}
 	for _, other := range a.apps {
-		if other.store == store {
+		if reflect.TypeOf(store).Comparable() && other.store == store {
 			return fmt.Errorf("%w: %q", ErrStoreInUse, other.Name())
 		}
 	}
@@ -143,11 +162,11 @@ func (a *AppParts) Apps() []string {
 }
 
 // Undeploy stops an application: command processors finish the command under way,
-// partitions finish the open transaction and flush. It ends within the setting
-// StopLimit, or when ctx ends. ErrNotClean says that something could not be
+// then partitions finish the open transaction and flush. Each of the two steps ends
+// within the setting StopLimit and a second or two of grace, or when ctx ends. ErrNotClean says that something could not be
 // flushed or hangs; the application is undeployed all the same. When ctx ends
-// first, its error is returned, the application is still deployed, and Undeploy
-// may be called again.
+// first, its error is returned; the application takes no commands any more but is
+// still deployed, and Undeploy may be called again.
 func (a *AppParts) Undeploy(ctx context.Context, name string) error {
 	app, err := a.App(name)
 	if err != nil {

@@ -42,6 +42,8 @@ var (
 	// ErrDamaged is returned when stored bytes are not what was written. The error
 	// is a [*DamagedError].
 	ErrDamaged = errors.New("stored data is damaged")
+	// ErrReadOnly is returned when a store that was opened to be read is written.
+	ErrReadOnly = errors.New("store is open read-only")
 	// ErrLocked is returned when another process has the store open.
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrForeign is returned when a file is not a store's, or two files of

@@ -72,7 +72,7 @@ type Projections interface {
 }
 
 // Reader reads the log and the records. What it returns is complete up to the
-// last acknowledged Append, and always a prefix of the log. Sequences stop after
+// last acknowledged Append, and the log is always read as a prefix of it. Sequences stop after
 // the first error, which is their last element. No lock and no transaction is
 // held while the caller's loop body runs. What is returned is the caller's own
 // and is never changed by the store.
@@ -92,7 +92,9 @@ type Reader interface {
 	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
 
 	// Records returns the rows of a workspace whose ids lie in the range, in
-	// order of their numbers.
+	// order of their numbers. Each row is as of some moment between the call and its
+	// being yielded, complete up to the last Append acknowledged before the call; rows
+	// are overwritten, so those of a long range may be of different moments.
 	Records(ctx context.Context, ws messages.WSID, r RecordRange) iter.Seq2[Row, error]
 }
 

@@ -78,5 +78,5 @@ func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below the limit
+	return int64(m.HeapAlloc)
 }

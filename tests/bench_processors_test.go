@@ -17,7 +17,7 @@ import (
 func BenchmarkCommandProcessors(b *testing.B) {
 	for _, c := range []struct{ processors, partitions int }{{1, 1}, {8, 8}, {32, 8}} {
 		b.Run(fmt.Sprintf("processors=%d/partitions=%d", c.processors, c.partitions), func(b *testing.B) {
-			benchmarkProcessors(b, c.processors, uint32(c.partitions)) //nolint:gosec // small constants
+			benchmarkProcessors(b, c.processors, uint32(c.partitions))
 		})
 	}
 }
@@ -36,7 +36,7 @@ func benchmarkProcessors(b *testing.B, processors int, partitions uint32) {
 		running.Go(func() {
 			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 				_, err := p.Execute(context.Background(), messages.Command{
-					Workspace:  messages.WSID(n % 1000), //nolint:gosec // not negative
+					Workspace:  messages.WSID(n % 1000),
 					Kind:       kindShop,
 					RawRecords: []messages.RawRecord{{ID: 1}},
 					Body:       make([]byte, 300),

@@ -33,7 +33,7 @@ func flushedStore(b *testing.B, a partition.Application, n int) string {
 	if dir, ok := benchStores[n]; ok {
 		return dir
 	}
-	dir := must(os.MkdirTemp("", fmt.Sprintf("partita-bench-%d-", n)))(b)
+	dir := must(os.MkdirTemp("", fmt.Sprintf("partita-bench-%d-", n)))(b) //nolint:usetesting // it outlives this run of the benchmark
 	benchStores[n] = dir
 	store := openBolt(b, dir, a.Descriptor, wideTail)
 	newHistory(b, store, 10_000).write(b, n)
@@ -59,7 +59,7 @@ const (
 // loadAndKill lets a child process work on a store and kills it.
 func loadAndKill(b *testing.B, dir string) {
 	b.Helper()
-	child := exec.Command(must(filepath.Abs(os.Args[0]))(b)) //nolint:gosec // it is this very program
+	child := exec.Command(must(filepath.Abs(os.Args[0]))(b))
 	child.Env = append(os.Environ(), loadChildEnv+"="+dir)
 	child.Stderr = os.Stderr
 	out := must(child.StdoutPipe())(b)
@@ -94,13 +94,13 @@ func runLoadChild(dir string) error {
 	failed := make(chan error)
 	events := make(chan struct{}, 1024)
 	for i := range 32 {
-		go func() { failed <- writeForEver(ctx, deployed, rand.New(rand.NewPCG(1, uint64(i))), events) }() //nolint:gosec // not negative
+		go func() { failed <- writeForEver(ctx, deployed, rand.New(rand.NewPCG(1, uint64(i))), events) }()
 	}
 	for n := 1; ; n++ {
 		select {
 		case <-events:
 			if n%100 == 0 {
-				fmt.Println("event", n)
+				fmt.Fprintln(os.Stdout, "event", n)
 			}
 		case err := <-failed:
 			return err

@@ -124,18 +124,6 @@ func damagedSite(t testing.TB) (*site, truth) {
 	return s, tr
 }
 
-// memoryDir returns a directory in memory if the machine has one: there are many
-// copies, and a crash is not what they are about.
-func memoryDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "partita-damage-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	return dir
-}
-
 // copyTo copies a closed site into a directory, over the copy that was there: all
 // copies together would be too much.
 func (s *site) copyTo(t testing.TB, dir string) *site {
@@ -189,7 +177,7 @@ func (s *site) examine(t testing.TB, want truth) (errored bool) {
 // TestDamagedEvents flips a bit of each event in the log, one at a time.
 func TestDamagedEvents(t *testing.T) {
 	s, want := damagedSite(t)
-	dir := memoryDir(t)
+	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	step := 1
 	if setting("LONG", 0) == 0 {
@@ -208,7 +196,7 @@ func TestDamagedEvents(t *testing.T) {
 // log.db's epochs.
 func TestDamagedState(t *testing.T) {
 	s, want := damagedSite(t)
-	dir := memoryDir(t)
+	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	keys := s.keys(t, "state.db")
 	maps.Copy(keys, s.keys(t, "log.db"))
@@ -252,7 +240,7 @@ const metaPages = 2
 // own pages are among them, but for the meta pages of the log.
 func TestDamagedBytes(t *testing.T) {
 	s, want := damagedSite(t)
-	dir := memoryDir(t)
+	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
 	noticed, tries := 0, setting("FLIPS", 3)*8
 	for n := range tries {

@@ -196,7 +196,7 @@ func stuck(t testing.TB, s *site, d *deployment, err error, p messages.Partition
 	t.Helper()
 	wantFailed(t, err, p, o)
 	calls := func() (n int) {
-		for op := storagetest.OpTakeEpoch; op < storagetest.OpClose; op++ {
+		for op := range storagetest.OpClose {
 			n += s.faults.Calls(op)
 		}
 		return n

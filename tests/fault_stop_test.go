@@ -211,7 +211,7 @@ func churn(ctx context.Context, app *partition.App, ws messages.WSID, n int) {
 }
 
 // commitSoon commits as soon as the partition takes a transaction: others actualize it
-// all the time.
+// all the time, or it is restarted.
 func (d *deployment) commitSoon(t testing.TB, ws messages.WSID) {
 	t.Helper()
 	for {
@@ -219,7 +219,7 @@ func (d *deployment) commitSoon(t testing.TB, ws messages.WSID) {
 		switch {
 		case err == nil:
 			return
-		case errors.Is(err, messages.ErrBusy):
+		case errors.Is(err, messages.ErrBusy), errors.Is(err, messages.ErrFenced), errors.Is(err, messages.ErrInterrupted):
 			check(t, d.app.Ready(limit(t)))
 		default:
 			t.Fatal(err)
@@ -243,11 +243,9 @@ func TestFaultRetryUnknownFlush(t *testing.T) {
 		}
 		s.await(t, "everything is flushed", func() bool {
 			r, err := d.store.Register(limit(t), 0)
-			return err == nil && r.Checkpoint == r.Last+1
+			return err == nil && r.Checkpoint == r.Last+1 && s.faults.Injected(storagetest.OpFlush) == 2
 		})
-		if n := s.faults.Injected(storagetest.OpFlush); n != 2 {
-			t.Errorf("got %d flushes spoilt, want 2", n)
-		}
+		check(t, d.app.Ready(limit(t)))
 		d.stop(t)
 	}
 }

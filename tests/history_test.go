@@ -64,7 +64,7 @@ func (h *history) resume(t testing.TB, given map[messages.WSID]messages.Number) 
 // write adds n events with two numbers each, workspace after workspace.
 func (h *history) write(t testing.TB, n int) {
 	t.Helper()
-	for i := range uint64(n) { //nolint:gosec // not negative
+	for i := range uint64(n) {
 		h.add(t, messages.WSID(i%h.workspaces))
 	}
 	for p := range h.partitions {
@@ -82,7 +82,7 @@ func (h *history) add(t testing.TB, ws messages.WSID) {
 	for i := range last {
 		last[i]++
 	}
-	p := messages.PartitionOf(ws, uint32(len(h.partitions))) //nolint:gosec // a few
+	p := messages.PartitionOf(ws, uint32(len(h.partitions)))
 	w := &h.partitions[p]
 	w.register.Last++
 	w.batch = append(w.batch, messages.Event{

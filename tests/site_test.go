@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
@@ -65,6 +66,14 @@ func (s *site) deploy(t testing.TB) *deployment {
 	store := s.openStore(t)
 	parts := partition.NewAppParts(system, s.options)
 	app := must(parts.Deploy(limit(t), s.app, store))(t)
+	t.Cleanup(func() {
+		if t.Failed() { // else the names of its actors would be taken for the next test
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			_ = store.Close(ctx)
+			_ = parts.Close(ctx)
+		}
+	})
 	return &deployment{parts: parts, app: app, store: store}
 }
 

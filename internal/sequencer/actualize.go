@@ -19,6 +19,8 @@ type replay struct {
 	events uint64
 	// credited says that the actualizer reads the next piece.
 	credited bool
+	// yielded says that the actualizer was told to let others go first.
+	yielded bool
 	// checkpointDue says that it is time for a checkpoint.
 	checkpointDue bool
 	// failures counts the tries that failed, in a row.
@@ -88,10 +90,20 @@ func (c *Core) creditReplay() {
 	switch {
 	case c.durable == c.replay.last:
 		c.replayDone()
-	case c.replay.credited || c.unflushed.keys >= c.settings.BusyLimit:
+	case c.replay.credited:
+	case c.unflushed.keys >= c.settings.BusyLimit:
+		c.yieldReplay()
 	default:
-		c.replay.credited = true
+		c.replay.credited, c.replay.yielded = true, false
 		c.out.Actualizer = append(c.out.Actualizer, &messages.Credit{Generation: c.generation, From: c.durable + 1})
+	}
+}
+
+// yieldReplay lets other partitions replay while this one waits for its flush.
+func (c *Core) yieldReplay() {
+	if !c.replay.yielded {
+		c.replay.yielded = true
+		c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
 	}
 }
 

@@ -136,6 +136,11 @@ func (c *Core) Step(from Requester, m messages.PartitionMessage, now messages.Ti
 }
 
 func (c *Core) begin(now messages.Timestamp) {
+	if back := c.now - now; back > 0 {
+		// The clock was set back: what began before keeps its age.
+		c.txn.since -= back
+		c.unflushedSince -= back
+	}
 	c.now = now
 	c.out.reset()
 }
@@ -150,8 +155,9 @@ func (c *Core) TakesRequests() bool {
 	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting
 }
 
-// Waiting reports whether a transaction begins as soon as the open one ends.
-func (c *Core) Waiting() bool { return len(c.ready) > 0 }
+// NeedsTime reports whether the end of the open transaction begins something: the
+// next transaction, or the interval after which it is flushed.
+func (c *Core) NeedsTime() bool { return len(c.ready) > 0 || c.waitingEvents() == 0 }
 
 // Status returns the state with details.
 func (c *Core) Status() messages.PartitionStatus {

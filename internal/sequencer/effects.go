@@ -7,7 +7,7 @@ import (
 )
 
 // Effects are what the shell has to carry out after a step, in this order:
-// Unwatch, Watch, then the messages, then the rest.
+// Unwatch, Watch, the leaves' messages, the timers, the status, and the replies last.
 type Effects struct {
 	// Unwatch is the owner to be watched no longer, Watch from now on; nil: none.
 	// Both may be the same: one transaction has ended and the next one begun.

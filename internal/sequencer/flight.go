@@ -24,6 +24,9 @@ func (c *Core) unflushedKeys() int {
 	if c.flight.pending != nil {
 		n += c.flight.pending.keys
 	}
+	for _, r := range c.retired {
+		n += r.pending.keys
+	}
 	return n
 }
 

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -164,9 +165,7 @@ func TestFlushesShareTransactions(t *testing.T) {
 		}
 	}
 	for len(s.flushes) < partitions-1 {
-		if t.Failed() {
-			break
-		}
+		runtime.Gosched()
 	}
 	close(proceed)
 	for i, result := range results {
@@ -176,5 +175,48 @@ func TestFlushesShareTransactions(t *testing.T) {
 	}
 	if got := s.Stats().Flushes; got != 2 {
 		t.Fatalf("got %d transactions, want 2", got)
+	}
+}
+
+// Flushes of one partition that wait together are done one after the other, the
+// same one twice, too.
+func TestFlushesOfOnePartitionQueue(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	other, w := takeOver(t, s, 1), takeOver(t, s, 0)
+	other.append(1)
+	w.append(2, 2)
+	first := w.pending()
+	w.flushed = w.next
+	clear(w.changed)
+	w.append(2, 4)
+	second := w.pending()
+
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var blocked bool
+	s.state.beforeCommit = func() error {
+		if !blocked {
+			blocked = true
+			close(entered)
+			<-proceed
+		}
+		return nil
+	}
+	results := make(chan error, 4)
+	go func() { results <- s.Flush(t.Context(), other.pending()) }()
+	<-entered
+	for i, f := range []storage.Flush{first, first, second} {
+		go func() { results <- s.Flush(t.Context(), f) }()
+		for len(s.flushes) <= i {
+			runtime.Gosched()
+		}
+	}
+	close(proceed)
+	for range cap(results) {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if reg, err := s.Register(t.Context(), 0); err != nil || reg.Checkpoint != 5 {
+		t.Fatalf("got %+v, %v", reg, err)
 	}
 }

@@ -132,17 +132,22 @@ func (sc *scan) take(lsn messages.LSN, value []byte) error {
 	if uint64(v.partition) >= uint64(len(op.partitions)) || messages.PartitionOf(v.ws, op.schema.partitions) != v.partition {
 		return fmt.Errorf("%w: workspace %d in partition %d", errLayout, v.ws, v.partition)
 	}
-	p := &op.partitions[v.partition]
-	if p.failed != nil || lsn <= p.lastLSN {
-		return nil // it is projected, or of no use any more
-	}
-	if broken := sc.checkNext(p, v); broken != nil {
-		p.fail(broken)
-		op.holdAt(lsn)
-	} else {
-		sc.push(p, v)
-	}
+	sc.accept(&op.partitions[v.partition], v)
 	return nil
+}
+
+// accept adds an event to its partition's tail, unless it is projected already, or
+// the partition has failed or does so now.
+func (sc *scan) accept(p *partition, v *eventView) {
+	if p.failed != nil || v.lsn <= p.lastLSN {
+		return
+	}
+	if err := sc.checkNext(p, v); err != nil {
+		p.fail(err)
+		sc.op.holdAt(v.lsn)
+		return
+	}
+	sc.push(p, v)
 }
 
 // checkNext makes sure that an event continues its partition's log.

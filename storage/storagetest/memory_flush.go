@@ -29,7 +29,7 @@ func (m *Memory) Flush(ctx context.Context, f storage.Flush) error {
 		return nil
 	}
 	changes := m.disk.derive(p.log[f.Expected-1 : f.Checkpoint-1])
-	if err := compareNumbers(&f, listChanges(changes)); err != nil {
+	if err := m.disk.compareNumbers(&f, changes); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -56,7 +56,9 @@ func (m *Memory) Numbers(ctx context.Context, id messages.WSID) (storage.Workspa
 // change is what a run of events makes of a workspace's numbers.
 type change struct {
 	workspace *memWorkspace
-	after     []messages.SequenceNumber
+	// said are the largest numbers that these events alone say, after is what they
+	// and the stored numbers make together.
+	said, after []messages.SequenceNumber
 }
 
 // derive merges the events' numbers into those that are projected.
@@ -91,14 +93,27 @@ func (c *change) merge(seqs sequences, n messages.SequenceNumber) {
 	}
 }
 
-// raise merges by maximum.
 func (c *change) raise(n messages.SequenceNumber) {
-	i, ok := slices.BinarySearchFunc(c.after, n.Seq, bySequence)
+	c.said, c.after = raise(c.said, n), raise(c.after, n)
+}
+
+// raise merges by maximum into numbers that are in order of their sequences.
+func raise(numbers []messages.SequenceNumber, n messages.SequenceNumber) []messages.SequenceNumber {
+	i, ok := slices.BinarySearchFunc(numbers, n.Seq, bySequence)
 	if !ok {
-		c.after = slices.Insert(c.after, i, n)
-		return
+		return slices.Insert(numbers, i, n)
 	}
-	c.after[i].Number = max(c.after[i].Number, n.Number)
+	numbers[i].Number = max(numbers[i].Number, n.Number)
+	return numbers
+}
+
+// numberOf returns a sequence's number, 0 if it is not listed.
+func numberOf(numbers []messages.SequenceNumber, seq messages.SeqID) messages.Number {
+	i, ok := slices.BinarySearchFunc(numbers, seq, bySequence)
+	if !ok {
+		return 0
+	}
+	return numbers[i].Number
 }
 
 func bySequence(n messages.SequenceNumber, seq messages.SeqID) int { return cmp.Compare(n.Seq, seq) }
@@ -113,15 +128,11 @@ func listChanges(changes map[messages.WSID]*change) []storage.WorkspaceNumbers {
 			w.Kind = c.workspace.kind
 		}
 		for _, n := range c.after {
-			i, ok := slices.BinarySearchFunc(c.workspace.numbers, n.Seq, bySequence)
-			if !ok || c.workspace.numbers[i] != n {
+			if numberOf(c.workspace.numbers, n.Seq) != n.Number {
 				w.Numbers = append(w.Numbers, n)
 			}
 		}
-		// Trust level 2 can put a WLog entry again, which changes no number.
-		if w.Kind != 0 || len(w.Numbers) > 0 {
-			list = append(list, w)
-		}
+		list = append(list, w)
 	}
 	return list
 }

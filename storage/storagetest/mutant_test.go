@@ -458,6 +458,18 @@ func flushBugs() []bug {
 				return err
 			}},
 		{name: "a low id lowers the counter", by: []string{"LowExplicitIDLowersNothing", byModel}, flush: (*mutant).lowerByLowIDs},
+		{name: "a low number listed is stored", by: []string{"FlushMayListLowNumbers"},
+			flush: func(m *mutant, ctx context.Context, f storage.Flush) error {
+				return m.flushListed(ctx, f, func(ws *memWorkspace, i int, n messages.Number) error {
+					ws.numbers = slices.Clone(ws.numbers)
+					ws.numbers[i].Number = n
+					return nil
+				})
+			}},
+		{name: "a low number listed is refused", by: []string{"FlushMayListLowNumbers"},
+			flush: func(m *mutant, ctx context.Context, f storage.Flush) error {
+				return m.flushListed(ctx, f, func(*memWorkspace, int, messages.Number) error { return &storage.NumbersError{} })
+			}},
 		{name: "a repeated Flush is refused", by: []string{"FlushRepeatedIsHarmless", byModel},
 			flush: func(m *mutant, ctx context.Context, f storage.Flush) error {
 				if f.Expected != f.Checkpoint && m.checkpoint(f.Partition) == f.Checkpoint {
@@ -522,6 +534,27 @@ func flushBugs() []bug {
 				}
 			}},
 	}
+}
+
+// flushListed flushes and then does something about each number that was listed
+// though it is below the stored one.
+func (m *mutant) flushListed(ctx context.Context, f storage.Flush, low func(ws *memWorkspace, i int, n messages.Number) error) error {
+	if err := m.Memory.Flush(ctx, f); err != nil {
+		return err
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	for _, w := range f.Numbers {
+		ws := m.disk.workspaces[w.Workspace]
+		for _, n := range w.Numbers {
+			if i, ok := slices.BinarySearchFunc(ws.numbers, n.Seq, bySequence); ok && n.Number < ws.numbers[i].Number {
+				if err := low(ws, i, n.Number); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // lowerByLowIDs sets a number to whatever id came last.

@@ -14,6 +14,7 @@ var flushChecks = []check{
 	{"FlushOfNothing", anyLevel, checkFlushNothing},
 	{"FlushRefusesWrongCheckpoints", eachLevel, checkFlushCheckpoints},
 	{"FlushRefusesWrongNumbers", eachLevel, checkFlushNumbers},
+	{"FlushMayListLowNumbers", eachLevel, checkFlushLowNumbers},
 	{"NumbersAreAsOfCheckpoint", eachLevel, checkNumbersAtCheckpoint},
 }
 
@@ -169,6 +170,33 @@ func lowerLast(l []storage.WorkspaceNumbers) []storage.WorkspaceNumbers {
 	numbers := l[len(l)-1].Numbers
 	numbers[len(numbers)-1].Number--
 	return l
+}
+
+// checkFlushLowNumbers: whoever replays the tail meets explicit ids without
+// knowing the stored numbers, so that its flush lists the largest id of the tail,
+// though it is below the stored number. That is harmless and lowers nothing. So is
+// listing a stored number that did not change.
+func checkFlushLowNumbers(e *env) {
+	e.open()
+	p := e.take(0)
+	e.append(p, Spec{Workspace: 3, Give: []messages.SeqID{SeqInvoice, SeqInvoice, SeqInvoice, SeqInvoice}})
+	e.flushAll(p)
+	for _, c := range []struct{ brought, listed messages.Number }{
+		{InitialInvoice + 1, InitialInvoice + 1},
+		{InitialInvoice + 2, InitialInvoice + 3},
+	} {
+		e.append(p, Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: SeqInvoice, Number: c.brought}}})
+		f := p.BuildFlush(p.last + 1)
+		f.Numbers[0].Numbers = append(f.Numbers[0].Numbers, messages.SequenceNumber{Seq: SeqInvoice, Number: c.listed})
+		if err := e.store.Flush(e.Context(), f); err != nil {
+			e.Fatalf("flush that lists %d, which did not change: %v", c.listed, err)
+		}
+		p.Flushed(f.Checkpoint)
+		e.model.partitions[0].checkpoint = f.Checkpoint
+		e.same("after a flush that lists a number that did not change")
+	}
+	e.append(p, Spec{Workspace: 3, Create: []messages.SeqID{SeqInvoice}})
+	e.flushAll(p)
 }
 
 // checkNumbersAtCheckpoint: Numbers knows nothing of the tail, neither before

@@ -183,6 +183,10 @@ func checkEpochRace(e *env) {
 	}
 }
 
+// writerLimit is how many events a writer appends before it waits for the end:
+// on a busy machine the end comes late, and comparing takes its time.
+const writerLimit = 300
+
 // writer appends in the background until it is refused.
 type writer struct {
 	env *env
@@ -193,13 +197,13 @@ type writer struct {
 
 	// started is closed at the first acknowledgement, or at the end.
 	started chan struct{}
-	// over is set when no append that begins later may succeed.
-	over atomic.Bool
+	// over is closed when no append that begins later may succeed.
+	over chan struct{}
 	wg   sync.WaitGroup
 }
 
 func startWriter(e *env, p *Partition, until error) *writer {
-	w := &writer{env: e, p: p, until: until, started: make(chan struct{})}
+	w := &writer{env: e, p: p, until: until, started: make(chan struct{}), over: make(chan struct{})}
 	w.wg.Go(w.run)
 	return w
 }
@@ -208,7 +212,7 @@ func (w *writer) run() {
 	signal := sync.OnceFunc(func() { close(w.started) })
 	defer signal()
 	for {
-		late := w.over.Load()
+		late := w.isOver()
 		b := w.p.Build(Spec{Workspace: messages.WSID(w.p.id), Create: []messages.SeqID{SeqOrder}})
 		err := w.env.store.Append(w.env.Context(), b)
 		switch {
@@ -227,10 +231,24 @@ func (w *writer) run() {
 	}
 }
 
+// isOver reports whether the end has come, and waits for it at the limit.
+func (w *writer) isOver() bool {
+	if len(w.events) >= writerLimit {
+		<-w.over
+		return true
+	}
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // finish waits until the writer is refused, and takes what was acknowledged into
 // the model.
 func (w *writer) finish() {
-	w.over.Store(true)
+	close(w.over)
 	w.wg.Wait()
 	w.env.model.append(w.events...)
 }
@@ -404,8 +422,8 @@ func isPrefix(what string, got, all []messages.Event, least int) error {
 	return nil
 }
 
-// readRecordPrefix: the rows of one sequence are 1, 2, 3 …, at least those of the
-// acknowledged events.
+// readRecordPrefix: the rows of the acknowledged events are there, 1, 2, 3 …,
+// each as its event wrote it. Those behind them may be of different moments.
 func readRecordPrefix(e *env, h *history) error {
 	const ws = 3
 	least := h.acknowledged.Load()
@@ -413,19 +431,26 @@ func readRecordPrefix(e *env, h *history) error {
 	if err != nil {
 		return fmt.Errorf("records: %w", err)
 	}
+	var all []storage.Row
 	acknowledged := 0
-	for _, ev := range h.events[:least] {
-		if ev.Workspace == ws {
-			acknowledged++
+	for i := range h.events {
+		if h.events[i].Workspace == ws {
+			all = putRows(all, &h.events[i])
+		}
+		if uint64(i)+1 == least {
+			acknowledged = len(all)
 		}
 	}
 	if len(rows) < acknowledged {
 		return fmt.Errorf("records: got %d rows, want at least the %d acknowledged", len(rows), acknowledged)
 	}
+	previous := messages.Number(0)
 	for i, row := range rows {
-		if row.ID.Number != messages.Number(i+1) {
-			return fmt.Errorf("records: row %d has number %d", i+1, row.ID.Number)
+		n := row.ID.Number
+		if n <= previous || n > messages.Number(len(all)) || i < acknowledged && n != previous+1 || !reflect.DeepEqual(row, all[n-1]) {
+			return fmt.Errorf("records: row %d behind number %d is %+v, of %d acknowledged", i+1, previous, row, acknowledged)
 		}
+		previous = n
 	}
 	return nil
 }
