@@ -179,6 +179,39 @@ func TestClientContextEndedInMidAppend(t *testing.T) {
 	}
 }
 
+// A context that ends during a write which then leaves nothing ends the
+// transaction after all, also if its owner just walks away.
+func TestClientContextEndedDuringARefusedWrite(t *testing.T) {
+	for name, refused := range map[string]bool{"before the hand-over": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			r := readyRig(t, setup{})
+			gate := r.newGate()
+			ctx, leave := r.client()
+			appending := ctx
+			if refused {
+				r.memory.LimitTail(1)
+				r.commit(7)
+				appending = r.ctx
+			}
+			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
+			tx, err := r.sequencers[0].Start(ctx, shop, 7)
+			r.check(err)
+			result := make(chan error, 1)
+			go func() { result <- tx.Write(appending, nil) }()
+			r.arrives(gate)
+			leave()
+			// The end of the context is seen, in vain, before the write ends.
+			r.eventually("the end of the context", func() bool { return tx.Lapsed() })
+			gate.Release()
+			if next(t, result) == nil {
+				t.Fatal("written")
+			}
+			r.getsThrough(7)
+			wants(t, "next", doNext(r.ctx, tx), messages.ErrNoTransaction)
+		})
+	}
+}
+
 // A Start whose deadline has passed is dropped with an answer, never granted.
 func TestClientDeadlinePassedInTheLane(t *testing.T) {
 	r := readyRig(t, setup{})

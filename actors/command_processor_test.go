@@ -306,9 +306,8 @@ func TestCommandProcessorStopsWithABacklog(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop(r.ctx) }()
 	close(b.release)
-	isA[*messages.CommandDone](r, next(t, i.user)) // the one under way
-	done, refused := 1, 0
-	for range backlog {
+	done, refused := 0, 0
+	for range backlog + 1 {
 		switch m := next(t, i.user).(type) {
 		case *messages.CommandDone:
 			done++
@@ -318,7 +317,8 @@ func TestCommandProcessorStopsWithABacklog(t *testing.T) {
 		}
 	}
 	wants(t, "stop", next(t, stopped), nil)
-	if got := len(r.log(0)); got != done || done+refused != backlog+1 {
+	// The command under way is finished; the backlog need not be.
+	if got := len(r.log(0)); got != done || done == 0 || done+refused != backlog+1 {
 		t.Errorf("got %d events, %d commands were done and %d refused", got, done, refused)
 	}
 	_, err := p.Execute(r.ctx, command())

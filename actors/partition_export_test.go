@@ -8,3 +8,6 @@ func (p *Partition) Queued() int {
 	defer m.mu.Unlock()
 	return m.requests.length + m.waiters.Len()
 }
+
+// Lapsed reports whether the transaction has seen the end of its context.
+func (t *Transaction) Lapsed() bool { return t.lapsed.Load() }

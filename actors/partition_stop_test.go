@@ -170,9 +170,11 @@ func TestPartitionStartsAnewDespiteAHangingLeaf(t *testing.T) {
 
 // pass lets time pass until a condition holds.
 func (r *rig) pass(until func() bool) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for !until() && r.ctx.Err() == nil {
+		<-tick.C
 		r.fake.Advance(time.Second)
-		time.Sleep(time.Millisecond)
 	}
 }
 

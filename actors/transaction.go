@@ -44,6 +44,8 @@ type Transaction struct {
 
 	// phase is a txPhase: the end of the context may change it at any time.
 	phase atomic.Uint32
+	// lapsed says that the context has ended.
+	lapsed atomic.Bool
 }
 
 func (t *Transaction) begin(started *messages.Started) {
@@ -180,7 +182,7 @@ func (t *Transaction) Write(ctx context.Context, body []byte, records ...message
 		Events:    []messages.Event{event},
 	})
 	if err != nil && nothingWritten(err) {
-		t.setPhase(phaseOpen)
+		t.reopen()
 	}
 	return err
 }
@@ -200,7 +202,8 @@ func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messag
 	case errors.Is(err, ErrWriteBegun), errors.Is(err, messages.ErrNoTransaction):
 		// Nothing was tried: what becomes of a write begun before is for Flush or Actualize.
 		return err
-	case t.in(phaseOpen) == nil:
+	case t.in(phaseWriting) != nil:
+		// Nothing was written; the end of ctx may have cancelled already.
 		return errors.Join(err, t.Cancel(ctx))
 	}
 	if actualizeErr := t.Actualize(ctx); actualizeErr != nil || !errors.Is(err, messages.ErrOutcomeUnknown) {
@@ -260,8 +263,18 @@ var ErrWriteBegun = errors.New("a write was begun: only Flush or Actualize end t
 
 // expire cancels the transaction when its context ends before a write has begun.
 func (t *Transaction) expire() {
+	t.lapsed.Store(true)
 	if t.enter(phaseEnded, phaseOpen) == nil {
 		t.sequencer.send(&messages.Cancel{Token: t.Token()})
+	}
+}
+
+// reopen goes back to before a write that has left nothing. If the context has ended
+// meanwhile, which a write under way keeps from cancelling, it cancels now.
+func (t *Transaction) reopen() {
+	t.setPhase(phaseOpen)
+	if t.lapsed.Load() {
+		t.expire()
 	}
 }
 

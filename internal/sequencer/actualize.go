@@ -36,7 +36,7 @@ func (c *Core) becomeActualizing() {
 		c.late[i].asked = false
 	}
 	c.cache.Purge()
-	c.unflushed = newPending()
+	c.unflushed = newPending(c.unflushed.serial + 1)
 	c.flight = flight{}
 	c.step = (*Core).stepActualizing
 	c.setStatus(messages.StateInitializing, c.lastErr)
@@ -214,7 +214,7 @@ func (c *Core) retryActualize() {
 // flushed so far is stored, the rest is read again.
 func (c *Core) becomeActualizingAgain() {
 	failures := c.replay.failures
-	c.unflushed = newPending()
+	c.unflushed = newPending(c.unflushed.serial + 1)
 	c.flight = flight{}
 	c.askReplay(failures)
 }

@@ -102,7 +102,7 @@ func New(c Config) *Core {
 		settings:   c.Settings,
 		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))),
 		loads:      make(map[messages.WSID]*load),
-		unflushed:  newPending(),
+		unflushed:  newPending(1),
 		checkpoint: 1,
 		generation: c.Generation,
 	}
@@ -129,6 +129,9 @@ func (c *Core) Begin(now messages.Timestamp) *Effects {
 func (c *Core) Step(from Requester, m messages.PartitionMessage, now messages.Timestamp) *Effects {
 	c.begin(now)
 	c.step(c, from, m)
+	if _, next := m.(*messages.Next); next {
+		return &c.out // it changes nothing that the rest looks at
+	}
 	c.grantReady()
 	c.maybeFlush()
 	c.maybeFinishStop()

@@ -90,7 +90,7 @@ func (c *Core) startFlush() {
 			Numbers:    c.unflushed.numbers(),
 		},
 	}
-	c.unflushed = newPending()
+	c.unflushed = newPending(c.unflushed.serial + 1)
 	c.out.Flusher = c.flight.request
 }
 

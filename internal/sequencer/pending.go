@@ -8,6 +8,8 @@ type pending struct {
 	workspaces map[messages.WSID]*delta
 	// keys counts the changed sequences, and one more for each new workspace.
 	keys int
+	// serial tells one pending of a core from the others; it is not 0.
+	serial uint64
 }
 
 // delta is what changed in one workspace.
@@ -20,8 +22,8 @@ type delta struct {
 	last []messages.Number
 }
 
-func newPending() *pending {
-	return &pending{workspaces: make(map[messages.WSID]*delta)}
+func newPending(serial uint64) *pending {
+	return &pending{workspaces: make(map[messages.WSID]*delta), serial: serial}
 }
 
 // of returns the delta of a workspace, made if it was not there.

@@ -23,13 +23,14 @@ type transaction struct {
 
 // start handles a Start whose turn has come.
 func (c *Core) start(from Requester, m *messages.Start) {
-	if err := c.startable(m); err != nil {
+	kind := c.kinds[m.Kind]
+	if err := c.startable(m, kind); err != nil {
 		c.refuse(from, err)
 		return
 	}
 	w := waiting{from: from, start: m}
 	if c.loads[m.Workspace] == nil {
-		w.ws = c.lookup(m.Workspace, c.kinds[m.Kind])
+		w.ws = c.lookup(m.Workspace, kind)
 	}
 	switch {
 	case w.ws == nil:
@@ -42,11 +43,11 @@ func (c *Core) start(from Requester, m *messages.Start) {
 }
 
 // startable returns why a Start is refused whatever its workspace's numbers are.
-func (c *Core) startable(m *messages.Start) error {
+func (c *Core) startable(m *messages.Start, kind *kindDef) error {
 	if got := messages.PartitionOf(m.Workspace, c.partitions); got != c.partition {
 		return fmt.Errorf("%w: workspace %d: got partition %d, want %d", messages.ErrWrongPartition, m.Workspace, c.partition, got)
 	}
-	if c.kinds[m.Kind] == nil {
+	if kind == nil {
 		return fmt.Errorf("%w: workspace %d: got kind %d", messages.ErrUnknownKind, m.Workspace, m.Kind)
 	}
 	return c.grantable(m)
@@ -191,7 +192,7 @@ func (c *Core) commit() {
 		c.unflushedSince = c.now
 	}
 	ws := c.txn.ws
-	d := c.unflushed.of(ws.id, ws.kind)
+	d := ws.deltaIn(c.unflushed)
 	if !ws.fixed {
 		ws.fixed = true
 		c.unflushed.markFirst(d)

@@ -44,6 +44,18 @@ type workspace struct {
 	// fixed says that the workspace has an event, so that its kind cannot change.
 	fixed bool
 	last  []messages.Number
+	// delta is what the workspace has in the pending of that serial, kept at hand for
+	// its next event. It holds on to no more than the delta itself.
+	delta  *delta
+	serial uint64
+}
+
+// deltaIn returns the workspace's delta in p, made if it was not there.
+func (w *workspace) deltaIn(p *pending) *delta {
+	if w.serial != p.serial {
+		w.delta, w.serial = p.of(w.id, w.kind), p.serial
+	}
+	return w.delta
 }
 
 func newWorkspace(id messages.WSID, kind *kindDef) *workspace {

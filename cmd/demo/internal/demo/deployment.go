@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor" //nolint:depguard // AppParts wants an actor system
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
