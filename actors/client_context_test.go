@@ -212,6 +212,28 @@ func TestClientContextEndedDuringARefusedWrite(t *testing.T) {
 	}
 }
 
+// The deadline of the context travels with the Start.
+func TestClientDeadlineTravels(t *testing.T) {
+	r := readyRig(t, setup{})
+	ctx, cancel := context.WithTimeout(r.ctx, time.Hour)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	got := make(chan messages.Timestamp, 2)
+	r.spy.do(func(_ actors.Key, m any) {
+		if start, ok := m.(*messages.Start); ok {
+			got <- start.Deadline
+		}
+	})
+	for name, start := range r.starts() {
+		tx, err := start(ctx, shop, 7)
+		r.check(err)
+		if d := next(t, got); d != messages.TimestampOf(deadline) {
+			t.Errorf("%s: got deadline %v, want %v", name, d, messages.TimestampOf(deadline))
+		}
+		r.check(tx.Cancel(r.ctx))
+	}
+}
+
 // A Start whose deadline has passed is dropped with an answer, never granted.
 func TestClientDeadlinePassedInTheLane(t *testing.T) {
 	r := readyRig(t, setup{})

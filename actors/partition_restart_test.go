@@ -335,3 +335,26 @@ func (s *staged) Flush(ctx context.Context, f storage.Flush) error {
 	}
 	return s.deaf.Flush(ctx, f)
 }
+
+// An actor that is stopped while it waits to be restarted ends twice: whoever it
+// had in its hands is answered once.
+func TestPartitionStoppedWhileRestartingAnswersOnce(t *testing.T) {
+	r := readyRig(t, setup{wrap: hardOfHearing})
+	r.commit(7)
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpNumbers, Do: storagetest.Hold(gate), Times: 1})
+	go func() { _, _ = r.sequencers[0].Start(r.ctx, shop, 8) }()
+	r.arrives(gate)
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Panic("injected"), Times: 1})
+	i := newInbox(t, system)
+	system.Root.Send(r.partitions[0].PID(), i.from(&messages.Stop{}))
+	r.restart()
+	wants(t, "stop", r.refusedWith(next(t, i.user)), messages.ErrInterrupted)
+	system.Root.Stop(r.partitions[0].PID())
+	r.eventually("the end", func() bool { return r.spy.count("handled", "partition", &actor.Stop{}) == 1 })
+	if more := i.received(); len(more) != 0 {
+		t.Errorf("answered again: %+v", more)
+	}
+	gate.Release()
+	next(t, r.partitions[0].Terminated())
+}

@@ -259,13 +259,35 @@ func TestCloseWhileStorageHangs(t *testing.T) {
 	}
 }
 
-// panicking panics in front of the first command.
+// panicking panics in front of commands, and of Starts of workspace 4.
 type panicking struct{ counting }
 
 func (*panicking) Taken(_ partitionKey, m any) {
-	if _, ok := m.(*messages.Command); ok {
+	switch m := m.(type) {
+	case *messages.Command:
 		panic("injected")
+	case *messages.Start:
+		if m.Workspace == 4 {
+			panic("injected")
+		}
 	}
+}
+
+// A Start that its partition failed with was not granted.
+func TestStartInterrupted(t *testing.T) {
+	o := &panicking{counting{posted: make(map[string]int), handled: make(map[string]int)}}
+	h := newHouse(t, partition.Options{Observer: o})
+	app := billing("one")
+	a := h.deploy(app, h.newStore(app.Descriptor))
+	s, err := a.SequencerOf(4)
+	h.check(err)
+	_, err = s.Start(h.ctx, shop, 4)
+	wants(t, "start", err, messages.ErrInterrupted)
+	if errors.Is(err, messages.ErrOutcomeUnknown) {
+		t.Errorf("got %v, nothing could have been written", err)
+	}
+	h.eventually("the restart", func() bool { return a.Status()[0].Restarts == 1 && a.Status()[0].State == messages.StateNormal })
+	h.commit(a, 0)
 }
 
 // A command that its processor failed with may have been written: the answer says

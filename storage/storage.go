@@ -120,7 +120,10 @@ type Flush struct {
 	// Numbers are the workspaces whose numbers the events in between changed, in
 	// order of their ids: absolute values, and only the sequences that changed.
 	// The kind is set for the workspaces whose first event is among them.
-	// The store derives the same values from the log and refuses a difference.
+	// The store derives the same values from the log and refuses a difference. A
+	// sequence that did not change may be listed, with its stored value or with the
+	// largest that these events say, since who replays a tail cannot know which is
+	// larger: the store merges by maximum.
 	Numbers []WorkspaceNumbers
 }
 

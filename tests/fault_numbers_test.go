@@ -77,10 +77,16 @@ func TestFaultHugeID(t *testing.T) {
 	huge := sequence.MaxExplicit() + 1
 	wantError(t, d.bring(t, 7, cRecord(huge)), messages.ErrExplicitID)
 	wantError(t, d.bring(t, 7, cRecord(sequence.Max())), messages.ErrExplicitID)
+	record := messages.Record{ID: cRecord(huge), New: true}
 	tx := d.open(t, 7)
+	wantError(t, tx.Commit(limit(t), nil, record), messages.ErrExplicitID)
 	// Also refused by the store, for whoever writes without announcing the id.
-	err := tx.Commit(limit(t), nil, messages.Record{ID: cRecord(huge), New: true})
-	wantError(t, err, storage.ErrInvalidEvent, messages.ErrExplicitID)
+	tx = d.open(t, 7)
+	event := must(tx.Event(nil))(t)
+	event.Records = []messages.Record{record}
+	wantError(t, d.store.Append(limit(t), batchOf(event)), storage.ErrInvalidEvent, messages.ErrExplicitID)
+	check(t, tx.Actualize(limit(t)))
+	check(t, d.app.Ready(limit(t)))
 	if r := d.register(t, 0); r.Last != 0 {
 		t.Errorf("got %d events after refusals, want none", r.Last)
 	}
