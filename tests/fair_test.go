@@ -123,8 +123,10 @@ func TestHotWorkspace(t *testing.T) {
 			}
 			check(t, d.app.Ready(limit(t)))
 			_ = d.parts.Close(limit(t))
-			verifyStore(t, d.store)
+			// A flush whose partition was stopped meanwhile may still land: the store is
+			// only quiet when it is closed.
 			check(t, d.store.Close(limit(t)))
+			s.look(t, nil)
 		})
 	}
 }

@@ -54,13 +54,24 @@ func TestFaultLowID(t *testing.T) {
 	give(d, first+1001)
 	check(t, d.bring(t, 7, cRecord(first+500)))
 	give(d, first+1002)
+	low := messages.Number(0)
+	lower := func(d *deployment) {
+		// Whoever lets the last one win is wrong from here on.
+		t.Helper()
+		low++
+		check(t, d.bring(t, 7, cRecord(first+500+low)))
+		check(t, d.bring(t, 7, cRecord(low)))
+	}
+	lower(d)
 	d.crash(t)
 
 	d = s.run(t) // replayed from the log
 	give(d, first+1003)
+	lower(d)
 	d.stop(t)
 	d = s.run(t) // loaded from the projections
 	give(d, first+1004)
+	lower(d)
 	d.crash(t)
 	s.deleteState(t)
 	d = s.run(t) // rebuilt
