@@ -85,7 +85,27 @@ type run struct {
 	report  Report
 }
 
+// ErrNotAtRest is returned when a partition was written while it was checked: what
+// was found may be faults, or only differences between two moments.
+var ErrNotAtRest = errors.New("store was written while it was checked")
+
+// checkPartition checks a partition, and that nothing moved meanwhile.
 func (r *run) checkPartition(ctx context.Context, p messages.PartitionID) error {
+	before, err := r.store.Register(ctx, p)
+	if err != nil {
+		return r.readFault(place{partition: p}, "register", err)
+	}
+	if err := r.checkLog(ctx, p); err != nil {
+		return err
+	}
+	after, err := r.store.Register(ctx, p)
+	if err == nil && after != before {
+		err = fmt.Errorf("%w: got %+v, was %+v", ErrNotAtRest, after, before)
+	}
+	return err
+}
+
+func (r *run) checkLog(ctx context.Context, p messages.PartitionID) error {
 	l, err := r.readLog(ctx, p)
 	if err != nil {
 		return err
