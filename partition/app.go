@@ -20,6 +20,9 @@ type App struct {
 	app        Application
 	store      storage.Store
 	deployment uint64
+	// id makes the names of actors unique in the actor system: what an earlier
+	// deployment left behind may still hold its own.
+	id         string
 	partitions []*actors.Partition
 	sequencers []*Sequencer
 
@@ -33,7 +36,7 @@ type App struct {
 
 // name builds the name of every actor of an application.
 func (a *App) name(key actors.Key) string {
-	return fmt.Sprintf("partita/%s/%d/%s", a.app.Descriptor.Application, a.deployment, key)
+	return fmt.Sprintf("partita/%s/%s/%s", a.app.Descriptor.Application, a.id, key)
 }
 
 func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, error) {
@@ -42,6 +45,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		app:        app,
 		store:      store,
 		deployment: parts.deployments,
+		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,
 		changed:    make(chan struct{}),
 	}

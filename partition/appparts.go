@@ -31,8 +31,7 @@ type AppParts struct {
 	mu     sync.Mutex
 	closed bool
 	apps   map[string]*App
-	// deployments makes the names of actors unique: what an earlier deployment left
-	// behind may still hold its own.
+	// deployments seeds the jitter of each deployment differently.
 	deployments uint64
 }
 

@@ -221,39 +221,67 @@ func TestFaultCleanStop(t *testing.T) {
 	d.stop(t)
 }
 
+// creating returns an event that creates a record.
+func creating(r messages.Register, o messages.PLogOffset, ws messages.WSID, w messages.WLogOffset, n messages.Number) messages.Event {
+	return messages.Event{
+		Kind: messages.EventBusiness, Epoch: r.Epoch, Partition: messages.PartitionID(ws % 2), PLogOffset: o,
+		Workspace: ws, WorkspaceKind: kindShop, WLogOffset: w, RegisteredAt: 1,
+		Records: []messages.Record{{ID: messages.RecordID{Seq: seqInvoice, Number: n}, New: true}},
+	}
+}
+
 // TestFaultInsertIfAbsent: "insert-if-absent reads in one transaction and writes in
-// another: both racers win | one transaction". Two batches that create the same
-// record wait for the same commit: only the first gets it.
+// another: both racers win | one transaction". Two events that create the same record
+// come in one batch, and in two that wait for the same commit: only one gets it.
 func TestFaultInsertIfAbsent(t *testing.T) {
-	s := newSite(t, 1, partition.Settings{})
+	s := newSite(t, 2, partition.Settings{})
 	store := s.openStore(t)
 	r := must(store.TakeEpoch(limit(t), 0))(t)
-	last := r.Last
-	for round := range messages.Number(100) {
-		record := messages.Record{ID: messages.RecordID{Seq: seqInvoice, Number: round + 1}, New: true}
+	batch := batchOf(creating(r, 1, 6, 1, 1))
+	batch.Events = append(batch.Events, creating(r, 2, 6, 2, 1))
+	wantConflict(t, store.Append(limit(t), batch), storage.PlaceRecord)
+	stop := keepBusy(t, store)
+	for round := range messages.PLogOffset(100) {
 		ctx := limit(t)
 		racer := func(o messages.PLogOffset) error {
-			e := messages.Event{
-				Kind: messages.EventBusiness, Epoch: r.Epoch, PLogOffset: o, Workspace: 7, WorkspaceKind: kindShop,
-				WLogOffset: messages.WLogOffset(o), RegisteredAt: 1, Records: []messages.Record{record},
-			}
 			for {
-				err := store.Append(ctx, storage.Batch{Epoch: r.Epoch, Events: []messages.Event{e}})
+				err := store.Append(ctx, batchOf(creating(r, o, 6, messages.WLogOffset(o), messages.Number(round+1))))
 				if !errors.Is(err, storage.ErrOutOfOrder) {
 					return err
 				}
 			}
 		}
 		second := make(chan error, 1)
-		go func() { second <- racer(last + 2) }()
-		check(t, racer(last+1))
+		go func() { second <- racer(round + 2) }()
+		check(t, racer(round+1))
 		wantConflict(t, <-second, storage.PlaceRecord)
-		last++
 	}
+	stop()
 	if r := must(store.Register(limit(t), 0))(t); r.Last != 100 {
 		t.Errorf("got %d events, want 100", r.Last)
 	}
+	verifyStore(t, store)
 	check(t, store.Close(limit(t)))
+}
+
+// keepBusy appends to partition 1 all the time, so that others wait for a commit
+// together.
+func keepBusy(t testing.TB, store storage.Store) (stop func()) {
+	t.Helper()
+	r := must(store.TakeEpoch(limit(t), 1))(t)
+	ctx, cancel := context.WithCancel(limit(t))
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for o := messages.PLogOffset(1); err == nil && ctx.Err() == nil; o++ {
+			err = store.Append(context.Background(), batchOf(creating(r, o, 1, messages.WLogOffset(o), messages.Number(o))))
+		}
+		ended <- err
+	}()
+	return func() {
+		cancel()
+		check(t, <-ended)
+	}
 }
 
 // TestFaultSamePlace is the same for the logs: of many that write one place, one
