@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -13,8 +15,7 @@ import (
 
 // queue is an observer that watches the Starts of partitions.
 type queue struct {
-	posted chan messages.WSID
-	taken  chan messages.WSID
+	taken chan messages.WSID
 	// hot counts the Starts of workspace 0 that were taken.
 	hot atomic.Int64
 	// waits gets for each Start of another workspace how many hot ones overtook it.
@@ -27,9 +28,6 @@ func (q *queue) Posted(_ actors.Key, message any) {
 	start, ok := message.(*messages.Start)
 	if !ok {
 		return
-	}
-	if q.posted != nil {
-		q.posted <- start.Workspace
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,34 +58,49 @@ func (q *queue) Taken(_ actors.Key, message any) {
 
 func (*queue) Handled(actors.Key, any) {}
 
-// TestFirstComeFirstServed lets many clients wait at one partition: each is served,
+// polite is a client that gives back the transaction that it is granted.
+type polite struct{ partition *actor.PID }
+
+func (f polite) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*messages.Started); ok {
+		ctx.Request(f.partition, &messages.Cancel{Token: m.Token})
+	}
+}
+
+// TestFirstComeFirstServed lets many Starts wait at one partition: each is served,
 // in the order in which they came.
 func TestFirstComeFirstServed(t *testing.T) {
 	const clients = 200
-	q := &queue{posted: make(chan messages.WSID, 2*clients), taken: make(chan messages.WSID, 2*clients)}
+	q := &queue{taken: make(chan messages.WSID, 2*clients)}
 	s := newSite(t, 1, neverFlushed())
 	s.options = partition.Options{Observer: q}
 	d := s.run(t)
-	first := d.open(t, clients)
-	<-q.posted
-	<-q.taken
-	var waiting sync.WaitGroup
 	for i := range messages.WSID(clients) {
-		waiting.Go(func() {
-			tx, err := commit(limit(t), d.app, i, seqInvoice)
-			if err != nil || tx.Numbers()[0].Number != 1 {
-				t.Errorf("client %d: %v", i, err)
-			}
-		})
-		<-q.posted // the next one comes after this one
+		d.commit(t, i, seqInvoice) // nobody waits for numbers to be loaded
+		<-q.taken
+	}
+	first := d.open(t, 0)
+	<-q.taken
+	target := must(d.app.Sequencer(0))(t).PID()
+	for i := range messages.WSID(clients) {
+		// A client that is an actor of its own; a post is done when Request returns.
+		client := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return polite{target} }))
+		defer system.Root.Stop(client)
+		system.Root.RequestWithCustomSender(target, &messages.Start{Workspace: i, Kind: kindShop}, client)
 	}
 	check(t, first.Cancel(limit(t)))
-	waiting.Wait()
+	ctx := limit(t)
 	for i := range messages.WSID(clients) {
-		if got := <-q.taken; got != i {
-			t.Fatalf("client %d was served in place of client %d", got, i)
+		select {
+		case got := <-q.taken:
+			if got != i {
+				t.Fatalf("client %d was served in place of client %d", got, i)
+			}
+		case <-ctx.Done():
+			t.Fatalf("client %d: %v", i, context.Cause(ctx))
 		}
 	}
+	d.invoice(t, 0, 2)
 	d.stop(t)
 }
 

@@ -94,6 +94,42 @@ func TestFaultStopWhileFlushingFails(t *testing.T) {
 	})
 }
 
+// deaf is a store whose flush hangs and does not obey its context, as a system call
+// would.
+type deaf struct {
+	storage.Store
+	called, release chan struct{}
+	once            sync.Once
+}
+
+func (f *deaf) Flush(context.Context, storage.Flush) error {
+	f.once.Do(func() { close(f.called) })
+	<-f.release
+	return errInjected
+}
+
+// TestFaultStopWhileStorageHangs: the same if not even the end of the context ends
+// the call: the leaf is left behind, counted and shown.
+func TestFaultStopWhileStorageHangs(t *testing.T) {
+	s := newSite(t, 1, shortStop(often))
+	store := &deaf{Store: s.openStore(t), called: make(chan struct{}), release: make(chan struct{})}
+	parts := partition.NewAppParts(system, s.options)
+	d := &deployment{parts: parts, app: must(parts.Deploy(limit(t), s.app, store))(t), store: store}
+	check(t, d.app.Ready(limit(t)))
+	d.invoice(t, 7, 1)
+	<-store.called
+	wantError(t, parts.Undeploy(limit(t), "shop"), partition.ErrNotClean)
+	if n := d.app.Status()[0].Abandoned; n != 1 {
+		t.Errorf("got %d leaves left behind, want 1", n)
+	}
+	close(store.release)
+	check(t, parts.Close(limit(t)))
+	check(t, store.Close(limit(t)))
+	d = s.run(t)
+	d.invoice(t, 7, 2)
+	d.stop(t)
+}
+
 // TestFaultActualizeWhileFlushingFails: "actualize waits for a flush that cannot
 // succeed | both end in bounded time; data stays right".
 func TestFaultActualizeWhileFlushingFails(t *testing.T) {
