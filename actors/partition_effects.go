@@ -98,8 +98,6 @@ func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {
 }
 
 func (p *partition) arm(ctx actor.Context, a sequencer.Alarm) {
-	// Reconfigure arms a timer that is running already.
-	p.disarm(a.Timer)
 	p.disarm(a.Timer) // after new settings the earlier one still runs
 	self, root, message := ctx.Self(), ctx.ActorSystem().Root, timerMessages[a.Timer]
 	p.timers[a.Timer] = p.handle.config.Clock.AfterFunc(a.After, func() { root.Send(self, message) })

@@ -41,9 +41,7 @@ func TestTakeOver(t *testing.T) {
 // again deploys over the same store a second time.
 func (d *deployment) again(t testing.TB) *deployment {
 	t.Helper()
-	// As another process would, it has an actor system of its own: within one, the
-	// names of the actors would collide.
-	parts := partition.NewAppParts(newSystem(), partition.Options{})
+	parts := partition.NewAppParts(system, partition.Options{})
 	app := must(parts.Deploy(limit(t), partition.Application{Descriptor: d.store.Descriptor(), Settings: neverFlushed()}, d.store))(t)
 	check(t, app.Ready(limit(t)))
 	return &deployment{parts: parts, app: app, store: d.store}

@@ -161,6 +161,12 @@ func TestTrustWLogTail(t *testing.T) {
 		d = s.run(t)
 		_, err := commitRecord(limit(t), d.app, victim)
 		wantConflict(t, err, storage.PlaceWLog)
+		// The workspace's log cannot be read past the foreign entry, and says so.
+		for e, err := range d.store.WLog(limit(t), victim, 2) {
+			if err == nil {
+				t.Errorf("got event %+v in place of a foreign entry", e)
+			}
+		}
 		goOn(t, d, 3, neighbour, stranger)
 		d.crash(t)
 		repair(t, s, map[messages.WSID]messages.Number{victim: 3, neighbour: 4, stranger: 4})
