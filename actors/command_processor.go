@@ -53,7 +53,7 @@ type CommandProcessor struct {
 func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProcessor, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
-	mailbox := NewMailbox(MailboxConfig{
+	p.mailbox = NewMailbox(MailboxConfig{
 		Key:       c.Key,
 		Requests:  c.Requests,
 		IsRequest: isCommand,
@@ -61,9 +61,8 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 		System:    c.System,
 		Observer:  c.Observer,
 	})
-	p.mailbox = mailbox
-	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p, mailbox: mailbox} },
-		actor.WithMailbox(func() actor.Mailbox { return mailbox }),
+	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p} },
+		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian))
 	pid, err := c.System.Root.SpawnNamed(props, c.Name)
@@ -133,8 +132,7 @@ func isCommand(message any) bool {
 // commandProcessor is the actor. It is a leaf: it waits for its partition, for the
 // handler and for the store.
 type commandProcessor struct {
-	handle  *CommandProcessor
-	mailbox *Mailbox
+	handle *CommandProcessor
 }
 
 func (p *commandProcessor) Receive(ctx actor.Context) {
@@ -142,7 +140,7 @@ func (p *commandProcessor) Receive(ctx actor.Context) {
 	case messages.CommandProcessorMessage:
 		p.handleMessage(ctx, m)
 	case *actor.Stopped:
-		p.mailbox.Close()
+		p.handle.mailbox.Close()
 		p.handle.cancel(messages.ErrStopped)
 		close(p.handle.terminated)
 	case actor.AutoReceiveMessage, actor.SystemMessage:

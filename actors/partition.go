@@ -212,8 +212,7 @@ func (p *partition) spawn(ctx actor.Context, name string, produce actor.Producer
 		actor.WithMailbox(func() actor.Mailbox {
 			return NewMailbox(MailboxConfig{
 				Key: Key{Group: name, ID: c.Key.ID}, Requests: 1,
-				IsRequest: func(any) bool { return false },
-				System:    c.System, Observer: c.Observer,
+				System: c.System, Observer: c.Observer,
 			})
 		}))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d", name, p.handle.incarnations.Load()))
