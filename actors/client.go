@@ -66,7 +66,7 @@ func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws m
 type ask func(ctx context.Context, pid *actor.PID, message any, late func(reply any)) (any, error)
 
 func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, ask ask) (*Transaction, error) {
-	tx := &Transaction{sequencer: s, start: messages.Start{Workspace: ws, Kind: kind}}
+	tx := &Transaction{sequencer: s, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
 	if deadline, ok := ctx.Deadline(); ok {
 		tx.start.Deadline = messages.TimestampOf(deadline)
 	}
@@ -78,7 +78,10 @@ func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.
 	if err != nil {
 		return nil, err
 	}
-	tx.begin(started)
+	if err := tx.begin(s.partition.kinds, started); err != nil {
+		s.cancelLate(started)
+		return nil, err
+	}
 	if ctx.Done() != nil {
 		tx.unwatch = context.AfterFunc(ctx, tx.expire)
 	}

@@ -44,6 +44,7 @@ type Partition struct {
 	config   PartitionConfig
 	pid      *actor.PID
 	mailbox  *Mailbox
+	kinds    *sequencer.Kinds
 	settings atomic.Pointer[messages.Settings]
 	status   atomic.Pointer[messages.PartitionStatus]
 	restarts atomic.Uint64
@@ -55,7 +56,7 @@ type Partition struct {
 // SpawnPartition starts a partition actor, which begins to replay the tail of its
 // log at once. It returns an error if the name is taken.
 func SpawnPartition(c PartitionConfig) (*Partition, error) {
-	p := &Partition{config: c, terminated: make(chan struct{})}
+	p := &Partition{config: c, kinds: sequencer.NewKinds(c.Sequencer.Descriptor), terminated: make(chan struct{})}
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	p.settings.Store(&c.Sequencer.Settings)
 	p.mailbox = NewMailbox(MailboxConfig{

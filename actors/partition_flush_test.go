@@ -140,7 +140,7 @@ func TestPartitionFlushBreaksThePartition(t *testing.T) {
 				t.Errorf("got %v, want offset %d", s.Err, c.place)
 			}
 			wants(t, "who waited", next(t, waiting), messages.ErrPartitionFailed)
-			wants(t, "next", doNext(r.ctx, open), messages.ErrPartitionFailed)
+			wants(t, "next", r.askNext(open), messages.ErrPartitionFailed)
 			wants(t, "cancel", open.Cancel(r.ctx), messages.ErrPartitionFailed)
 			_, err := r.sequencers[0].Start(r.ctx, shop, 0)
 			wants(t, "start", err, messages.ErrPartitionFailed)

@@ -255,7 +255,8 @@ func TestPartitionTransactionLimit(t *testing.T) {
 				wants(t, "flush", tx.Flush(r.ctx), nil)
 				wants(t, "flush again", tx.Flush(r.ctx), nil)
 			} else {
-				wants(t, "next", doNext(r.ctx, tx), messages.ErrFenced)
+				wants(t, "next by message", r.askNext(tx), messages.ErrFenced)
+				wants(t, "next", doNext(r.ctx, tx), nil) // worth nothing
 				wants(t, "write", tx.Write(r.ctx, nil), messages.ErrFenced)
 				wants(t, "flush", tx.Flush(r.ctx), messages.ErrFenced)
 			}

@@ -106,7 +106,7 @@ func TestPartitionRestartFencesTheOpenTransaction(t *testing.T) {
 	r.fake.Advance(time.Second)
 	delay := r.failed()
 	late := make(chan error, 1)
-	go func() { late <- doNext(r.ctx, tx) }()
+	go func() { late <- r.askNext(tx) }()
 	r.fake.Advance(delay)
 	wants(t, "next", next(t, late), messages.ErrFenced)
 	for range cap(waiting) {

@@ -314,6 +314,16 @@ func (r *rig) ask(p int, m messages.PartitionMessage) any {
 	return reply
 }
 
+// askNext asks the partition for a number of a transaction, as an owner does that
+// does not count itself.
+func (r *rig) askNext(tx *actors.Transaction) error {
+	reply, err := r.ports.Ask(r.ctx, r.partitions[tx.Token().Partition].PID(), &messages.Next{Token: tx.Token(), Seq: invoices}, nil)
+	if refused, ok := reply.(*messages.Refused); ok {
+		return refused.Err
+	}
+	return err
+}
+
 // await waits until a partition's status has passed through a state, from the
 // last one that was awaited on, and returns the status.
 func (r *rig) await(p int, state messages.PartitionState) messages.PartitionStatus {

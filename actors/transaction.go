@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -35,7 +36,9 @@ type Transaction struct {
 	start   messages.Start
 	flush   messages.Flush
 	started *messages.Started
-	numbers []messages.SequenceNumber
+	// reservation counts the numbers.
+	reservation sequencer.Reservation
+	numbers     []messages.SequenceNumber
 	// few is where numbers begins.
 	few [4]messages.SequenceNumber
 	// raised are the explicit ids that were announced.
@@ -48,10 +51,15 @@ type Transaction struct {
 	lapsed atomic.Bool
 }
 
-func (t *Transaction) begin(started *messages.Started) {
-	t.started = started
-	t.flush.Token = started.Token
+func (t *Transaction) begin(kinds *sequencer.Kinds, started *messages.Started) error {
+	reservation, err := kinds.Reserve(t.start.Workspace, t.start.Kind, started.Last)
+	if err != nil {
+		return err
+	}
+	t.started, t.reservation = started, reservation
+	t.flush.Token, t.flush.Last = started.Token, reservation.Last()
 	t.numbers = t.few[:0]
+	return nil
 }
 
 // Token names the transaction.
@@ -70,36 +78,50 @@ func (t *Transaction) RegisteredAt() messages.Timestamp { return t.started.Regis
 // change it.
 func (t *Transaction) Numbers() []messages.SequenceNumber { return t.numbers }
 
-// Next gives the next number of a sequence. ErrUnknownSequence, ErrOverflow and
-// ErrTooManyNumbers leave the transaction open and consume nothing. When ctx ends
-// before the answer, the transaction is cancelled, since it is not known which
-// numbers it has. ErrNoTransaction or ErrFenced: it has ended.
+// Next gives the next number of a sequence. It asks nobody: while the transaction
+// is open, its workspace's sequences are its own. If the partition has ended the
+// transaction meanwhile, the number is worth nothing, since the write is refused
+// with ErrFenced.
+//
+// ErrUnknownSequence, ErrOverflow and ErrTooManyNumbers leave the transaction open
+// and consume nothing. If ctx has ended, the transaction is cancelled.
+// ErrNoTransaction: it has ended.
 func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Number, error) {
-	if err := t.in(phaseOpen); err != nil {
+	if err := t.countable(ctx); err != nil {
 		return 0, err
 	}
-	given, err := demand[*messages.Given](ctx, t.sequencer, &messages.Next{Token: t.Token(), Seq: seq})
+	n, err := t.reservation.Next(seq)
 	if err != nil {
-		t.cancelIfEnded(ctx)
 		return 0, err
 	}
-	t.numbers = append(t.numbers, messages.SequenceNumber{Seq: seq, Number: given.Number})
-	return given.Number, nil
+	t.numbers = append(t.numbers, messages.SequenceNumber{Seq: seq, Number: n})
+	return n, nil
 }
 
 // Raise announces the explicit id of a new record of the event, so that its
 // sequence goes on above it. ErrExplicitID (above the cap) and ErrUnknownSequence
-// leave the transaction open.
+// leave the transaction open. If ctx has ended, the transaction is cancelled.
 func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
-	if err := t.in(phaseOpen); err != nil {
+	if err := t.countable(ctx); err != nil {
 		return err
 	}
-	_, err := demand[*messages.Raised](ctx, t.sequencer, &messages.Raise{Token: t.Token(), ID: id})
-	if err != nil {
-		t.cancelIfEnded(ctx)
+	if err := t.reservation.Raise(id); err != nil {
 		return err
 	}
 	t.raised = append(t.raised, id)
+	return nil
+}
+
+// countable returns why no number can be reserved.
+func (t *Transaction) countable(ctx context.Context) error {
+	if err := t.in(phaseOpen); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		t.stopWatching()
+		t.expire()
+		return context.Cause(ctx)
+	}
 	return nil
 }
 
@@ -274,14 +296,6 @@ func (t *Transaction) expire() {
 func (t *Transaction) reopen() {
 	t.setPhase(phaseOpen)
 	if t.lapsed.Load() {
-		t.expire()
-	}
-}
-
-// cancelIfEnded cancels when the answer to a request was not awaited.
-func (t *Transaction) cancelIfEnded(ctx context.Context) {
-	if ctx.Err() != nil {
-		t.stopWatching()
 		t.expire()
 	}
 }

@@ -68,6 +68,18 @@ var (
 	// ErrTooManyNumbers is returned when a transaction has taken
 	// [MaxEventNumbers] already.
 	ErrTooManyNumbers = errors.New("too many numbers for one event")
+	// ErrCounted is returned when the numbers that an owner says it has counted
+	// itself cannot be: one fell, or is above its sequence's largest.
+	ErrCounted = errors.New("numbers that were not reserved")
+	// ErrExpectedOffset is returned when an append's workspace is not where the
+	// append expects it to be. The error is an [*OffsetError].
+	ErrExpectedOffset = errors.New("workspace is not at the expected offset")
+	// ErrDedupMismatch is returned when an append has the deduplication id of
+	// another append of the workspace, but other drafts. Nothing was written.
+	ErrDedupMismatch = errors.New("deduplication id was used for something else")
+	// ErrDraft is returned when an append's drafts contradict themselves: none or
+	// too many of them, a record that refers to a number that was not wanted.
+	ErrDraft = errors.New("bad draft of an event")
 )
 
 // BusyReason says why a partition or a command processor is busy.

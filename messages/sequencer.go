@@ -33,6 +33,10 @@ type Start struct {
 	// when that actor stops.
 	WatchOwner bool
 
+	// WithNumbers asks for the workspace's last numbers: the owner counts itself
+	// instead of asking with Next and Raise, and says in Flush how far it got.
+	WithNumbers bool
+
 	// Deadline is when the sender stops waiting; a Start that is taken later is
 	// answered with ErrDeadlineExceeded and never granted. Zero means none.
 	Deadline Timestamp
@@ -57,7 +61,14 @@ type Raise struct {
 // Flush ends a transaction whose event is durable. It is answered by [Flushed]
 // or [Refused]. A late or repeated Flush is answered from the log: Flushed if
 // the event is there under the token's epoch and offset, else ErrFenced.
-type Flush struct{ Token Token }
+type Flush struct {
+	Token Token
+
+	// Last are the workspace's last numbers with those of the transaction, if its
+	// owner has counted them itself, as in [Started]; else nil. Numbers that cannot
+	// be are refused with ErrCounted, and the transaction stays open.
+	Last []Number
+}
 
 // Actualize ends a transaction whose write failed or has an unknown outcome:
 // its numbers are dropped and the tail of the log is replayed under a new epoch.
@@ -86,6 +97,11 @@ type Started struct {
 	Token        Token
 	WLogOffset   WLogOffset
 	RegisteredAt Timestamp
+
+	// Last are the last numbers given out in the workspace, in order of the kind's
+	// sequences with the built-in ones ([Kind.All]); that of the WLog offset is
+	// WLogOffset. They are there if Start asked for them, and are the receiver's own.
+	Last []Number
 }
 
 // Given answers Next with the number.

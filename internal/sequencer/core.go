@@ -95,10 +95,11 @@ type Core struct {
 // New returns the core of a partition that has not read its log yet. Step it
 // with Begin first. The descriptor and the settings must be valid.
 func New(c Config) *Core {
+	kinds := NewKinds(c.Descriptor)
 	core := &Core{
 		partition:  c.Partition,
 		partitions: c.Descriptor.Partitions,
-		kinds:      make(map[messages.WSKind]*kindDef, len(c.Descriptor.Kinds)),
+		kinds:      kinds.byID,
 		settings:   c.Settings,
 		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))),
 		loads:      make(map[messages.WSID]*load),
@@ -106,14 +107,8 @@ func New(c Config) *Core {
 		checkpoint: 1,
 		generation: c.Generation,
 	}
-	widest := 1
-	for _, k := range c.Descriptor.Kinds {
-		def := newKindDef(k)
-		core.kinds[k.ID] = def
-		widest = max(widest, len(def.sequences))
-	}
 	// The only error is a size below 1.
-	core.cache, _ = simplelru.NewLRU[messages.WSID, *workspace](max(1, c.CacheNumbers/widest), nil)
+	core.cache, _ = simplelru.NewLRU[messages.WSID, *workspace](max(1, c.CacheNumbers/kinds.widest), nil)
 	core.step = (*Core).stepActualizing
 	return core
 }

@@ -103,7 +103,10 @@ func (g *game) start() {
 		return
 	}
 	ws := messages.WSID(2*g.dice.roll(6, "workspace") + 1)
-	m := messages.Start{Workspace: ws, Kind: kindWide, WatchOwner: g.dice.roll(2, "watch") == 0}
+	m := messages.Start{
+		Workspace: ws, Kind: kindWide,
+		WatchOwner: g.dice.roll(2, "watch") == 0, WithNumbers: g.dice.roll(2, "counts") == 0,
+	}
 	if g.dice.roll(3, "kind") == 0 {
 		m.Kind = messages.WSKind(1 + g.dice.roll(3, "kind"))
 	}

@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -15,10 +16,8 @@ type transaction struct {
 	watched bool
 	since   messages.Timestamp
 	ws      *workspace
-	// last are the workspace's last numbers with those reserved by this
-	// transaction. The backing array is reused.
-	last  []messages.Number
-	given int
+	// The backing array of its last numbers is used again.
+	Reservation
 }
 
 // start handles a Start whose turn has come.
@@ -90,7 +89,7 @@ func (c *Core) grant(w waiting) {
 		ws.become(c.kinds[m.Kind])
 	}
 	if ws.last[wlogOffset] >= ws.kind.sequences[wlogOffset].Max() {
-		c.refuse(w.from, overflow(ws, wlogOffset))
+		c.refuse(w.from, overflow(ws.id, &ws.kind.sequences[wlogOffset]))
 		return
 	}
 	c.serial++
@@ -103,7 +102,9 @@ func (c *Core) grant(w waiting) {
 		owner: w.from,
 		since: c.now,
 		ws:    ws,
-		last:  append(c.txn.last[:0], ws.last...),
+		Reservation: Reservation{
+			workspace: ws.id, kind: ws.kind, last: append(c.txn.last[:0], ws.last...),
+		},
 	}
 	c.txn.last[wlogOffset]++
 	if m.WatchOwner && w.from != nil {
@@ -112,43 +113,29 @@ func (c *Core) grant(w waiting) {
 	}
 	c.arm(messages.TimerTransaction, c.settings.TransactionLimit)
 	c.step = (*Core).stepOpen
-	c.reply(w.from, &messages.Started{
+	started := &messages.Started{
 		Token:        c.txn.token,
 		WLogOffset:   messages.WLogOffset(c.txn.last[wlogOffset]),
 		RegisteredAt: c.lastTime,
-	})
+	}
+	if m.WithNumbers {
+		started.Last = slices.Clone(c.txn.last)
+	}
+	c.reply(w.from, started)
 }
 
-// next reserves and gives the next number of a sequence.
+// next gives the next number of a sequence.
 func (c *Core) next(from Requester, m *messages.Next) {
 	if !c.owns(m.Token) {
 		c.refuseToken(from, m.Token)
 		return
 	}
-	kind := c.txn.ws.kind
-	i := kind.index(m.Seq)
-	if i <= wlogOffset {
-		c.refuse(from, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, c.txn.ws.id, kind.id, m.Seq))
+	n, err := c.txn.Next(m.Seq)
+	if err != nil {
+		c.refuse(from, err)
 		return
 	}
-	if c.txn.given >= messages.MaxEventNumbers {
-		c.refuse(from, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, c.txn.given+1, messages.MaxEventNumbers))
-		return
-	}
-	last, def := c.txn.last[i], &kind.sequences[i]
-	if last >= def.Max() {
-		c.refuse(from, overflow(c.txn.ws, i))
-		return
-	}
-	// A stored value below the initial one is as good as none.
-	c.txn.last[i] = max(last+1, def.Initial)
-	c.txn.given++
-	c.reply(from, &messages.Given{Number: c.txn.last[i]})
-}
-
-func overflow(ws *workspace, i int) error {
-	def := &ws.kind.sequences[i]
-	return fmt.Errorf("%w: workspace %d, sequence %d %q: last number is %d", messages.ErrOverflow, ws.id, def.ID, def.Name, def.Max())
+	c.reply(from, &messages.Given{Number: n})
 }
 
 // raise lifts a sequence to an explicit id of the transaction's event.
@@ -157,19 +144,9 @@ func (c *Core) raise(from Requester, m *messages.Raise) {
 		c.refuseToken(from, m.Token)
 		return
 	}
-	kind := c.txn.ws.kind
-	i := kind.index(m.ID.Seq)
-	if i <= wlogOffset {
-		c.refuse(from, fmt.Errorf("%w: workspace %d, kind %d: explicit id %v", messages.ErrUnknownSequence, c.txn.ws.id, kind.id, m.ID))
+	if err := c.txn.Raise(m.ID); err != nil {
+		c.refuse(from, err)
 		return
-	}
-	def := &kind.sequences[i]
-	if limit := def.MaxExplicit(); m.ID.Number > limit {
-		c.refuse(from, fmt.Errorf("%w: workspace %d: got %v, want at most %d", messages.ErrExplicitID, c.txn.ws.id, m.ID, limit))
-		return
-	}
-	if m.ID.Number >= def.Initial {
-		c.txn.last[i] = max(c.txn.last[i], m.ID.Number)
 	}
 	c.reply(from, &messages.Raised{})
 }
@@ -179,6 +156,10 @@ func (c *Core) raise(from Requester, m *messages.Raise) {
 func (c *Core) flush(from Requester, m *messages.Flush) {
 	if !c.owns(m.Token) {
 		c.flushLate(from, m.Token)
+		return
+	}
+	if err := c.txn.settle(m.Last); err != nil {
+		c.refuse(from, err)
 		return
 	}
 	c.commit()
@@ -267,7 +248,7 @@ func (c *Core) endTransaction() {
 	if c.txn.watched {
 		c.out.Unwatch = c.txn.owner
 	}
-	c.txn = transaction{last: c.txn.last}
+	c.txn = transaction{Reservation: Reservation{last: c.txn.last}}
 	if c.state != messages.StateTerminating {
 		c.becomeIdle()
 	}

@@ -18,6 +18,8 @@ type owner struct {
 	registeredAt messages.Timestamp
 	numbers      []messages.SequenceNumber
 	explicit     []messages.RecordID
+	// counts is the reservation of an owner that counts itself.
+	counts *Reservation
 	// wrote says that the event was written by now, cancelled that it never will be.
 	wrote, cancelled, flushed bool
 	// waited says for what its Start had to wait.
@@ -53,12 +55,37 @@ func (w *world) begun(ws messages.WSID, kind messages.WSKind) *owner {
 
 // next takes a number.
 func (w *world) next(o *owner, seq messages.SeqID) *call {
-	return w.ask(o, &messages.Next{Token: o.token, Seq: seq})
+	m := &messages.Next{Token: o.token, Seq: seq}
+	if !w.countsItself(o) {
+		return w.ask(o, m)
+	}
+	n, err := o.counts.Next(seq)
+	return w.counted(o, m, &messages.Given{Number: n}, err)
+}
+
+// countsItself reports whether the owner of the open transaction needs not ask.
+func (w *world) countsItself(o *owner) bool { return o.counts != nil && w.open == o }
+
+// counted answers a request that the owner has not sent.
+func (w *world) counted(o *owner, m messages.PartitionMessage, reply any, err error) *call {
+	if err != nil {
+		reply = &messages.Refused{Err: err}
+	}
+	w.lastCall++
+	c := &call{id: w.lastCall, message: m, owner: o}
+	w.unanswered[c] = true
+	w.hit("counted by the owner")
+	w.answer(Reply{To: c, Message: reply})
+	return c
 }
 
 // raise announces an explicit id.
 func (w *world) raise(o *owner, seq messages.SeqID, n messages.Number) *call {
-	return w.ask(o, &messages.Raise{Token: o.token, ID: messages.RecordID{Seq: seq, Number: n}})
+	m := &messages.Raise{Token: o.token, ID: messages.RecordID{Seq: seq, Number: n}}
+	if !w.countsItself(o) {
+		return w.ask(o, m)
+	}
+	return w.counted(o, m, &messages.Raised{}, o.counts.Raise(m.ID))
 }
 
 // write writes the owner's event and reports whether the store took it.
@@ -74,7 +101,14 @@ func (w *world) write(o *owner) bool {
 	return o.wrote
 }
 
-func (w *world) flush(o *owner) *call     { return w.ask(o, &messages.Flush{Token: o.token}) }
+func (w *world) flush(o *owner) *call {
+	m := &messages.Flush{Token: o.token}
+	if o.counts != nil {
+		m.Last = o.counts.Last()
+	}
+	return w.ask(o, m)
+}
+
 func (w *world) cancel(o *owner) *call    { return w.ask(o, &messages.Cancel{Token: o.token}) }
 func (w *world) actualize(o *owner) *call { return w.ask(o, &messages.Actualize{Token: o.token}) }
 

@@ -40,6 +40,8 @@ type world struct {
 	watched  *call
 	ended    []*owner
 	lastCall int
+	// miscounted says that an owner flushes numbers which cannot be.
+	miscounted bool
 
 	hits  map[string]int
 	trace []string

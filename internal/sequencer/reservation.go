@@ -1,0 +1,113 @@
+package sequencer
+
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Kinds are an application's workspace kinds, prepared for counting. They are
+// safe for concurrent use.
+type Kinds struct {
+	byID map[messages.WSKind]*kindDef
+	// widest is the largest number of sequences that a kind has.
+	widest int
+}
+
+// NewKinds prepares the kinds of a descriptor, which must be valid.
+func NewKinds(d messages.Descriptor) *Kinds {
+	k := &Kinds{byID: make(map[messages.WSKind]*kindDef, len(d.Kinds)), widest: 1}
+	for _, kind := range d.Kinds {
+		def := newKindDef(kind)
+		k.byID[kind.ID] = def
+		k.widest = max(k.widest, len(def.sequences))
+	}
+	return k
+}
+
+// Reservation counts the numbers of one open transaction: while it is open, its
+// workspace's sequences are its own. The partition counts with one, and so does an
+// owner whose [messages.Start] asked for the numbers. It is not safe for
+// concurrent use.
+type Reservation struct {
+	workspace messages.WSID
+	kind      *kindDef
+	// last are the workspace's last numbers with those reserved.
+	last  []messages.Number
+	given int
+}
+
+// Reserve returns an owner's reservation, which takes last over: the numbers that
+// [messages.Started] brought along.
+func (k *Kinds) Reserve(ws messages.WSID, kind messages.WSKind, last []messages.Number) (Reservation, error) {
+	def := k.byID[kind]
+	if def == nil || len(last) != len(def.sequences) {
+		return Reservation{}, fmt.Errorf("%w: workspace %d: got %d numbers of kind %d", messages.ErrUnknownKind, ws, len(last), kind)
+	}
+	return Reservation{workspace: ws, kind: def, last: last}, nil
+}
+
+// Last returns the last numbers, in order of the kind's sequences. The caller must
+// not change them.
+func (r *Reservation) Last() []messages.Number { return r.last }
+
+// Next reserves the next number of a sequence. It returns ErrUnknownSequence,
+// ErrOverflow or ErrTooManyNumbers, and has consumed nothing then.
+func (r *Reservation) Next(seq messages.SeqID) (messages.Number, error) {
+	i := r.kind.index(seq)
+	if i <= wlogOffset {
+		return 0, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, r.workspace, r.kind.id, seq)
+	}
+	if r.given >= messages.MaxEventNumbers {
+		return 0, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, r.given+1, messages.MaxEventNumbers)
+	}
+	last, def := r.last[i], &r.kind.sequences[i]
+	if last >= def.Max() {
+		return 0, overflow(r.workspace, def)
+	}
+	// A stored value below the initial one is as good as none.
+	r.last[i] = max(last+1, def.Initial)
+	r.given++
+	return r.last[i], nil
+}
+
+func overflow(ws messages.WSID, def *messages.Sequence) error {
+	return fmt.Errorf("%w: workspace %d, sequence %d %q: last number is %d", messages.ErrOverflow, ws, def.ID, def.Name, def.Max())
+}
+
+// Raise lifts a sequence to an explicit id of a new record. It returns
+// ErrUnknownSequence or ErrExplicitID, and has changed nothing then.
+func (r *Reservation) Raise(id messages.RecordID) error {
+	i := r.kind.index(id.Seq)
+	if i <= wlogOffset {
+		return fmt.Errorf("%w: workspace %d, kind %d: explicit id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
+	}
+	def := &r.kind.sequences[i]
+	if limit := def.MaxExplicit(); id.Number > limit {
+		return fmt.Errorf("%w: workspace %d: got %v, want at most %d", messages.ErrExplicitID, r.workspace, id, limit)
+	}
+	if id.Number >= def.Initial {
+		r.last[i] = max(r.last[i], id.Number)
+	}
+	return nil
+}
+
+// settle takes over what the owner has counted itself. Nil means that it asked the
+// partition for every number.
+func (r *Reservation) settle(counted []messages.Number) error {
+	if counted == nil {
+		return nil
+	}
+	if len(counted) != len(r.last) || counted[wlogOffset] != r.last[wlogOffset] {
+		return fmt.Errorf("%w: workspace %d, kind %d: got %v", messages.ErrCounted, r.workspace, r.kind.id, counted)
+	}
+	for i, n := range counted {
+		def := &r.kind.sequences[i]
+		if n < r.last[i] || n > def.Max() {
+			return fmt.Errorf("%w: workspace %d, sequence %d: got %d, want at least %d and at most %d",
+				messages.ErrCounted, r.workspace, def.ID, n, r.last[i], def.Max())
+		}
+	}
+	copy(r.last, counted)
+	return nil
+}
