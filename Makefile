@@ -30,10 +30,12 @@ COUNT     ?= 6
 COL       ?=
 BASE      ?=
 OUT       ?= $(BIN)/bench.txt
+APPENDFLAGS ?=
+APPENDOUT   ?= $(BIN)/append.json
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## run the demo: the history of 20 real projects as an application (DEMOFLAGS=…)
@@ -83,6 +85,29 @@ bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/k
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem -timeout 0 $(BENCHPKG) | tee $(OUT)
 	$(BENCHSTAT) $(if $(COL),-col '$(COL)') $(BASE) $(OUT)
 	$(TOOLS) bars <$(OUT)
+
+# The comparison is a module of its own: what it needs is no business of those
+# who use the library. Its directory is on the disk of the checkout.
+.PHONY: bench-append
+bench-append: ## compare durable appends with the bare disk and with other stores (APPENDFLAGS='-time 10s -rows limit')
+	@mkdir -p $(BIN)
+	$(GO) build -C bench -o $(CURDIR)/$(BIN)/bench .
+	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) | tee $(APPENDOUT) | $(BIN)/bench table
+
+.PHONY: bench-peers-install
+bench-peers-install: ## install what bench-append needs beyond Go and a C compiler: a PostgreSQL server (Debian)
+	@if command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then \
+		echo 'a PostgreSQL server is installed'; \
+	else \
+		root=; [ "$$(id -u)" = 0 ] || root='sudo -n'; \
+		$$root apt-get update -qq; \
+		DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends postgresql; \
+	fi
+
+.PHONY: bench-check
+bench-check: ## check and test the module of bench-append, without servers to install
+	$(GO) vet -C bench ./...
+	$(GO) test -C bench $(TESTFLAGS) ./...
 
 .PHONY: smoke
 smoke: ## run the demo as a script would, as text and as JSON

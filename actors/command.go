@@ -46,7 +46,7 @@ func (c *CommandContext) RegisteredAt() messages.Timestamp { return c.tx.Registe
 func (c *CommandContext) ID(raw messages.RawID) (messages.RecordID, error) {
 	id, ok := c.ids[raw]
 	if !ok {
-		return messages.RecordID{}, fmt.Errorf("%w: got %d, the command has no such record", messages.ErrRawID, raw)
+		return messages.RecordID{}, noSuchRaw(raw)
 	}
 	return id, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,8 +22,10 @@ type CommandProcessorConfig struct {
 	// Name is the actor's name; no other actor of the system may have it.
 	Name string
 	// Route returns the sequencer of a workspace's partition.
-	Route      func(messages.WSID) (*Sequencer, error)
+	Route func(messages.WSID) (*Sequencer, error)
+	// Handler or Drafter, exactly one, says what commands do.
 	Handler    Handler
+	Drafter    Drafter
 	System     *actor.ActorSystem
 	Guardian   actor.SupervisorStrategy
 	Dispatcher actor.Dispatcher
@@ -30,7 +33,7 @@ type CommandProcessorConfig struct {
 	Logger     *zap.Logger
 	// Requests is the bound of the request lane.
 	Requests int
-	// Limit bounds a command without a deadline of its own.
+	// Limit bounds a command without a deadline of its own, until SetLimit changes it.
 	Limit time.Duration
 	// Observer may be nil.
 	Observer Observer
@@ -45,6 +48,7 @@ type CommandProcessor struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	mailbox    *Mailbox
+	limit      atomic.Int64 // a time.Duration
 	terminated chan struct{}
 }
 
@@ -53,6 +57,7 @@ type CommandProcessor struct {
 func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProcessor, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
+	p.SetLimit(c.Limit)
 	p.mailbox = NewMailbox(MailboxConfig{
 		Key:       c.Key,
 		Requests:  c.Requests,
@@ -74,6 +79,9 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 	return p, nil
 }
 
+// SetLimit bounds the commands to come that have no deadline of their own.
+func (p *CommandProcessor) SetLimit(d time.Duration) { p.limit.Store(int64(d)) }
+
 // PID returns the actor's address, for requests by message.
 func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 
@@ -82,7 +90,8 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 // carried out: the error is then ErrOutcomeUnknown as well as that of ctx.
 //
 // It returns ErrBusy if the command processor or its partition is busy, ErrRawID,
-// the handler's own error, or what [Transaction.Commit] returns.
+// the handler's or drafter's own error, or what [Transaction.Commit] or
+// [Sequencer.Append] returns.
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
 	if deadline, ok := ctx.Deadline(); ok && c.Deadline == 0 {
 		c.Deadline = messages.TimestampOf(deadline)
@@ -163,7 +172,7 @@ func (p *commandProcessor) handleMessage(ctx actor.Context, m messages.CommandPr
 	}
 }
 
-// execute runs one command from Start to Flush.
+// execute runs one command, in a transaction or as an append.
 func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, error) {
 	if err := checkRaw(m.RawRecords); err != nil {
 		return nil, err
@@ -177,7 +186,18 @@ func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, 
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: deadline %v", messages.ErrDeadlineExceeded, m.Deadline)
 	}
-	tx, err := sequencer.Start(ctx, m.Kind, m.Workspace)
+	if p.handle.config.Drafter != nil {
+		return p.appendCommand(ctx, sequencer, m)
+	}
+	return p.transact(ctx, sequencer, m)
+}
+
+// transact runs one command from Start to Flush.
+func (p *commandProcessor) transact(ctx context.Context, s *Sequencer, m *messages.Command) (*messages.CommandDone, error) {
+	if m.Expected != nil || m.DedupID != (messages.DedupID{}) {
+		return nil, ErrNotAppending
+	}
+	tx, err := s.Start(ctx, m.Kind, m.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +231,7 @@ func tooLate(ctx context.Context, err error) error {
 
 // limit returns the context of a command.
 func (p *commandProcessor) limit(m *messages.Command) (context.Context, context.CancelFunc) {
-	left := p.handle.config.Limit
+	left := time.Duration(p.handle.limit.Load())
 	if m.Deadline != 0 {
 		left = m.Deadline.Time().Sub(p.handle.config.Clock.Now())
 	}
@@ -228,16 +248,16 @@ func (p *commandProcessor) prepare(ctx context.Context, c *CommandContext) error
 		}
 		c.ids[raw.ID] = messages.RecordID{Seq: seq, Number: n}
 	}
-	return p.handlerError(ctx, c)
+	return p.guarded(func() error { return p.handle.config.Handler(ctx, c) })
 }
 
-// handlerError runs the handler and turns its panic into an error.
-func (p *commandProcessor) handlerError(ctx context.Context, c *CommandContext) (err error) {
+// guarded runs the user's part and turns its panic into an error.
+func (p *commandProcessor) guarded(users func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.handle.config.Logger.Error("command handler panicked", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r), zap.Stack("stack"))
 			err = fmt.Errorf("%w: %v", ErrHandlerPanic, r)
 		}
 	}()
-	return p.handle.config.Handler(ctx, c)
+	return users()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -18,13 +19,17 @@ import (
 // spawnProcessor starts a command processor that serves all partitions.
 func (r *rig) spawnProcessor(requests int, handler actors.Handler) *actors.CommandProcessor {
 	r.t.Helper()
+	return r.spawnConfigured(actors.CommandProcessorConfig{Handler: handler, Requests: requests})
+}
+
+func (r *rig) spawnConfigured(c actors.CommandProcessorConfig) *actors.CommandProcessor {
+	r.t.Helper()
 	key := actors.Key{Group: "command-processor", ID: fmt.Sprint(len(r.processors))}
-	p, err := actors.SpawnCommandProcessor(actors.CommandProcessorConfig{
-		Key: key, Name: fmt.Sprintf("rig/%d/%v", rigs, key),
-		Route:   func(ws messages.WSID) (*actors.Sequencer, error) { return r.of(ws), nil },
-		Handler: handler, System: system, Guardian: r.guardian, Dispatcher: r.dispatcher, Clock: r.clock,
-		Logger: zap.NewNop(), Requests: requests, Limit: patience, Observer: r.spy,
-	}, r.ports)
+	c.Key, c.Name = key, fmt.Sprintf("rig/%d/%v", rigs, key)
+	c.Route = func(ws messages.WSID) (*actors.Sequencer, error) { return r.of(ws), nil }
+	c.System, c.Guardian, c.Dispatcher, c.Clock = system, r.guardian, r.dispatcher, r.clock
+	c.Logger, c.Limit, c.Observer = zap.NewNop(), patience, r.spy
+	p, err := actors.SpawnCommandProcessor(c, r.ports)
 	r.check(err)
 	r.processors = append(r.processors, p)
 	return p
@@ -245,4 +250,18 @@ func TestCommandAppendOutcomes(t *testing.T) {
 			r.endsWell(c)
 		})
 	}
+}
+
+// A new limit holds for the commands to come.
+func TestCommandLimitChanges(t *testing.T) {
+	r := readyRig(t, setup{})
+	p := r.spawnProcessor(10, func(ctx context.Context, _ *actors.CommandContext) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	p.SetLimit(time.Millisecond)
+	// A deadline of the context would be the command's.
+	_, err := p.Execute(context.WithoutCancel(r.ctx), command(1))
+	wants(t, "execute", err, context.DeadlineExceeded)
+	r.check(r.ctx.Err())
 }

@@ -16,7 +16,10 @@ type PartitionStore interface {
 	Tail(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error)
 	Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error)
 	Flush(ctx context.Context, f storage.Flush) error
+	Append(ctx context.Context, b storage.Batch) error
 	PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
+	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
+	Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error)
 }
 
 // leaf is what the leaves of a partition share. Leaves may block: they call the
@@ -67,7 +70,7 @@ func (f *flusher) write(m *messages.WriteProjections) *messages.Written {
 	}
 }
 
-// reader loads numbers on a cache miss and looks for single events.
+// reader loads numbers on a cache miss and looks for events.
 type reader struct{ *leaf }
 
 func (r *reader) Receive(ctx actor.Context) {
@@ -89,7 +92,33 @@ func (r *reader) handle(ctx actor.Context, m messages.ReaderMessage) {
 	case *messages.FindEvent:
 		present, err := r.find(m.Token)
 		ctx.Send(ctx.Parent(), &messages.Found{Generation: m.Generation, Token: m.Token, Present: present, Err: err})
+	case *messages.LoadEvents:
+		events, err := r.load(m)
+		ctx.Send(ctx.Parent(), &messages.EventsLoaded{Generation: m.Generation, Load: m.Load, Events: events, Err: err})
 	}
+}
+
+// load reads the events of the append that had a deduplication id, none if there
+// was no such append.
+func (r *reader) load(m *messages.LoadEvents) ([]messages.Event, error) {
+	first := m.First
+	if first == 0 {
+		var err error
+		if first, err = r.store.Find(r.ctx, m.Workspace, m.DedupID); err != nil || first == 0 {
+			return nil, err
+		}
+	}
+	var events []messages.Event
+	for e, err := range r.store.WLog(r.ctx, m.Workspace, first) {
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+		if len(events) > int(events[0].Together) {
+			break
+		}
+	}
+	return events, nil
 }
 
 // find reports whether the event at the token's offset has the token's epoch.

@@ -40,6 +40,24 @@ func (r *ring) pop() any {
 	return v
 }
 
+// remove removes the element that is v, and reports whether there was one. The
+// order of the others stays.
+func (r *ring) remove(v any) bool {
+	mask := len(r.buffer) - 1
+	for i := range r.length {
+		if r.buffer[(r.head+i)&mask] != v {
+			continue
+		}
+		for ; i+1 < r.length; i++ {
+			r.buffer[(r.head+i)&mask] = r.buffer[(r.head+i+1)&mask]
+		}
+		r.length--
+		r.buffer[(r.head+r.length)&mask] = nil
+		return true
+	}
+	return false
+}
+
 // resize moves the elements to a buffer of the given capacity, which must hold
 // them.
 func (r *ring) resize(capacity int) {

@@ -24,6 +24,16 @@ func TestRingIsAQueue(t *testing.T) {
 				}
 				model = model[1:]
 			}
+			for range rapid.IntRange(0, 3).Draw(t, "removals") {
+				v := rapid.IntRange(0, n).Draw(t, "removed")
+				at := slices.Index(model, any(v))
+				if r.remove(v) != (at >= 0) {
+					t.Fatalf("remove %d: want %v", v, at >= 0)
+				}
+				if at >= 0 {
+					model = slices.Delete(model, at, at+1)
+				}
+			}
 			if r.length != len(model) {
 				t.Fatalf("got length %d, want %d", r.length, len(model))
 			}

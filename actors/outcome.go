@@ -55,9 +55,12 @@ func nothingWritten(err error) bool {
 	if conflict, ok := errors.AsType[*storage.ConflictError](err); ok {
 		return conflict.Place == storage.PlaceWLog || conflict.Place == storage.PlaceRecord
 	}
-	// A context that ended before the hand-over has done nothing.
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return true
-	}
-	return errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)
+	return isContextError(err) || errors.Is(err, storage.ErrDuplicate) ||
+		errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)
+}
+
+// isContextError reports whether a write was not handed over because its context
+// had ended.
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

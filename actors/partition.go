@@ -62,7 +62,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	p.mailbox = NewMailbox(MailboxConfig{
 		Key:       c.Key,
 		Requests:  c.Requests,
-		IsRequest: isStart,
+		IsRequest: isPartitionRequest,
 		Refuse:    refusal(c.Sequencer.Settings.FlushInterval),
 		System:    c.System,
 		Observer:  c.Observer,
@@ -89,9 +89,13 @@ func (p *Partition) Status() messages.PartitionStatus { return *p.status.Load() 
 // Terminated is closed when the actor and its leaves have ended.
 func (p *Partition) Terminated() <-chan struct{} { return p.terminated }
 
-func isStart(message any) bool {
-	_, ok := message.(*messages.Start)
-	return ok
+// isPartitionRequest tells what waits for its turn.
+func isPartitionRequest(message any) bool {
+	switch message.(type) {
+	case *messages.Append, *messages.Start:
+		return true
+	}
+	return false
 }
 
 // incarnate makes the actor, anew after each restart.
@@ -157,8 +161,9 @@ type partition struct {
 	leaf        *leaf
 	cancel      context.CancelCauseFunc
 
-	flusher, actualizer, reader *actor.PID
-	timers                      [messages.Timers]Timer
+	flusher, actualizer, reader, appender *actor.PID
+
+	timers [messages.Timers]Timer
 
 	// watched is the owner of the open transaction if it is an actor.
 	watched *actor.PID
@@ -171,8 +176,8 @@ type partition struct {
 	// aborted says that everybody was answered.
 	aborted bool
 
-	// flushing, replaying and reading count what the leaves have not answered.
-	flushing, replaying, reading int
+	// These count what the leaves have not answered.
+	flushing, replaying, reading, appending int
 }
 
 func (p *partition) Receive(ctx actor.Context) {
@@ -199,13 +204,14 @@ func (p *partition) started(ctx actor.Context) {
 	p.flusher = p.spawn(ctx, "flusher", func() actor.Actor { return &flusher{p.leaf} })
 	p.actualizer = p.spawn(ctx, "actualizer", func() actor.Actor { return &actualizer{leaf: p.leaf} })
 	p.reader = p.spawn(ctx, "reader", func() actor.Actor { return &reader{p.leaf} })
+	p.appender = p.spawn(ctx, "appender", func() actor.Actor { return &appender{p.leaf} })
 	// The incarnation before may have left the lane on hold.
 	p.handle.mailbox.Release()
 	p.carryOut(ctx, p.core.Begin(p.now()))
 }
 
-// spawn starts a leaf. Its queue is bounded by the protocol: one flush, one
-// replay, and the loads and late flushes that the core allows.
+// spawn starts a leaf. Its queue is bounded by the protocol: one flush, one batch,
+// one replay, and the loads and late flushes that the core allows.
 func (p *partition) spawn(ctx actor.Context, name string, produce actor.Producer) *actor.PID {
 	c := &p.handle.config
 	props := actor.PropsFromProducer(produce,
@@ -273,7 +279,11 @@ func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 		generation, busy = m.Generation, &p.reading
 	case *messages.Found:
 		generation, busy = m.Generation, &p.reading
-	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Actualize, *messages.Cancel,
+	case *messages.EventsLoaded:
+		generation, busy = m.Generation, &p.reading
+	case *messages.EventsWritten:
+		generation, busy = m.Generation, &p.appending
+	case *messages.Start, *messages.Append, *messages.Next, *messages.Raise, *messages.Flush, *messages.Actualize, *messages.Cancel,
 		*messages.OwnerStopped, *messages.TimerFired, *messages.Stop, *messages.Reconfigure:
 	}
 	if busy != nil && generation>>incarnationShift == p.incarnation {
@@ -285,7 +295,7 @@ func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 // abandoned counts the leaves that hang.
 func (p *partition) abandoned() int {
 	n := 0
-	for _, busy := range []int{p.flushing, p.replaying, p.reading} {
+	for _, busy := range []int{p.flushing, p.replaying, p.reading, p.appending} {
 		if busy > 0 {
 			n++
 		}

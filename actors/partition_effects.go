@@ -77,6 +77,10 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 		p.flushing++
 		ctx.Send(p.flusher, fx.Flusher)
 	}
+	if fx.Appender != nil {
+		p.appending++
+		ctx.Send(p.appender, fx.Appender)
+	}
 	for _, m := range fx.Actualizer {
 		if _, end := m.(*messages.EndReplay); !end {
 			p.replaying++

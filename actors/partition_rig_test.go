@@ -248,6 +248,14 @@ func wants(t *testing.T, what string, got, want error) {
 	}
 }
 
+// wantsNot fails the test if the error is one that it must not be.
+func wantsNot(t *testing.T, what string, got, unwanted error) {
+	t.Helper()
+	if errors.Is(got, unwanted) {
+		t.Fatalf("%s: got error %v", what, got)
+	}
+}
+
 // start opens a transaction of a workspace of the first partition.
 func (r *rig) start(ws messages.WSID) *actors.Transaction {
 	r.t.Helper()

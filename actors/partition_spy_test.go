@@ -61,22 +61,6 @@ func (s *spy) do(f func(actors.Key, any)) {
 	s.onTaken = f
 }
 
-// hold stops the actors in front of the messages that are chosen. The channel gets
-// a value for each; release lets them go.
-func (s *spy) hold(chosen func(any) bool) (arrived <-chan struct{}, release func()) {
-	at, open := make(chan struct{}, 1024), make(chan struct{})
-	s.do(func(_ actors.Key, m any) {
-		if chosen(m) {
-			at <- struct{}{}
-			<-open
-		}
-	})
-	return at, func() {
-		s.do(nil)
-		close(open)
-	}
-}
-
 // eventually waits until a condition holds, looking again at every message.
 func (r *rig) eventually(what string, holds func() bool) {
 	r.t.Helper()

@@ -17,6 +17,11 @@ type Command struct {
 
 	Body []byte
 
+	// DedupID and Expected are those of [Append], for a command processor that
+	// appends; another one refuses them.
+	DedupID  DedupID
+	Expected *WLogOffset
+
 	// Deadline is when the sender stops waiting: the command is not begun later,
 	// and its write not either. Zero means that the transaction limit bounds it.
 	Deadline Timestamp
@@ -41,4 +46,6 @@ type CommandDone struct {
 	IDs map[RawID]RecordID
 	// Numbers are all numbers that the event was given, in order.
 	Numbers []SequenceNumber
+	// Repeated says that an earlier command with the same DedupID wrote the event.
+	Repeated bool
 }

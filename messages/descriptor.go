@@ -113,14 +113,14 @@ func (d *Descriptor) Kind(id WSKind) (Kind, bool) {
 }
 
 // Normalized returns a copy whose kinds and sequences are ordered by id and
-// share nothing with d. Two descriptors that mean the same are deeply equal
-// when normalized.
+// share nothing with d. A list without elements is nil. Two descriptors that mean
+// the same are deeply equal when normalized.
 func (d *Descriptor) Normalized() Descriptor {
 	n := *d
-	n.Kinds = slices.Clone(d.Kinds)
+	n.Kinds = append([]Kind(nil), d.Kinds...)
 	slices.SortFunc(n.Kinds, func(a, b Kind) int { return int(a.ID) - int(b.ID) })
 	for i := range n.Kinds {
-		seqs := slices.Clone(n.Kinds[i].Sequences)
+		seqs := append([]Sequence(nil), n.Kinds[i].Sequences...)
 		slices.SortFunc(seqs, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
 		n.Kinds[i].Sequences = seqs
 	}

@@ -15,6 +15,10 @@ const EventBusiness EventKind = 1
 // MaxEventNumbers is how many numbers one event can be given.
 const MaxEventNumbers = 1 << 17
 
+// MaxReservedTag is the last tag of a section that the runtime keeps for itself,
+// from 1 on.
+const MaxReservedTag = 15
+
 // Event is one entry of a partition's log and of its workspace's log.
 type Event struct {
 	Kind          EventKind
@@ -34,6 +38,14 @@ type Event struct {
 
 	Body    []byte
 	Records []Record
+
+	// DedupID is the append's deduplication id, zero if it has none. It stands in
+	// the first event of the append.
+	DedupID DedupID
+
+	// Together is how many events were appended together with this one and stand
+	// behind it in both logs. It stands in the first event of the append.
+	Together uint32
 
 	// Sections are optional tagged data that readers which do not know the tag
 	// pass over and keep.
@@ -67,7 +79,8 @@ type Record struct {
 	Data []byte
 }
 
-// Section is one piece of an event's tagged optional data.
+// Section is one piece of an event's tagged optional data. Tags from 1 to
+// [MaxReservedTag] are refused.
 type Section struct {
 	Tag  uint16
 	Data []byte

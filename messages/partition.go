@@ -37,6 +37,63 @@ const (
 	Broken
 )
 
+// WriteOutcome is how the writing of a batch ended, as far as the partition must
+// know.
+type WriteOutcome uint8
+
+const (
+	// WriteDone: all of it is durable.
+	WriteDone WriteOutcome = iota
+	// WriteRefused: nothing was written, because of the events that are named; if
+	// none is, because of one that nobody knows.
+	WriteRefused
+	// WriteFailed: nothing was written, and trying again is of no use now.
+	WriteFailed
+	// WriteTailFull: nothing was written. A flush makes room.
+	WriteTailFull
+	// WriteDiverged: nothing was written, since the log is not as the partition
+	// holds it, or takes nothing any more; the tail must be replayed.
+	WriteDiverged
+	// WriteFenced: nothing was written, and never will be: the partition was taken
+	// over.
+	WriteFenced
+	// WriteUnknown: all of it was written, or nothing.
+	WriteUnknown
+)
+
+// EventsWritten is the appender's answer to [WriteEvents].
+type EventsWritten struct {
+	Generation uint64
+	// First is the offset of the batch's first event.
+	First   PLogOffset
+	Outcome WriteOutcome
+	// Refused are the events that WriteRefused is about, in order, as far as they
+	// are known.
+	Refused []RefusedEvent
+	Err     error
+}
+
+// RefusedEvent is an event that the log does not take.
+type RefusedEvent struct {
+	PLogOffset PLogOffset
+	// Duplicate is the offset in the workspace's log of the event that has the same
+	// deduplication id, 0 if that is not why.
+	Duplicate WLogOffset
+	// Seq is the sequence of the workspace whose key is taken: SeqWLogOffset for the
+	// next entry of its log, else that of a new record. 0 if that is not why.
+	Seq SeqID
+}
+
+// EventsLoaded is the reader's answer to [LoadEvents].
+type EventsLoaded struct {
+	Generation uint64
+	Load       uint64
+	// Events are the first one and all that were appended together with it, none if
+	// the log has no event with the id.
+	Events []Event
+	Err    error
+}
+
 // Loaded is the reader's answer to [LoadNumbers].
 type Loaded struct {
 	Generation uint64
@@ -127,16 +184,18 @@ type Reconfigure struct{ Settings Settings }
 // Reconfigured is the answer to [Reconfigure].
 type Reconfigured struct{}
 
-func (*Loaded) partitionMessage()       {}
-func (*Written) partitionMessage()      {}
-func (*Taken) partitionMessage()        {}
-func (*Replayed) partitionMessage()     {}
-func (*ReplayFailed) partitionMessage() {}
-func (*Found) partitionMessage()        {}
-func (*OwnerStopped) partitionMessage() {}
-func (*TimerFired) partitionMessage()   {}
-func (*Stop) partitionMessage()         {}
-func (*Reconfigure) partitionMessage()  {}
+func (*Loaded) partitionMessage()        {}
+func (*Written) partitionMessage()       {}
+func (*Taken) partitionMessage()         {}
+func (*Replayed) partitionMessage()      {}
+func (*ReplayFailed) partitionMessage()  {}
+func (*Found) partitionMessage()         {}
+func (*EventsWritten) partitionMessage() {}
+func (*EventsLoaded) partitionMessage()  {}
+func (*OwnerStopped) partitionMessage()  {}
+func (*TimerFired) partitionMessage()    {}
+func (*Stop) partitionMessage()          {}
+func (*Reconfigure) partitionMessage()   {}
 
 // FlusherMessage is what a partition's flusher takes.
 //
@@ -154,6 +213,22 @@ type WriteProjections struct {
 }
 
 func (*WriteProjections) flusherMessage() {}
+
+// AppenderMessage is what a partition's appender takes.
+//
+//sumtype:decl
+type AppenderMessage interface{ appenderMessage() }
+
+// WriteEvents asks the appender to write a batch of events, all or nothing. It is
+// answered by [EventsWritten]. The message and what it refers to stay as they are
+// until then.
+type WriteEvents struct {
+	Generation uint64
+	Epoch      Epoch
+	Events     []Event
+}
+
+func (*WriteEvents) appenderMessage() {}
 
 // ActualizerMessage is what a partition's actualizer takes.
 //
@@ -199,5 +274,18 @@ type FindEvent struct {
 	Token      Token
 }
 
+// LoadEvents asks for the events of the append that had a deduplication id. It is
+// answered by [EventsLoaded].
+type LoadEvents struct {
+	Generation uint64
+	Load       uint64
+	Workspace  WSID
+	DedupID    DedupID
+	// First is the offset of its first event, 0 if it is not known whether there is
+	// one.
+	First WLogOffset
+}
+
 func (*LoadNumbers) readerMessage() {}
 func (*FindEvent) readerMessage()   {}
+func (*LoadEvents) readerMessage()  {}

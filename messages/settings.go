@@ -27,6 +27,15 @@ type Settings struct {
 	// answered Busy; a flush starts at half of it, whatever the keys. It should not
 	// exceed the store's own limit. Default 65,536.
 	BusyEvents int
+	// InFlightEvents and InFlightBytes bound the events that the partition was asked
+	// to append and that are not durable yet, those under way and those that are
+	// next. Above them requests stay in the lane. One append may exceed the bytes,
+	// if it is alone. Defaults 1,024 and 4 MiB.
+	InFlightEvents int
+	InFlightBytes  int
+	// BatchEvents is how many events are written together at the most. Default
+	// InFlightEvents.
+	BatchEvents int
 	// RetryDelay is the largest delay between two tries of a flush or an
 	// actualization that fails; it begins at a hundredth of it and doubles, with
 	// jitter. Default 500 ms.
@@ -49,6 +58,9 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.FlushInterval, 500*time.Millisecond)
 	setDefault(&s.BusyLimit, max(50_000, s.FlushThreshold))
 	setDefault(&s.BusyEvents, 65_536)
+	setDefault(&s.InFlightEvents, 1024)
+	setDefault(&s.InFlightBytes, 4<<20)
+	setDefault(&s.BatchEvents, s.InFlightEvents)
 	setDefault(&s.RetryDelay, 500*time.Millisecond)
 	setDefault(&s.TransactionLimit, 5*time.Second)
 	setDefault(&s.StopLimit, 30*time.Second)
@@ -73,6 +85,9 @@ func (s Settings) Validate() error {
 		{"FlushThreshold", s.FlushThreshold, 1},
 		{"BusyLimit", s.BusyLimit, s.FlushThreshold},
 		{"BusyEvents", s.BusyEvents, 1},
+		{"InFlightEvents", s.InFlightEvents, 1},
+		{"InFlightBytes", s.InFlightBytes, 1},
+		{"BatchEvents", s.BatchEvents, 1},
 	} {
 		if n.got < n.least {
 			return fmt.Errorf("%w: %s: got %d, want at least %d", ErrSettings, n.name, n.got, n.least)

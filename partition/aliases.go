@@ -17,6 +17,24 @@ type (
 	CommandContext = actors.CommandContext
 	// Handler decides what a command does.
 	Handler = actors.Handler
+	// Drafter decides what a command does without knowing its numbers.
+	Drafter = actors.Drafter
+	// DraftContext is a command whose event is being drafted.
+	DraftContext = actors.DraftContext
+	// AppendTo says where drafts go and under which conditions.
+	AppendTo = actors.AppendTo
+	// Draft is an event that has no numbers yet.
+	Draft = messages.Draft
+	// DraftRecord is a row as a draft writes it.
+	DraftRecord = messages.DraftRecord
+	// Wanted asks for numbers of a sequence.
+	Wanted = messages.Wanted
+	// Appended says where an append stands.
+	Appended = messages.Appended
+	// DedupID is a caller's name for an append, so that it can be repeated.
+	DedupID = messages.DedupID
+	// OffsetError is the error of an append to a workspace that has moved on.
+	OffsetError = messages.OffsetError
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
 	// Clock is where the time comes from.
@@ -34,6 +52,12 @@ var (
 	// ErrBusy is returned when a partition takes no transaction now; the error is a
 	// [*BusyError] with the reason and a hint when to retry.
 	ErrBusy = messages.ErrBusy
+	// ErrExpectedOffset is returned when an append's workspace is not where it is
+	// expected to be; the error is an [*OffsetError].
+	ErrExpectedOffset = messages.ErrExpectedOffset
+	// ErrDedupMismatch is returned when a deduplication id was used for another
+	// append.
+	ErrDedupMismatch = messages.ErrDedupMismatch
 	// ErrOutcomeUnknown is returned when a write may or may not have happened.
 	ErrOutcomeUnknown = messages.ErrOutcomeUnknown
 	// ErrStopped is returned when the application was undeployed.

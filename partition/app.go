@@ -170,23 +170,23 @@ func (a *App) settled() (bool, error) {
 	return true, errors.Join(errs...)
 }
 
-// Reconfigure changes the settings of every partition while they run; zero fields
-// get their defaults. It returns ErrSettings of package messages and changes
-// nothing if one is wrong.
+// Reconfigure changes the settings of every partition while they run, and the limit
+// of commands; zero fields get their defaults. It returns ErrSettings of package
+// messages and changes nothing if one is wrong. A partition that does not answer,
+// since it has ended or ctx has, does not keep the others from changing: the error
+// is all of theirs.
 func (a *App) Reconfigure(ctx context.Context, s Settings) error {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	for _, p := range a.partitions {
-		if err := p.Reconfigure(ctx, a.parts.ports, s); err != nil {
-			return err
-		}
-	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.settings = s
-	return nil
+	for _, p := range a.processors {
+		p.SetLimit(s.TransactionLimit)
+	}
+	a.mu.Unlock()
+	return together(len(a.partitions), func(i int) error { return a.partitions[i].Reconfigure(ctx, a.parts.ports, s) })
 }
 
 // SpawnCommandProcessor starts a command processor that serves every partition.
@@ -194,26 +194,30 @@ func (a *App) Reconfigure(ctx context.Context, s Settings) error {
 // other, and a partition runs one transaction at a time. It ends with the
 // application.
 func (a *App) SpawnCommandProcessor(handler Handler) (*CommandProcessor, error) {
+	return a.spawnProcessor(actors.CommandProcessorConfig{Handler: handler})
+}
+
+// SpawnAppendProcessor starts a command processor whose commands are appended, each
+// in one message: the partition is not held while a command waits for the disk, and
+// commands of many processors share a commit.
+func (a *App) SpawnAppendProcessor(drafter Drafter) (*CommandProcessor, error) {
+	return a.spawnProcessor(actors.CommandProcessorConfig{Drafter: drafter})
+}
+
+func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopping {
 		return nil, ErrStopped
 	}
 	key := actors.Key{Group: "command-processor", ID: fmt.Sprint(len(a.processors))}
-	p, err := actors.SpawnCommandProcessor(actors.CommandProcessorConfig{
-		Key:        key,
-		Name:       a.name(key),
-		Route:      a.SequencerOf,
-		Handler:    handler,
-		System:     a.parts.system,
-		Guardian:   a.parts.guardian,
-		Dispatcher: a.parts.dispatcher,
-		Clock:      a.parts.options.Clock,
-		Logger:     a.parts.options.Logger.Named(a.app.Descriptor.Application),
-		Requests:   a.app.RequestLane,
-		Limit:      a.settings.TransactionLimit,
-		Observer:   a.parts.options.Observer,
-	}, a.parts.ports)
+	c.Key, c.Name = key, a.name(key)
+	c.Route = a.SequencerOf
+	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
+	c.Clock, c.Observer = a.parts.options.Clock, a.parts.options.Observer
+	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
+	c.Requests, c.Limit = a.app.RequestLane, a.settings.TransactionLimit
+	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)
 	if err != nil {
 		return nil, err
 	}
@@ -251,9 +255,12 @@ func (a *App) stopPartition(ctx context.Context, p *actors.Partition) error {
 	switch {
 	case err != nil:
 		return err
-	case !stopped.Clean || stopped.Abandoned > 0:
+	case stopped.Abandoned > 0:
 		status := p.Status()
-		return errors.Join(fmt.Errorf("%w: partition %d: %d leaves left behind", ErrNotClean, status.Partition, stopped.Abandoned), status.Err)
+		return errors.Join(fmt.Errorf("%w: partition %d: %d leaves hang in storage and were left behind", ErrNotClean, status.Partition, stopped.Abandoned), status.Err)
+	case !stopped.Clean:
+		status := p.Status()
+		return errors.Join(fmt.Errorf("%w: partition %d: not everything was flushed, the next start replays the rest", ErrNotClean, status.Partition), status.Err)
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ var (
 	// ErrConflict is returned when a key that must be free is not. The error is a
 	// [*ConflictError].
 	ErrConflict = errors.New("key is taken")
+	// ErrDuplicate is returned when an event's deduplication id is in its
+	// workspace's log already. The error is a [*DuplicateError].
+	ErrDuplicate = errors.New("deduplication id is in the log already")
 	// ErrCheckpoint is returned when a checkpoint is not the expected one, falls,
 	// or lies beyond the log.
 	ErrCheckpoint = errors.New("wrong checkpoint")
@@ -116,6 +119,34 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) hold.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// DuplicateError names the events of a batch whose deduplication ids are in their
+// workspaces' logs already. Nothing of the batch was written.
+type DuplicateError struct {
+	Partition messages.PartitionID
+	// Duplicates are all of the batch, in its order, at least one. An id that only
+	// the batch itself has twice is named with its first event in the batch.
+	Duplicates []Duplicate
+}
+
+// Duplicate is one event that was refused, and where its id stands already.
+type Duplicate struct {
+	// PLogOffset is that of the refused event.
+	PLogOffset messages.PLogOffset
+	Workspace  messages.WSID
+	ID         messages.DedupID
+	// First is the offset of the event that has the id.
+	First messages.WLogOffset
+}
+
+func (e *DuplicateError) Error() string {
+	d := e.Duplicates[0]
+	return fmt.Sprintf("%v: partition %d, offset %d: workspace %d, id %v is at offset %d (%d of the batch)",
+		ErrDuplicate, e.Partition, d.PLogOffset, d.Workspace, d.ID, d.First, len(e.Duplicates))
+}
+
+// Is makes errors.Is(err, ErrDuplicate) hold.
+func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
 // DamagedError names the place where stored data is damaged.
 type DamagedError struct {

@@ -48,8 +48,10 @@ type Log interface {
 	// trust level), ErrOutOfOrder (the offsets do not continue the register, or
 	// the workspace's log as far as the tail knows it), ErrTimeFell, [*ConflictError]
 	// (a key that must be free is not; the check is atomic with the write),
-	// ErrInvalidEvent, ErrTailFull (the projections lag too far behind), ErrFull (no
-	// space), ErrClosed.
+	// [*DuplicateError] (deduplication ids that the log has, at every trust level;
+	// atomic too; they come before conflicts), [*DamagedError] (ids cannot be looked up),
+	// ErrInvalidEvent, ErrTailFull (the projections lag too far behind), ErrFull (no space),
+	// ErrClosed.
 	Append(ctx context.Context, b Batch) error
 }
 
@@ -96,6 +98,10 @@ type Reader interface {
 	// being yielded, complete up to the last Append acknowledged before the call; rows
 	// are overwritten, so those of a long range may be of different moments.
 	Records(ctx context.Context, ws messages.WSID, r RecordRange) iter.Seq2[Row, error]
+
+	// Find returns the offset of the workspace's event that has the deduplication id,
+	// 0 if there is none. The zero id is nobody's.
+	Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error)
 }
 
 // Register is where a partition stands.

@@ -50,30 +50,10 @@ func (answerer) Receive(ctx actor.Context) {
 // most 12 allocations. The typed client counts the numbers itself; by=messages asks
 // the partition for each, as an actor may.
 func BenchmarkInteractive(b *testing.B) {
-	b.Run("roundtrip=port", benchmarkPort)
+	b.Run("roundtrip=port", func(b *testing.B) { benchmarkPorts(b, 1) })
 	b.Run("roundtrip=future", benchmarkFuture)
 	b.Run("transaction", benchmarkTransaction)
 	b.Run("by=messages", benchmarkMessages)
-}
-
-func benchmarkPort(b *testing.B) {
-	dispatcher := actors.NewDispatcher()
-	defer dispatcher.Close()
-	mailbox := actors.NewMailbox(actors.MailboxConfig{
-		Requests: 1024, IsRequest: func(any) bool { return false }, System: system,
-	})
-	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return answerer{} },
-		actor.WithMailbox(func() actor.Mailbox { return mailbox }), actor.WithDispatcher(dispatcher)))
-	defer system.Root.Stop(pid)
-	ports := actors.NewPorts(system)
-	defer ports.Close()
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ports.Ask(ctx, pid, &messages.Start{}, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func benchmarkFuture(b *testing.B) {

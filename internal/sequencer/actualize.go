@@ -31,7 +31,8 @@ type replay struct {
 // epoch and the tail. Whatever was asked before is answered in vain from now on.
 func (c *Core) becomeActualizing() {
 	c.endTransaction()
-	c.refuseWaiting(func(to Requester) { c.busy(to, messages.BusyActualizing, c.settings.RetryDelay) })
+	c.doubtBatch()
+	c.keepAppends()
 	for i := range c.late {
 		c.late[i].asked = false
 	}
@@ -41,6 +42,18 @@ func (c *Core) becomeActualizing() {
 	c.step = (*Core).stepActualizing
 	c.setStatus(messages.StateInitializing, c.lastErr)
 	c.askReplay(0)
+}
+
+// keepAppends answers the Starts that wait; the Appends wait on, for numbers that
+// are looked up anew.
+func (c *Core) keepAppends() {
+	for _, w := range c.takeWaiting() {
+		if w.append == nil {
+			c.busy(w.from, messages.BusyActualizing, c.settings.RetryDelay)
+			continue
+		}
+		c.queue.push(w)
+	}
 }
 
 // askReplay begins a try.
@@ -78,6 +91,7 @@ func (c *Core) taken(m *messages.Taken) {
 	c.lastTime = max(c.lastTime, r.LastRegisteredAt)
 	c.replay.taken = true
 	c.replay.last = r.Last
+	c.doubtRegister(&r)
 	c.creditReplay()
 	if c.state == messages.StateInitializing {
 		c.arm(messages.TimerCatchUp, c.settings.CatchUpCheckpoint)
@@ -159,7 +173,7 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 	c.durable = e.PLogOffset
 	c.replay.epoch, c.replay.time = e.Epoch, e.RegisteredAt
 	c.replay.events++
-	return nil
+	return c.doubtEvent(e)
 }
 
 // replayable returns the kind of an event that continues the log.
@@ -187,6 +201,7 @@ func (c *Core) replayDone() {
 	c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
 	c.becomeIdle()
 	c.setStatus(messages.StateNormal, nil)
+	c.resolveDoubt()
 	c.askLate()
 }
 

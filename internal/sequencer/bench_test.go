@@ -30,6 +30,51 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
+// BenchmarkAppend is one Append on one cached workspace, alone in its batch, and in
+// a full one. What it allocates are the reply, its numbers and the event's records,
+// and, at each threshold, a flush.
+func BenchmarkAppend(b *testing.B) {
+	b.Run("alone", func(b *testing.B) { benchmarkAppend(b, 1) })
+	b.Run("batch of 256", func(b *testing.B) { benchmarkAppend(b, 256) })
+}
+
+func benchmarkAppend(b *testing.B, batch int) {
+	w := up(b, messages.Settings{})
+	w.event(1, kindWide, seqPlain)
+	w.quiesce()
+	m := &messages.Append{Workspace: 1, Kind: kindWide, Drafts: []messages.Draft{{
+		Wanted:  []messages.Wanted{{Seq: messages.SeqCRecordID, Count: 2}, {Seq: seqPlain}},
+		Body:    make([]byte, 100),
+		Records: []messages.DraftRecord{{Number: 0, New: true, Data: make([]byte, 50)}, {Number: 1, New: true}},
+	}}}
+	answer := &messages.EventsWritten{Generation: w.core.generation}
+	flushed := &messages.Written{Generation: w.core.generation}
+	b.ReportAllocs()
+	appended := 0
+	step := func(from Requester, m messages.PartitionMessage) {
+		fx := w.core.Step(from, m, w.now)
+		appended += len(fx.Replies)
+		if fx.Appender != nil {
+			answer.First = fx.Appender.Events[0].PLogOffset
+		}
+		if fx.Flusher != nil {
+			flushed.Checkpoint = fx.Flusher.Checkpoint
+			w.core.Step(nil, flushed, w.now)
+		}
+	}
+	for b.Loop() {
+		w.now++
+		step("owner", m)
+		if n := w.core.inFlight.events; n == batch {
+			// What the last answer has let through, and what has gathered behind it.
+			step(nil, answer)
+		}
+	}
+	if appended+2*batch < b.N {
+		b.Fatalf("got %d of %d", appended, b.N)
+	}
+}
+
 // BenchmarkReplay merges a tail of 10,000 workspaces, two numbers an event.
 func BenchmarkReplay(b *testing.B) {
 	const workspaces, piece, pieces = 10_000, 4096, 25

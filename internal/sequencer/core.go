@@ -14,7 +14,7 @@ import (
 // request lane is held.
 const maxLoads = 16
 
-// maxAwaiting is how many Starts may wait for loads before the request lane is
+// maxAwaiting is how many requests may wait for loads before the request lane is
 // held: many may want the same workspace.
 const maxAwaiting = 256
 
@@ -65,20 +65,37 @@ type Core struct {
 	// checkpoint is the one that is stored.
 	checkpoint messages.PLogOffset
 
-	cache     *simplelru.LRU[messages.WSID, *workspace]
+	cache *simplelru.LRU[messages.WSID, *workspace]
+	// evicted holds what the cache has dropped while it was pinned: there must never
+	// be two copies of a workspace's numbers.
+	evicted   map[messages.WSID]*workspace
 	unflushed *pending
 	// unflushedSince is when the first of what is unflushed became so.
 	unflushedSince messages.Timestamp
-	flight         flight
-	retired        []retirement
+	// flushDue says that what is unflushed must not wait for the interval.
+	flushDue bool
+	flight   flight
+	retired  []retirement
 
 	loads    map[messages.WSID]*load
 	lastLoad uint64
-	// awaiting counts the Starts that wait for loads.
+	// awaiting counts the requests that wait for loads.
 	awaiting int
-	// ready holds the Starts whose numbers are loaded, in the order in which they
-	// are granted.
-	ready []waiting
+	// queue holds the requests whose numbers are known; while the tail is replayed,
+	// the Appends that wait for its end.
+	queue queue
+
+	// inFlight is what the Appends that have no answer yet take.
+	inFlight inFlight
+	batch    batch
+	redo     redo
+	doubt    doubt
+	searches []search
+	// lastSearch numbers the searches.
+	lastSearch uint64
+	// writeDivergences counts the batches in a row for which the log was not as the
+	// partition holds it.
+	writeDivergences int
 
 	txn         transaction
 	serial      uint64
@@ -86,9 +103,11 @@ type Core struct {
 	late        []lateFlush
 	divergences int
 
-	replay  replay
-	stop    stopping
-	fault   *messages.PartitionError
+	replay replay
+	stop   stopping
+	fault  *messages.PartitionError
+	// refusal is what a partition that has failed answers.
+	refusal error
 	lastErr error
 }
 
@@ -102,13 +121,14 @@ func New(c Config) *Core {
 		kinds:      kinds.byID,
 		settings:   c.Settings,
 		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))),
+		evicted:    make(map[messages.WSID]*workspace),
 		loads:      make(map[messages.WSID]*load),
 		unflushed:  newPending(1),
 		checkpoint: 1,
 		generation: c.Generation,
 	}
 	// The only error is a size below 1.
-	core.cache, _ = simplelru.NewLRU[messages.WSID, *workspace](max(1, c.CacheNumbers/kinds.widest), nil)
+	core.cache, _ = simplelru.NewLRU(max(1, c.CacheNumbers/kinds.widest), core.keepPinned)
 	core.step = (*Core).stepActualizing
 	return core
 }
@@ -127,7 +147,7 @@ func (c *Core) Step(from Requester, m messages.PartitionMessage, now messages.Ti
 	if _, next := m.(*messages.Next); next {
 		return &c.out // it changes nothing that the rest looks at
 	}
-	c.grantReady()
+	c.serveQueue()
 	c.maybeFlush()
 	c.maybeFinishStop()
 	return &c.out
@@ -143,19 +163,20 @@ func (c *Core) begin(now messages.Timestamp) {
 	c.out.reset()
 }
 
-// TakesRequests reports whether the request lane may be taken: no transaction
-// is open and nothing that waits already goes first. While stopping it may, since
-// nobody needs to wait for the refusal.
+// TakesRequests reports whether the request lane may be taken: no transaction is
+// open or waits for its turn, and what waits is within its limits. While stopping
+// it may, since nobody needs to wait for the refusal.
 func (c *Core) TakesRequests() bool {
 	if c.state == messages.StateTerminating {
 		return true
 	}
-	return !c.txn.open && len(c.ready) == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting
+	return !c.txn.open && c.queue.starts == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting &&
+		c.inFlight.events < c.settings.InFlightEvents && c.inFlight.bytes < c.settings.InFlightBytes
 }
 
-// NeedsTime reports whether the end of the open transaction begins something: the
-// next transaction, or the interval after which it is flushed.
-func (c *Core) NeedsTime() bool { return len(c.ready) > 0 || c.waitingEvents() == 0 }
+// NeedsTime reports whether the end of the open transaction begins something: what
+// is next in the queue, or the interval after which it is flushed.
+func (c *Core) NeedsTime() bool { return c.queue.len() > 0 || c.waitingEvents() == 0 }
 
 // Status returns the state with details.
 func (c *Core) Status() messages.PartitionStatus {

@@ -17,6 +17,7 @@ type Effects struct {
 	Replies    []Reply
 	Reader     []messages.ReaderMessage
 	Flusher    *messages.WriteProjections
+	Appender   *messages.WriteEvents
 	Actualizer []messages.ActualizerMessage
 	Arm        []Alarm
 
@@ -45,6 +46,6 @@ func (e *Effects) reset() {
 	e.Reader = e.Reader[:0]
 	e.Actualizer = e.Actualizer[:0]
 	e.Arm = e.Arm[:0]
-	e.Watch, e.Unwatch, e.Flusher = nil, nil, nil
+	e.Watch, e.Unwatch, e.Flusher, e.Appender = nil, nil, nil, nil
 	e.Status, e.Stopped = false, false
 }

@@ -74,12 +74,12 @@ func (c *Core) maybeFlush() {
 // thresholdReached also looks at the events, so that the limit on them is not
 // reached by many events of few workspaces within one interval.
 func (c *Core) thresholdReached() bool {
-	return c.unflushed.keys >= c.settings.FlushThreshold || c.waitingEvents() >= max(1, c.settings.BusyEvents/2)
+	return c.flushDue || c.unflushed.keys >= c.settings.FlushThreshold || c.waitingEvents() >= max(1, c.settings.BusyEvents/2)
 }
 
 // startFlush hands everything up to the last durable event to the flusher.
 func (c *Core) startFlush() {
-	c.replay.checkpointDue = false
+	c.replay.checkpointDue, c.flushDue = false, false
 	c.flight = flight{
 		pending: c.unflushed,
 		request: &messages.WriteProjections{

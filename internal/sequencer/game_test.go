@@ -58,6 +58,9 @@ func randomSettings(d dice) messages.Settings {
 	if d.roll(2, "roomy") == 0 {
 		s.FlushThreshold, s.BusyLimit, s.BusyEvents = 40, 50, 100
 	}
+	s.InFlightEvents = []int{1, 5, 20, 60}[d.roll(4, "in flight")]
+	s.BatchEvents = []int{1, 3, 8, 40}[d.roll(4, "batch")]
+	s.InFlightBytes = []int{700, 5000, 1 << 20, 1 << 20}[d.roll(4, "bytes")]
 	if d.roll(2, "checkpoints") == 0 {
 		s.CatchUpCheckpoint = time.Millisecond
 	}
@@ -67,13 +70,14 @@ func randomSettings(d dice) messages.Settings {
 // actions are weighted by how often they are listed.
 var actions = []func(*game){
 	(*game).start, (*game).start, (*game).start, (*game).start, (*game).start,
+	(*game).append, (*game).append, (*game).append, (*game).append, (*game).append, (*game).burst, (*game).burst,
 	(*game).take, (*game).take, (*game).take, (*game).take, (*game).take, (*game).lift, (*game).lift,
 	(*game).end, (*game).end, (*game).end, (*game).end, (*game).end, (*game).end, (*game).end, (*game).end,
 	(*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve,
 	(*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).rest, (*game).rest,
 	(*game).pass, (*game).pass, (*game).pass,
 	(*game).late, (*game).late, (*game).pretend,
-	(*game).fault, (*game).rare,
+	(*game).fault, (*game).breakWrites, (*game).rare,
 }
 
 func (g *game) act() {
@@ -236,6 +240,8 @@ func (g *game) hitAnswer(leaf int) {
 		g.hitWritten(m)
 	case *messages.Loaded:
 		g.hitLoaded(m)
+	case *messages.EventsWritten:
+		g.hitEventsWritten(m)
 	}
 }
 
@@ -377,6 +383,7 @@ func (g *game) rare() {
 		g.crash()
 	case 1, 2:
 		g.hit("restart")
+		g.hitIf(g.core.batch.underWay, "restart while writing")
 		g.restart()
 	case 3, 4, 5:
 		g.hitStop()
@@ -389,18 +396,25 @@ func (g *game) rare() {
 		g.breakFlush = g.dice.roll(3, "break") == 0
 	case 9:
 		g.breakReplay = g.dice.roll(3, "break") == 0
+	case 10:
+		g.hit("taken over")
+		g.usurp()
 	}
 }
 
 func (g *game) hitStop() {
 	c := g.core
 	for what, holds := range map[string]bool{
-		"stop while actualizing": c.state == messages.StateInitializing,
-		"stop while failed":      c.state == messages.StateFailed,
-		"stop while open":        c.txn.open,
-		"stop while flushing":    c.flight.pending != nil && c.state != messages.StateInitializing,
-		"stop while loading":     len(c.loads) > 0,
-		"stop while idle":        c.state == messages.StateNormal && !c.txn.open && c.flight.pending == nil,
+		"stop while actualizing":  c.state == messages.StateInitializing,
+		"stop while failed":       c.state == messages.StateFailed,
+		"stop while open":         c.txn.open,
+		"stop while flushing":     c.flight.pending != nil && c.state != messages.StateInitializing,
+		"stop while loading":      len(c.loads) > 0,
+		"stop while writing":      c.batch.underWay,
+		"stop while in doubt":     c.doubt.first != 0,
+		"stop while searching":    len(c.searches) > 0,
+		"stop while appends wait": c.queue.len() > c.queue.starts,
+		"stop while idle":         c.state == messages.StateNormal && !c.txn.open && c.flight.pending == nil,
 	} {
 		if holds {
 			g.hit(what)

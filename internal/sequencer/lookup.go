@@ -7,16 +7,7 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// waiting is a Start that waits for its turn.
-type waiting struct {
-	from  Requester
-	start *messages.Start
-	// ws is set when the numbers are loaded. It stays valid if the cache drops it:
-	// until the transaction ends nobody else moves this workspace's numbers.
-	ws *workspace
-}
-
-// load is a read under way, with the Starts that wait for it in order.
+// load is a read under way, with the requests that wait for it in order.
 type load struct {
 	serial uint64
 	queue  []waiting
@@ -30,12 +21,50 @@ type retirement struct {
 	lastLoad uint64
 }
 
+// admit lets a request wait for its turn, as soon as its workspace's numbers are
+// known.
+func (c *Core) admit(w waiting) {
+	id := w.workspace()
+	if c.loads[id] == nil {
+		w.ws = c.lookup(id, w.kind)
+	}
+	if w.ws == nil {
+		c.awaitLoad(w)
+		return
+	}
+	w.ws.pins++
+	c.queue.push(w)
+}
+
+// release lets go of a request's workspace.
+func (c *Core) release(w *waiting) {
+	if w.ws != nil {
+		c.unpin(w.ws)
+		w.ws = nil
+	}
+}
+
+// unpin takes note that somebody needs a workspace's numbers no longer.
+func (c *Core) unpin(ws *workspace) {
+	ws.pins--
+	if ws.pins == 0 && len(c.evicted) > 0 {
+		delete(c.evicted, ws.id)
+	}
+}
+
+// keepPinned is called when the cache has dropped a workspace.
+func (c *Core) keepPinned(id messages.WSID, ws *workspace) {
+	if ws.pins > 0 {
+		c.evicted[id] = ws
+	}
+}
+
 // lookup returns a workspace's last numbers if they are known without the store.
 func (c *Core) lookup(id messages.WSID, kind *kindDef) *workspace {
-	if ws := c.pinned(id); ws != nil {
+	if ws, ok := c.cache.Get(id); ok {
 		return ws
 	}
-	if ws, ok := c.cache.Get(id); ok {
+	if ws := c.evicted[id]; ws != nil {
 		return ws
 	}
 	if !c.bornPending(id) {
@@ -45,20 +74,6 @@ func (c *Core) lookup(id messages.WSID, kind *kindDef) *workspace {
 	c.overlay(ws)
 	c.cache.Add(id, ws)
 	return ws
-}
-
-// pinned returns the numbers of a workspace that a transaction holds or is about
-// to: the cache may have dropped them, but there must never be two copies.
-func (c *Core) pinned(id messages.WSID) *workspace {
-	if c.txn.open && c.txn.ws.id == id {
-		return c.txn.ws
-	}
-	for i := range c.ready {
-		if ws := c.ready[i].ws; ws.id == id {
-			return ws
-		}
-	}
-	return nil
 }
 
 // bornPending reports whether the workspace's first event is in what is not
@@ -92,9 +107,9 @@ func mergeInto(ws *workspace, p *pending) {
 	}
 }
 
-// awaitLoad makes a Start wait until its workspace's numbers are loaded.
+// awaitLoad makes a request wait until its workspace's numbers are loaded.
 func (c *Core) awaitLoad(w waiting) {
-	id := w.start.Workspace
+	id := w.workspace()
 	l := c.loads[id]
 	if l == nil {
 		c.lastLoad++
@@ -117,15 +132,16 @@ func (c *Core) loaded(m *messages.Loaded) {
 	}
 	delete(c.loads, id)
 	c.awaiting -= len(l.queue)
-	ws, err := c.assemble(m, l.queue[0].start.Kind)
+	ws, err := c.assemble(m, l.queue[0].kind)
 	c.forgetRetired()
 	for _, w := range l.queue {
 		if err != nil {
-			c.refuse(w.from, err)
+			c.refuseWaiter(&w, err)
 			continue
 		}
 		w.ws = ws
-		c.ready = append(c.ready, w)
+		ws.pins++
+		c.queue.push(w)
 	}
 	if err == nil {
 		c.cache.Add(id, ws)
@@ -134,12 +150,12 @@ func (c *Core) loaded(m *messages.Loaded) {
 
 // assemble makes a workspace of what was loaded and of what is pending. One
 // without events takes the kind that is wanted.
-func (c *Core) assemble(m *messages.Loaded, wanted messages.WSKind) (*workspace, error) {
+func (c *Core) assemble(m *messages.Loaded, wanted *kindDef) (*workspace, error) {
 	if m.Err != nil {
 		return nil, m.Err
 	}
 	stored := m.Numbers
-	kind := c.kinds[cmp.Or(stored.Kind, wanted)]
+	kind := c.kinds[cmp.Or(stored.Kind, wanted.id)]
 	if kind == nil {
 		return nil, fmt.Errorf("%w: workspace %d: stored kind %d", messages.ErrUnknownKind, stored.Workspace, stored.Kind)
 	}

@@ -91,8 +91,101 @@ func (w *world) hitFlushReply(c *call) {
 
 // hitCore counts the situations that the core's state shows.
 func (w *world) hitCore() {
-	w.hitIf(w.core.state == messages.StateAlarming, "alarming")
-	for _, r := range w.core.ready {
-		w.hitIf(!w.core.cache.Contains(r.ws.id), "evicted while waiting")
+	c := w.core
+	w.hitIf(c.state == messages.StateAlarming, "alarming")
+	for _, r := range c.waiters() {
+		w.hitIf(r.ws != nil && !c.cache.Contains(r.ws.id), "evicted while waiting")
 	}
+	w.hitIf(c.redo.single, "one by one")
+	w.hitIf(c.batch.underWay && len(c.batch.events) > 3, "batch of many")
+	for i := range c.batch.members {
+		m := &c.batch.members[i]
+		asked := m.from.(*call)
+		asked.followed = asked.followed || m.fate == follows
+		asked.rested = asked.rested || m.fate == rests
+	}
+	for i := range c.doubt.members {
+		c.doubt.members[i].from.(*call).doubted = true
+	}
+}
+
+// hitAppendReply counts the situation that the answer to an Append shows.
+func (w *world) hitAppendReply(c *call) {
+	m := c.message.(*messages.Append)
+	if r, ok := c.reply.(*messages.Appended); ok {
+		w.hitAppended(c, m, r)
+		return
+	}
+	err := refusalOf(c)
+	_, offset := errors.AsType[*messages.OffsetError](err)
+	for what, holds := range map[string]bool{
+		"append refused: offset":                 offset,
+		"append refused: offset in flight":       offset && c.rested,
+		"append refused: kind":                   errors.Is(err, messages.ErrKindMismatch),
+		"append refused: kind in flight":         errors.Is(err, messages.ErrKindMismatch) && c.rested,
+		"append refused: overflow":               errors.Is(err, messages.ErrOverflow),
+		"append refused: overflow in flight":     errors.Is(err, messages.ErrOverflow) && c.rested,
+		"append refused: overflow in a group":    errors.Is(err, messages.ErrOverflow) && len(m.Drafts) > 1,
+		"append refused: other drafts":           errors.Is(err, messages.ErrDedupMismatch),
+		"append refused: other drafts in flight": errors.Is(err, messages.ErrDedupMismatch) && c.followed,
+		"append refused: deadline":               errors.Is(err, messages.ErrDeadlineExceeded),
+		"append refused: conflict":               errors.Is(err, errConflict),
+		"append refused: by the store":           errors.Is(err, errPoison),
+		"append refused: no space":               errors.Is(err, errNoSpace),
+		"append refused: diverged":               errors.Is(err, errDiverged),
+		"append refused: fenced":                 errors.Is(err, messages.ErrFenced),
+		"append refused: failed":                 errors.Is(err, messages.ErrPartitionFailed),
+		"append refused: load failed":            errors.Is(err, errDown) && !errors.Is(err, messages.ErrOutcomeUnknown),
+		"append refused: draft":                  errors.Is(err, messages.ErrDraft),
+		"append refused: unflushed":              busyReason(c) == messages.BusyUnflushed,
+		"append refused: stopping":               busyReason(c) == messages.BusyStopping,
+		"append unknown":                         errors.Is(err, messages.ErrOutcomeUnknown),
+		"append unknown in doubt":                errors.Is(err, messages.ErrOutcomeUnknown) && c.doubted,
+		"append unknown: follower":               errors.Is(err, messages.ErrOutcomeUnknown) && c.followed,
+		"append unknown: search failed":          errors.Is(err, messages.ErrOutcomeUnknown) && errors.Is(err, errDown),
+	} {
+		w.hitIf(holds, what)
+	}
+}
+
+func (w *world) hitAppended(c *call, m *messages.Append, r *messages.Appended) {
+	e := &w.log[r.PLogOffset-1]
+	for what, holds := range map[string]bool{
+		"appended":                          !r.Repeated,
+		"appended a group":                  !r.Repeated && len(m.Drafts) > 1,
+		"appended where expected":           !r.Repeated && m.Expected != nil,
+		"appended with an id":               !r.Repeated && m.DedupID != messages.DedupID{},
+		"appended with explicit ids":        !r.Repeated && len(e.Numbering().Numbers) > len(e.Numbers),
+		"landed in doubt":                   !r.Repeated && e.Epoch < w.core.epoch,
+		"lost in doubt, appended later":     !r.Repeated && c.doubted && e.Epoch == w.core.epoch,
+		"rested, appended later":            !r.Repeated && c.rested,
+		"followed, appended later":          !r.Repeated && c.followed,
+		"repeated":                          r.Repeated && !c.followed,
+		"repeated in flight":                r.Repeated && c.followed,
+		"repeated though its offset is old": r.Repeated && m.Expected != nil && *m.Expected+1 == r.WLogOffset,
+	} {
+		w.hitIf(holds, what)
+	}
+	w.hitIf(!r.Repeated && c.waited != "", c.waited)
+}
+
+// hitEventsWritten counts what the appender says.
+func (w *world) hitEventsWritten(m *messages.EventsWritten) {
+	if m.Generation != w.core.generation {
+		w.hit("old answer about a batch")
+		return
+	}
+	for i, e := range m.Refused {
+		at := int(e.PLogOffset - m.First)
+		w.hitIf(e.Duplicate > 0, "batch refused: duplicate")
+		w.hitIf(i == 1, "batch refused: several")
+		w.hitIf(at == 0, "batch refused: first")
+		w.hitIf(at > 0 && at < len(w.core.batch.events)-1, "batch refused: in the middle")
+		w.hitIf(at > 0 && at == len(w.core.batch.events)-1, "batch refused: last")
+	}
+	w.hitIf(m.Outcome == messages.WriteRefused && len(m.Refused) == 0, "batch refused: nobody knows whom")
+	w.hitIf(m.Outcome == messages.WriteTailFull, "tail full")
+	w.hitIf(m.Outcome == messages.WriteUnknown, "write unknown")
+	w.hitIf(m.Outcome == messages.WriteFenced, "write fenced")
+	w.hitIf(m.Outcome == messages.WriteDiverged, "write diverged")
 }

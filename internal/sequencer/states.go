@@ -1,12 +1,18 @@
 package sequencer
 
-import "github.com/partita-go/partita/messages"
+import (
+	"errors"
+
+	"github.com/partita-go/partita/messages"
+)
 
 // stepActualizing: the tail of the log is replayed, or an epoch is awaited.
-func (c *Core) stepActualizing(from Requester, m messages.PartitionMessage) {
+func (c *Core) stepActualizing(from Requester, m messages.PartitionMessage) { //nolint:gocyclo // a table: one call for each message
 	switch m := m.(type) {
 	case *messages.Start:
 		c.busy(from, messages.BusyActualizing, c.settings.RetryDelay)
+	case *messages.Append:
+		c.append(from, m)
 	case *messages.Next:
 		c.refuseToken(from, m.Token)
 	case *messages.Raise:
@@ -31,16 +37,20 @@ func (c *Core) stepActualizing(from Requester, m messages.PartitionMessage) {
 		c.becomeStopping(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
-	case *messages.Loaded, *messages.Found, *messages.OwnerStopped:
+	case *messages.EventsLoaded:
+		c.eventsLoaded(m)
+	case *messages.Loaded, *messages.Found, *messages.EventsWritten, *messages.OwnerStopped:
 		// Asked for before the actualization began.
 	}
 }
 
 // stepIdle: no transaction is open.
-func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) {
+func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) { //nolint:gocyclo // a table: one call for each message
 	switch m := m.(type) {
 	case *messages.Start:
 		c.start(from, m)
+	case *messages.Append:
+		c.append(from, m)
 	case *messages.Next:
 		c.refuseToken(from, m.Token)
 	case *messages.Raise:
@@ -55,6 +65,10 @@ func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) {
 		c.loaded(m)
 	case *messages.Written:
 		c.written(m)
+	case *messages.EventsWritten:
+		c.eventsWritten(m)
+	case *messages.EventsLoaded:
+		c.eventsLoaded(m)
 	case *messages.Found:
 		c.found(m)
 	case *messages.TimerFired:
@@ -69,12 +83,14 @@ func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) {
 }
 
 // stepOpen: a transaction is open. Its token makes its messages legal.
-func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) {
+func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) { //nolint:gocyclo // a table: one call for each message
 	switch m := m.(type) {
 	case *messages.Start:
 		// The request lane is held, so this comes from a load that returned early or
 		// from a shell that does not hold it.
 		c.start(from, m)
+	case *messages.Append:
+		c.append(from, m)
 	case *messages.Next:
 		c.next(from, m)
 	case *messages.Raise:
@@ -91,6 +107,8 @@ func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) {
 		c.loaded(m)
 	case *messages.Written:
 		c.written(m)
+	case *messages.EventsLoaded:
+		c.eventsLoaded(m)
 	case *messages.Found:
 		c.found(m)
 	case *messages.TimerFired:
@@ -99,17 +117,17 @@ func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) {
 		c.becomeStopping(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
-	case *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
-		// Of an actualization that has ended.
+	case *messages.EventsWritten, *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
+		// No batch is in flight; of an actualization that has ended.
 	}
 }
 
 // stepStopping: the open transaction may end, what is durable is flushed, nothing
 // new begins.
-func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) {
+func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) { //nolint:gocyclo // a table: one call for each message
 	switch m := m.(type) {
-	case *messages.Start:
-		c.busy(from, messages.BusyStopping, 0)
+	case *messages.Start, *messages.Append:
+		c.refuse(from, errStopping)
 	case *messages.Next:
 		c.next(from, m)
 	case *messages.Raise:
@@ -124,6 +142,10 @@ func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) {
 		c.ownerStopped(m)
 	case *messages.Written:
 		c.written(m)
+	case *messages.EventsWritten:
+		c.eventsWritten(m)
+	case *messages.EventsLoaded:
+		c.eventsLoaded(m)
 	case *messages.Found:
 		c.found(m)
 	case *messages.TimerFired:
@@ -140,12 +162,13 @@ func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) {
 // stepStopped: the partition has ended; the actor is about to stop.
 func (c *Core) stepStopped(from Requester, m messages.PartitionMessage) {
 	switch m.(type) {
-	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel, *messages.Actualize, *messages.Reconfigure:
+	case *messages.Start, *messages.Append, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel,
+		*messages.Actualize, *messages.Reconfigure:
 		c.refuse(from, messages.ErrStopped)
 	case *messages.Stop:
 		c.reply(from, &messages.Stopped{Clean: c.stop.clean})
-	case *messages.Loaded, *messages.Written, *messages.Found, *messages.Taken, *messages.Replayed,
-		*messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
+	case *messages.Loaded, *messages.Written, *messages.Found, *messages.EventsWritten, *messages.EventsLoaded,
+		*messages.Taken, *messages.Replayed, *messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
 		// Nobody waits for it any more.
 	}
 }
@@ -153,14 +176,15 @@ func (c *Core) stepStopped(from Requester, m messages.PartitionMessage) {
 // stepFailed: the partition cannot go on before somebody repairs something.
 func (c *Core) stepFailed(from Requester, m messages.PartitionMessage) {
 	switch m := m.(type) {
-	case *messages.Start, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel, *messages.Actualize:
-		c.refuse(from, c.fault)
+	case *messages.Start, *messages.Append, *messages.Next, *messages.Raise, *messages.Flush, *messages.Cancel,
+		*messages.Actualize:
+		c.refuse(from, c.refusal)
 	case *messages.Stop:
 		c.becomeStopping(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
-	case *messages.Loaded, *messages.Written, *messages.Found, *messages.Taken, *messages.Replayed,
-		*messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
+	case *messages.Loaded, *messages.Written, *messages.Found, *messages.EventsWritten, *messages.EventsLoaded,
+		*messages.Taken, *messages.Replayed, *messages.ReplayFailed, *messages.OwnerStopped, *messages.TimerFired:
 		// Asked for before the fault.
 	}
 }
@@ -173,9 +197,16 @@ func (c *Core) becomeIdle() {
 // becomeFailed answers everybody and takes nothing any more.
 func (c *Core) becomeFailed(offset messages.PLogOffset, cause error) {
 	c.fault = &messages.PartitionError{Partition: c.partition, PLogOffset: offset, Cause: cause}
+	c.refusal = c.fault
+	if isFenced(cause) {
+		// ErrFenced says of a request that its event is not in the log. As the reason
+		// for failing it says nothing about what was written before.
+		c.refusal = &messages.PartitionError{Partition: c.partition, PLogOffset: offset, Cause: errors.New(cause.Error())}
+	}
 	c.endTransaction()
-	c.refuseWaiting(func(to Requester) { c.refuse(to, c.fault) })
-	c.refuseLate(c.fault)
+	c.abandonAppends(c.refusal, c.refusal)
+	c.refuseWaiting(c.refusal)
+	c.refuseLate(c.refusal)
 	if c.state == messages.StateInitializing {
 		// Others may wait for their turn to replay.
 		c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
@@ -185,20 +216,25 @@ func (c *Core) becomeFailed(offset messages.PLogOffset, cause error) {
 	c.setStatus(messages.StateFailed, c.fault)
 }
 
-// refuseWaiting answers every Start that waits for a load or for its turn.
-func (c *Core) refuseWaiting(answer func(to Requester)) {
-	for _, w := range c.ready {
-		answer(w.from)
-	}
-	c.ready = nil
+// refuseWaiting refuses everybody who waits for a load or for its turn.
+func (c *Core) refuseWaiting(err error) {
+	c.refuseAll(c.takeWaiting(), err)
+}
+
+// takeWaiting empties the queue, and the queues of the loads.
+func (c *Core) takeWaiting() []waiting {
+	all := c.queue.takeAll()
 	for _, id := range sortedIDs(c.loads) {
-		for _, w := range c.loads[id].queue {
-			answer(w.from)
-		}
+		all = append(all, c.loads[id].queue...)
+	}
+	for i := range all {
+		c.release(&all[i])
 	}
 	clear(c.loads)
 	c.awaiting = 0
 	c.retired = nil
+	c.redo = redo{}
+	return all
 }
 
 func (c *Core) timerFired(t messages.Timer) {

@@ -57,6 +57,11 @@ var states = []struct {
 		s.request(messages.Start{Workspace: 3, Kind: kindWide})
 		return s
 	}},
+	{"writing", func(t *testing.T) inState {
+		s := flushedTwice(t)
+		s.append(s.one(1, kindWide))
+		return s
+	}},
 	{"open", func(t *testing.T) inState {
 		s := flushedTwice(t)
 		s.token = s.begun(1, kindWide).token
@@ -70,6 +75,12 @@ var states = []struct {
 	}},
 	{"stopping", func(t *testing.T) inState {
 		s := flushedTwice(t)
+		s.stop()
+		return s
+	}},
+	{"stopping writing", func(t *testing.T) inState {
+		s := flushedTwice(t)
+		s.append(s.one(1, kindWide))
 		s.stop()
 		return s
 	}},
@@ -98,54 +109,64 @@ var stateMessages = []struct {
 }{
 	{"Start", func(inState) messages.PartitionMessage {
 		return &messages.Start{Workspace: 1, Kind: kindWide}
-	}, "busy actualizing | busy actualizing | Started>open | Started>open | - | busy stopping | busy stopping | stopped | failed"},
+	}, "busy actualizing | busy actualizing | Started>open | Started>open | - | - | busy stopping | busy stopping | busy stopping | stopped | failed"},
+	{"Append", func(s inState) messages.PartitionMessage {
+		m := s.one(1, kindWide)
+		return &m
+	}, "- | - | ->writing | ->writing | - | - | busy stopping | busy stopping | busy stopping | stopped | failed"},
 	{"Next", func(s inState) messages.PartitionMessage {
 		return &messages.Next{Token: s.token, Seq: seqPlain}
-	}, "fenced | fenced | no transaction | no transaction | Given | Given | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Given | Given | no transaction | no transaction | stopped | failed"},
 	{"Raise", func(s inState) messages.PartitionMessage {
 		return &messages.Raise{Token: s.token, ID: messages.RecordID{Seq: seqPlain, Number: 5}}
-	}, "fenced | fenced | no transaction | no transaction | Raised | Raised | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Raised | Raised | no transaction | no transaction | stopped | failed"},
 	{"Flush", func(s inState) messages.PartitionMessage {
 		return &messages.Flush{Token: s.token}
-	}, "- | - | - | - | Flushed>idle | Flushed>stopping | - | stopped | failed"},
+	}, "- | - | - | - | - | Flushed>idle | Flushed>stopping | - | - | stopped | failed"},
 	{"Cancel", func(s inState) messages.PartitionMessage {
 		return &messages.Cancel{Token: s.token}
-	}, "fenced | fenced | no transaction | no transaction | Cancelled>idle | Cancelled>stopping | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Cancelled>idle | Cancelled>stopping | no transaction | no transaction | stopped | failed"},
 	{"Actualize", func(s inState) messages.PartitionMessage {
 		return &messages.Actualize{Token: s.token}
-	}, "Actualizing | Actualizing | no transaction | no transaction | Actualizing>actualizing | Actualizing>stopping | no transaction | stopped | failed"},
+	}, "Actualizing | Actualizing | no transaction | no transaction | no transaction | Actualizing>actualizing | Actualizing>stopping | no transaction | no transaction | stopped | failed"},
 	{"OwnerStopped", func(s inState) messages.PartitionMessage {
 		return &messages.OwnerStopped{Token: s.token}
-	}, "- | - | - | - | ->actualizing | ->stopping | - | - | -"},
+	}, "- | - | - | - | - | ->actualizing | ->stopping | - | - | - | -"},
 	{"Loaded", func(s inState) messages.PartitionMessage {
 		return &messages.Loaded{Generation: s.core.generation, Load: s.core.lastLoad, Numbers: messages.WorkspaceNumbers{Workspace: 3}}
-	}, "- | - | - | ->open | - | - | - | - | -"},
+	}, "- | - | - | ->open | - | - | - | - | - | - | -"},
 	{"Written", func(s inState) messages.PartitionMessage {
 		return &messages.Written{Generation: s.core.generation, Checkpoint: 3}
-	}, "- | - | - | - | - | - | ->stopped | - | -"},
+	}, "- | - | - | - | - | - | - | ->stopped | - | - | -"},
+	{"EventsWritten", func(s inState) messages.PartitionMessage {
+		return &messages.EventsWritten{Generation: s.core.generation, First: 3}
+	}, "- | - | - | - | ->idle | - | - | - | ->stopping | - | -"},
+	{"EventsLoaded", func(s inState) messages.PartitionMessage {
+		return &messages.EventsLoaded{Generation: s.core.generation, Load: 1}
+	}, "- | - | - | - | - | - | - | - | - | - | -"},
 	{"Found", func(s inState) messages.PartitionMessage {
 		return &messages.Found{Generation: s.core.generation, Token: s.token, Present: true}
-	}, "- | - | - | - | - | - | - | - | -"},
+	}, "- | - | - | - | - | - | - | - | - | - | -"},
 	{"Taken", func(s inState) messages.PartitionMessage {
 		return &messages.Taken{Generation: s.core.generation, Register: messages.Register{Epoch: 2, Last: 2, Checkpoint: 1}}
-	}, "->taken | - | - | - | - | - | - | - | -"},
+	}, "->taken | - | - | - | - | - | - | - | - | - | -"},
 	{"Replayed", func(s inState) messages.PartitionMessage {
 		answer := s.readTail(&messages.Credit{Generation: s.core.generation, From: 1})
 		return answer.(*messages.Replayed)
-	}, "- | ->idle | - | - | - | - | - | - | -"},
+	}, "- | ->idle | - | - | - | - | - | - | - | - | -"},
 	{"ReplayFailed", func(s inState) messages.PartitionMessage {
 		return &messages.ReplayFailed{Generation: s.core.generation, Outcome: messages.Broken, Err: errDown}
-	}, "->failed | ->failed | - | - | - | - | - | - | -"},
+	}, "->failed | ->failed | - | - | - | - | - | - | - | - | -"},
 	{"TimerFired", func(s inState) messages.PartitionMessage {
 		s.now += messages.Timestamp(time.Second / time.Microsecond)
 		return &messages.TimerFired{Timer: messages.TimerTransaction}
-	}, "- | - | - | - | ->actualizing | ->stopping | - | - | -"},
+	}, "- | - | - | - | - | ->actualizing | ->stopping | - | - | - | -"},
 	{"Stop", func(inState) messages.PartitionMessage {
 		return &messages.Stop{}
-	}, "Stopped>stopped | Stopped>stopped | ->stopping | ->stopping | ->stopping open | - | - | Stopped | Stopped>stopped"},
+	}, "Stopped>stopped | Stopped>stopped | ->stopping | ->stopping | ->stopping writing | ->stopping open | - | - | - | Stopped | Stopped>stopped"},
 	{"Reconfigure", func(inState) messages.PartitionMessage {
 		return &messages.Reconfigure{Settings: stateSettings}
-	}, "Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | stopped | Reconfigured"},
+	}, "Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | stopped | Reconfigured"},
 }
 
 func TestEveryMessageInEveryState(t *testing.T) {
@@ -247,6 +268,8 @@ func (s inState) stateName() string {
 		return "actualizing"
 	case c.state == messages.StateTerminating && c.txn.open:
 		return "stopping open"
+	case c.state == messages.StateTerminating && c.batch.underWay:
+		return "stopping writing"
 	case c.state == messages.StateTerminating:
 		return "stopping"
 	case c.state == messages.StateTerminated:
@@ -255,6 +278,8 @@ func (s inState) stateName() string {
 		return "failed"
 	case c.txn.open:
 		return "open"
+	case c.batch.underWay:
+		return "writing"
 	case len(c.loads) > 0:
 		return "loading"
 	}

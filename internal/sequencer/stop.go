@@ -14,11 +14,14 @@ type stopping struct {
 	clean  bool
 }
 
+// errStopping refuses what has not begun when the partition is stopped.
+var errStopping error = &messages.BusyError{Reason: messages.BusyStopping}
+
 // becomeStopping refuses who waits and lets the open transaction end. State that
 // is half replayed, or broken, is left as it is: the log has it.
 func (c *Core) becomeStopping(from Requester) {
 	was := c.state
-	c.refuseWaiting(func(to Requester) { c.busy(to, messages.BusyStopping, 0) })
+	c.refuseWaiting(errStopping)
 	c.stop = stopping{requesters: []Requester{from}}
 	c.step = (*Core).stepStopping
 	c.setStatus(messages.StateTerminating, c.lastErr)
@@ -47,12 +50,13 @@ func (c *Core) maybeFinishStop() {
 	if c.state != messages.StateTerminating {
 		return
 	}
-	flushed := !c.txn.open && c.flight.pending == nil && c.waitingEvents() == 0
+	flushed := !c.txn.open && !c.batch.underWay && len(c.searches) == 0 && c.flight.pending == nil && c.waitingEvents() == 0
 	if !flushed && !c.stop.giveUp {
 		return
 	}
 	c.stop.clean = flushed && !c.stop.dirty && !c.stop.giveUp
 	c.endTransaction()
+	c.abandonAppends(messages.ErrStopped, errStopping)
 	c.refuseLate(messages.ErrStopped)
 	c.step = (*Core).stepStopped
 	c.setStatus(messages.StateTerminated, c.lastErr)
@@ -66,7 +70,8 @@ func (c *Core) maybeFinishStop() {
 // core must not be used afterwards.
 func (c *Core) Abort(why error) *Effects {
 	c.out.reset()
-	c.refuseWaiting(func(to Requester) { c.refuse(to, why) })
+	c.refuseWaiting(why)
+	c.abandonAppends(why, why)
 	c.refuseLate(why)
 	if c.state != messages.StateTerminated {
 		for _, to := range c.stop.requesters {

@@ -20,77 +20,86 @@ type transaction struct {
 	Reservation
 }
 
-// start handles a Start whose turn has come.
+// start takes a Start.
 func (c *Core) start(from Requester, m *messages.Start) {
-	kind := c.kinds[m.Kind]
-	if err := c.startable(m, kind); err != nil {
+	kind, err := c.kindFor(m.Workspace, m.Kind)
+	if err == nil {
+		err = c.grantable(m.Deadline)
+	}
+	if err != nil {
 		c.refuse(from, err)
 		return
 	}
-	w := waiting{from: from, start: m}
-	if c.loads[m.Workspace] == nil {
-		w.ws = c.lookup(m.Workspace, kind)
-	}
-	switch {
-	case w.ws == nil:
-		c.awaitLoad(w)
-	case c.txn.open || len(c.ready) > 0:
-		c.ready = append(c.ready, w)
-	default:
-		c.grant(w)
-	}
+	c.admit(waiting{from: from, start: m, kind: kind})
 }
 
-// startable returns why a Start is refused whatever its workspace's numbers are.
-func (c *Core) startable(m *messages.Start, kind *kindDef) error {
-	if got := messages.PartitionOf(m.Workspace, c.partitions); got != c.partition {
-		return fmt.Errorf("%w: workspace %d: got partition %d, want %d", messages.ErrWrongPartition, m.Workspace, c.partition, got)
+// kindFor returns the definition of a kind, unless no request of this workspace and
+// kind can be for this partition.
+func (c *Core) kindFor(ws messages.WSID, id messages.WSKind) (*kindDef, error) {
+	if got := messages.PartitionOf(ws, c.partitions); got != c.partition {
+		return nil, fmt.Errorf("%w: workspace %d: got partition %d, want %d", messages.ErrWrongPartition, ws, c.partition, got)
 	}
+	kind := c.kinds[id]
 	if kind == nil {
-		return fmt.Errorf("%w: workspace %d: got kind %d", messages.ErrUnknownKind, m.Workspace, m.Kind)
+		return nil, fmt.Errorf("%w: workspace %d: got kind %d", messages.ErrUnknownKind, ws, id)
 	}
-	return c.grantable(m)
+	return kind, nil
 }
 
-// grantable returns why a Start is refused now. It is asked again when a Start
-// that had to wait comes to its turn, so that only one event can pass the limit.
-func (c *Core) grantable(m *messages.Start) error {
-	if m.Deadline != 0 && c.now > m.Deadline {
-		return fmt.Errorf("%w: deadline %v, now %v", messages.ErrDeadlineExceeded, m.Deadline, c.now)
-	}
-	if c.unflushedKeys() >= c.settings.BusyLimit || c.unflushedEvents() >= c.settings.BusyEvents {
-		return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: c.settings.FlushInterval}
+// inTime returns an error if a request's deadline has passed.
+func (c *Core) inTime(deadline messages.Timestamp) error {
+	if deadline != 0 && c.now > deadline {
+		return fmt.Errorf("%w: deadline %v, now %v", messages.ErrDeadlineExceeded, deadline, c.now)
 	}
 	return nil
 }
 
-// grantReady opens a transaction for the first Start that still can have one.
-func (c *Core) grantReady() {
-	for !c.txn.open && len(c.ready) > 0 {
-		w := c.ready[0]
-		c.ready[0] = waiting{}
-		c.ready = c.ready[1:]
-		if err := c.grantable(w.start); err != nil {
-			c.refuse(w.from, err)
+// grantable returns why a request is refused now. It is asked again when one that
+// had to wait comes to its turn, so that only one event can pass the limit.
+func (c *Core) grantable(deadline messages.Timestamp) error {
+	if err := c.inTime(deadline); err != nil {
+		return err
+	}
+	if c.unflushedKeys() >= c.settings.BusyLimit || c.unflushedEvents() >= c.settings.BusyEvents {
+		return c.busyUnflushed()
+	}
+	return nil
+}
+
+func (c *Core) busyUnflushed() error {
+	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: c.settings.FlushInterval}
+}
+
+// serveQueue opens a transaction for the Start at the head of the queue, or forms a
+// batch of the Appends there; those that cannot have one are refused.
+func (c *Core) serveQueue() {
+	if c.state != messages.StateNormal && c.state != messages.StateAlarming {
+		return
+	}
+	for !c.txn.open && !c.batch.underWay && c.queue.len() > 0 {
+		if c.queue.first().append != nil {
+			c.formBatch()
 			continue
 		}
-		c.grant(w)
+		w := c.queue.pop()
+		if err := c.grant(&w); err != nil {
+			c.refuseWaiter(&w, err)
+		}
 	}
 }
 
-// grant opens the transaction, unless the workspace cannot have one.
-func (c *Core) grant(w waiting) {
+// grant opens the transaction, unless the workspace cannot have one. The
+// transaction takes over the pin.
+func (c *Core) grant(w *waiting) error {
 	ws, m := w.ws, w.start
-	if ws.kind.id != m.Kind {
-		if ws.fixed {
-			c.refuse(w.from, fmt.Errorf("%w: workspace %d: got kind %d, want %d", messages.ErrKindMismatch, ws.id, m.Kind, ws.kind.id))
-			return
-		}
-		ws.become(c.kinds[m.Kind])
+	if err := c.grantable(m.Deadline); err != nil {
+		return err
 	}
-	if ws.last[wlogOffset] >= ws.kind.sequences[wlogOffset].Max() {
-		c.refuse(w.from, overflow(ws.id, &ws.kind.sequences[wlogOffset]))
-		return
+	if err := ws.take(w.kind); err != nil {
+		return err
+	}
+	if wlog := &ws.kind.sequences[wlogOffset]; ws.last[wlogOffset] >= wlog.Max() {
+		return overflow(ws.id, wlog)
 	}
 	c.serial++
 	c.lastTime = max(c.lastTime, c.now)
@@ -122,6 +131,7 @@ func (c *Core) grant(w waiting) {
 		started.Last = slices.Clone(c.txn.last)
 	}
 	c.reply(w.from, started)
+	return nil
 }
 
 // next gives the next number of a sequence.
@@ -167,25 +177,30 @@ func (c *Core) flush(from Requester, m *messages.Flush) {
 	c.reply(from, &messages.Flushed{})
 }
 
-// commit moves the reserved numbers to the cache and to what is unflushed.
+// commit makes the event durable.
 func (c *Core) commit() {
+	c.commitNumbers(c.txn.ws, c.txn.last)
+	c.durable++
+	c.lastFlushed = c.txn.token
+}
+
+// commitNumbers moves reserved numbers to the cache and to what is unflushed. The
+// events that they were reserved for become durable next.
+func (c *Core) commitNumbers(ws *workspace, last []messages.Number) {
 	if c.waitingEvents() == 0 {
 		c.unflushedSince = c.now
 	}
-	ws := c.txn.ws
 	d := ws.deltaIn(c.unflushed)
 	if !ws.fixed {
 		ws.fixed = true
 		c.unflushed.markFirst(d)
 	}
-	for i, n := range c.txn.last {
+	for i, n := range last {
 		if n != ws.last[i] {
 			ws.last[i] = n
 			c.unflushed.raise(d, i, n)
 		}
 	}
-	c.durable++
-	c.lastFlushed = c.txn.token
 }
 
 // cancel ends the transaction and gives its numbers back.
@@ -248,6 +263,7 @@ func (c *Core) endTransaction() {
 	if c.txn.watched {
 		c.out.Unwatch = c.txn.owner
 	}
+	c.unpin(c.txn.ws)
 	c.txn = transaction{Reservation: Reservation{last: c.txn.last}}
 	if c.state != messages.StateTerminating {
 		c.becomeIdle()

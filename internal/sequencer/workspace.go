@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
@@ -48,6 +49,12 @@ type workspace struct {
 	// its next event. It holds on to no more than the delta itself.
 	delta  *delta
 	serial uint64
+	// pins counts those who count on these very numbers: who waits in the queue, in
+	// the batch, and the open transaction.
+	pins int
+	// reserved is the place among the batch's reserved numbers, from 1; 0 if there
+	// are none.
+	reserved int
 }
 
 // deltaIn returns the workspace's delta in p, made if it was not there.
@@ -60,6 +67,19 @@ func (w *workspace) deltaIn(p *pending) *delta {
 
 func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
 	return &workspace{id: id, kind: kind, last: make([]messages.Number, len(kind.sequences))}
+}
+
+// take makes sure that the workspace is of a kind, which its first event fixes, be
+// it one that is not durable yet.
+func (w *workspace) take(kind *kindDef) error {
+	if w.kind == kind {
+		return nil
+	}
+	if w.fixed || w.reserved > 0 {
+		return fmt.Errorf("%w: workspace %d: got kind %d, want %d", messages.ErrKindMismatch, w.id, kind.id, w.kind.id)
+	}
+	w.become(kind)
+	return nil
 }
 
 // become changes the kind of a workspace that has no event, in place: others may

@@ -47,7 +47,7 @@ func (w *world) checkStarted(o *owner, s *messages.Started) {
 	last := messages.PLogOffset(len(w.log))
 	truth := w.truth[o.ws]
 	switch {
-	case s.Token.Partition != testPartition || s.Token.Epoch != w.epoch || s.Token.PLogOffset != last+1:
+	case s.Token.Partition != testPartition || s.Token.Epoch != w.epoch && !w.usurped || s.Token.PLogOffset != last+1:
 		w.t.Fatalf("granted %v, want epoch %d, offset %d", s.Token, w.epoch, last+1)
 	case truth.kind != 0 && truth.kind != o.kind:
 		w.t.Fatalf("granted kind %d to workspace %d of kind %d", o.kind, o.ws, truth.kind)
@@ -188,17 +188,35 @@ func (w *world) checkOneFlush(f *messages.WriteProjections) {
 	}
 }
 
+// checkOneBatch: one batch is under way at a time, and no transaction is open.
+func (w *world) checkOneBatch(m *messages.WriteEvents) {
+	for _, job := range w.leaves[appenderLeaf].jobs {
+		if job.(*writing).was.Generation == m.Generation {
+			w.t.Fatalf("a second batch is under way")
+		}
+	}
+	if m.Generation != w.core.generation || m.Epoch != w.core.epoch {
+		w.t.Fatalf("a batch of generation %d, epoch %d", m.Generation, m.Epoch)
+	}
+	if n := len(m.Events); n == 0 || n > w.core.settings.BatchEvents && n > 1+int(m.Events[0].Together) {
+		w.t.Fatalf("got %d events in a batch, want at most %d", n, w.core.settings.BatchEvents)
+	}
+}
+
 // checkCore checks what must hold inside the core between two steps.
 func (w *world) checkCore() {
 	c := w.core
 	switch {
-	case len(c.ready) > 0 && !c.txn.open:
-		w.t.Fatalf("a Start waits while no transaction is open")
+	case c.queue.len() > 0 && !c.txn.open && !c.batch.underWay && c.state != messages.StateInitializing:
+		w.t.Fatalf("a request waits while nothing is under way")
 	case len(c.retired) > 0 && len(c.loads) == 0:
 		w.t.Fatalf("retired flushes are kept for no load")
+	case c.batch.underWay && c.txn.open:
+		w.t.Fatalf("a batch is under way while a transaction is open")
 	case c.unflushed.keys != keysOf(c.unflushed):
 		w.t.Fatalf("unflushed keys: got %d, want %d", c.unflushed.keys, keysOf(c.unflushed))
 	}
+	w.checkPins()
 	if c.state != messages.StateNormal && c.state != messages.StateAlarming || int(c.durable) != len(w.log) {
 		return
 	}
@@ -206,8 +224,76 @@ func (w *world) checkCore() {
 		ws, _ := c.cache.Peek(id)
 		w.checkCached(ws)
 	}
+	for _, ws := range c.evicted {
+		w.checkCached(ws)
+	}
 	if c.txn.open {
 		w.checkCached(c.txn.ws)
+	}
+}
+
+// waiters returns everybody whom the core holds.
+func (c *Core) waiters() (all []waiting) {
+	all = append(all, c.queue.items[c.queue.left:]...)
+	for _, l := range c.loads {
+		all = append(all, l.queue...)
+	}
+	for _, a := range []*attempt{&c.batch.attempt, &c.doubt.attempt} {
+		for i := range a.members {
+			all = append(all, a.members[i].waiting)
+		}
+	}
+	for _, s := range c.searches {
+		for _, a := range s.appends {
+			all = append(all, a.waiting)
+		}
+	}
+	return all
+}
+
+// checkPins: what is counted by and by is what a count from the beginning says.
+func (w *world) checkPins() {
+	c, pins, held, starts := w.core, make(map[*workspace]int), inFlight{}, 0
+	for _, r := range c.waiters() {
+		if r.ws != nil {
+			pins[r.ws]++
+		}
+		if r.append == nil {
+			continue
+		}
+		held.events += len(r.append.Drafts)
+		held.bytes += r.bytes
+	}
+	for _, r := range c.queue.items[c.queue.left:] {
+		if r.start != nil {
+			starts++
+		}
+	}
+	if c.txn.open {
+		pins[c.txn.ws]++
+	}
+	if held != c.inFlight || starts != c.queue.starts {
+		w.t.Fatalf("in flight: got %+v and %d Starts, want %+v and %d", c.inFlight, c.queue.starts, held, starts)
+	}
+	copies := make(map[messages.WSID]*workspace)
+	for _, id := range c.cache.Keys() {
+		copies[id], _ = c.cache.Peek(id)
+	}
+	for id, ws := range c.evicted {
+		if copies[id] != nil || ws.pins == 0 {
+			w.t.Fatalf("workspace %d is kept beside the cache, with %d pins", id, ws.pins)
+		}
+		copies[id] = ws
+	}
+	for ws, n := range pins {
+		if ws.pins != n || copies[ws.id] != ws {
+			w.t.Fatalf("workspace %d: got %d pins, want %d; it can be found: %v", ws.id, ws.pins, n, copies[ws.id] == ws)
+		}
+	}
+	for id, ws := range copies {
+		if ws.pins != pins[ws] || !c.batch.underWay && ws.reserved != 0 {
+			w.t.Fatalf("workspace %d: got %d pins, want %d; reserved %d", id, ws.pins, pins[ws], ws.reserved)
+		}
 	}
 }
 
@@ -252,6 +338,7 @@ func (w *world) verify() {
 	if want := lastsOf(w.log[:w.checkpoint-1], w.kinds()); !reflect.DeepEqual(w.seqData, want) {
 		w.t.Fatalf("SeqData at %d: got %v, want %v", w.checkpoint, w.seqData, want)
 	}
+	w.verifyAppends()
 }
 
 // finish lets everything end and checks what must hold then: everybody is
@@ -263,7 +350,7 @@ func (w *world) finish() {
 	if w.core.Status().State == messages.StateTerminating {
 		w.quiesce()
 	}
-	if w.stopped || w.core.Status().State == messages.StateFailed {
+	if w.stopped || w.usurped || w.core.Status().State == messages.StateFailed {
 		w.restart()
 	}
 	w.endAll()
@@ -281,7 +368,9 @@ func (w *world) finish() {
 // heal makes the store work again.
 func (w *world) heal() {
 	w.flushMode, w.diverge, w.breakFlush, w.breakReplay = flushWorks, false, false, false
-	w.failLoads, w.failReplays, w.failFind = 0, 0, 0
+	w.failLoads, w.failReplays, w.failFind, w.failSearches = 0, 0, 0, 0
+	w.writeFault = writeWorks
+	clear(w.taken)
 	w.damage = nil
 }
 
@@ -309,7 +398,7 @@ func (w *world) mustBeIdle() {
 		w.t.Fatalf("idle, but not answered: %v", w.unansweredList())
 	case w.checkpoint != messages.PLogOffset(len(w.log))+1 || w.core.checkpoint != w.checkpoint:
 		w.t.Fatalf("idle, but the checkpoint is %d (core: %d) and the log has %d events", w.checkpoint, w.core.checkpoint, len(w.log))
-	case len(w.core.loads)+len(w.core.ready)+len(w.core.retired)+len(w.core.late) > 0 || w.core.unflushedKeys() > 0:
+	case len(w.core.loads)+len(w.core.retired)+len(w.core.late)+len(w.core.waiters())+len(w.core.evicted) > 0 || w.core.unflushedKeys() > 0:
 		w.t.Fatalf("idle, but something is kept")
 	}
 	w.verify()

@@ -20,8 +20,12 @@ type lasts struct {
 
 // store is a log with SeqData beside it, and the faults that it is to show next.
 type store struct {
-	log        []messages.Event
-	epoch      messages.Epoch
+	log   []messages.Event
+	epoch messages.Epoch
+	// usurped says that somebody else has taken the epoch.
+	usurped bool
+	// hidden says that they have also flushed what was written before.
+	hidden     bool
 	seqData    map[messages.WSID]lasts
 	checkpoint messages.PLogOffset
 	// truth is what SeqData would be at the log's end.
@@ -34,12 +38,18 @@ type store struct {
 	diverge, breakFlush              bool
 	failLoads, failReplays, failFind int
 	breakReplay                      bool
+	failSearches                     int
+	writeFault                       writeFault
+	faultyWrites                     int
+	taken                            map[taken]bool
 	// damage changes what the tail says.
 	damage func(*messages.Numbering)
 	// permitted says that the actualizer holds one of the permits to replay.
 	permitted bool
 	// flushes are all that were carried out.
 	flushes []*messages.WriteProjections
+	// bodies counts the events that were written in batches.
+	bodies map[string]int
 }
 
 type flushMode uint8
@@ -56,6 +66,7 @@ func newStore() store {
 	return store{
 		seqData: make(map[messages.WSID]lasts), truth: make(map[messages.WSID]lasts),
 		checkpoint: 1, piece: 100,
+		taken: make(map[taken]bool), bodies: make(map[string]int),
 	}
 }
 
@@ -63,6 +74,7 @@ const (
 	flusherLeaf = iota
 	actualizerLeaf
 	readerLeaf
+	appenderLeaf
 	leafCount
 )
 
@@ -114,6 +126,10 @@ func (w *world) do(job any) messages.PartitionMessage {
 		return w.load(m)
 	case *messages.FindEvent:
 		return w.find(m)
+	case *messages.LoadEvents:
+		return w.loadEvents(m)
+	case *writing:
+		return w.writeEvents(m)
 	}
 	w.t.Fatalf("unknown job %T", job)
 	return nil
@@ -220,7 +236,7 @@ func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {
 		return failed
 	}
 	w.epoch++
-	w.permitted = true
+	w.permitted, w.usurped = true, false
 	r := messages.Register{Epoch: w.epoch, Last: messages.PLogOffset(len(w.log)), Checkpoint: w.checkpoint}
 	if r.Last > 0 {
 		r.LastRegisteredAt = w.log[r.Last-1].RegisteredAt

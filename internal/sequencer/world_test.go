@@ -40,6 +40,13 @@ type world struct {
 	watched  *call
 	ended    []*owner
 	lastCall int
+
+	// appends are all Appends that were sent, lastOwner the last of each workspace
+	// that was acknowledged, owners those that own an offset.
+	appends   []*call
+	drafts    int
+	lastOwner map[messages.WSID]*call
+	owners    map[messages.PLogOffset]*call
 	// miscounted says that an owner flushes numbers which cannot be.
 	miscounted bool
 
@@ -61,6 +68,13 @@ type call struct {
 	message messages.PartitionMessage
 	owner   *owner
 	reply   any
+
+	// Of an Append: the log's length when it was sent, what is wrong with it whatever
+	// the state, and where it has been.
+	sent                      int
+	wrong                     error
+	followed, rested, doubted bool
+	waited                    string
 }
 
 const (
@@ -106,6 +120,8 @@ func newWorld(t failer, s messages.Settings) *world {
 		store:      newStore(),
 		unanswered: make(map[*call]bool),
 		lastKind:   make(map[messages.WSID]messages.WSKind),
+		lastOwner:  make(map[messages.WSID]*call),
+		owners:     make(map[messages.PLogOffset]*call),
 		hits:       make(map[string]int),
 	}
 }
@@ -201,6 +217,10 @@ func (w *world) carryOut(fx *Effects, reconfigured bool) {
 		w.checkOneFlush(fx.Flusher)
 		w.leaves[flusherLeaf].jobs = append(w.leaves[flusherLeaf].jobs, fx.Flusher)
 	}
+	if fx.Appender != nil {
+		w.checkOneBatch(fx.Appender)
+		w.leaves[appenderLeaf].jobs = append(w.leaves[appenderLeaf].jobs, newWriting(fx.Appender))
+	}
 	for _, a := range fx.Arm {
 		w.arm(a, reconfigured)
 	}
@@ -229,6 +249,9 @@ func (w *world) note(fx *Effects) {
 	}
 	if fx.Flusher != nil {
 		w.trace = append(w.trace, fmt.Sprintf("flusher %+v", fx.Flusher))
+	}
+	if fx.Appender != nil {
+		w.trace = append(w.trace, fmt.Sprintf("appender %+v", fx.Appender))
 	}
 	w.trace = append(w.trace, fmt.Sprintf("arm %v, status %v, stopped %v", fx.Arm, fx.Status, fx.Stopped))
 }
@@ -259,6 +282,11 @@ func (w *world) answer(r Reply) {
 	}
 	delete(w.unanswered, c)
 	c.reply = r.Message
+	if _, ok := c.message.(*messages.Append); ok {
+		w.checkAppendReply(c)
+		w.hitAppendReply(c)
+		return
+	}
 	if c.owner == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,15 +20,18 @@ type staging struct {
 	registers  map[messages.PartitionID]stagedRegister
 	workspaces map[messages.WSID]workspaceEnd
 	records    map[recordKey]struct{}
+	ids        map[dedupKey]messages.WLogOffset
 	events     int64
 	bytes      int64
 
 	// known says for each event of the request in hand whether the tail knows its
-	// workspace.
-	known []bool
+	// workspace, checkpoint where that tail begins.
+	known      []bool
+	checkpoint messages.PLogOffset
 	// What the request in hand has changed so far, to be undone if it is refused.
 	undoWorkspaces []undoWorkspace
 	undoRecords    []recordKey
+	undoIDs        []dedupKey
 }
 
 // stagedRegister is where a partition will stand.
@@ -57,6 +61,7 @@ func newStaging(s *Store) *staging {
 		registers:  make(map[messages.PartitionID]stagedRegister),
 		workspaces: make(map[messages.WSID]workspaceEnd),
 		records:    make(map[recordKey]struct{}),
+		ids:        make(map[dedupKey]messages.WLogOffset),
 	}
 }
 
@@ -64,17 +69,23 @@ func (g *staging) reset() {
 	clear(g.registers)
 	clear(g.workspaces)
 	clear(g.records)
+	clear(g.ids)
 	g.events, g.bytes = 0, 0
 }
 
 // admit stages a request, or returns why it is refused and leaves no trace of it.
 func (g *staging) admit(r *writeRequest) error {
-	g.undoWorkspaces, g.undoRecords = g.undoWorkspaces[:0], g.undoRecords[:0]
+	g.undoWorkspaces, g.undoRecords, g.undoIDs = g.undoWorkspaces[:0], g.undoRecords[:0], g.undoIDs[:0]
 	reg, err := g.checkMemory(r)
-	if err == nil && g.s.schema.trust < messages.TrustAll {
+	if err == nil && g.s.schema.trust < messages.TrustAll && r.checkedAt != g.checkpoint {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this transaction begins.
-		err = g.s.state.view(func(tx *bbolt.Tx) error { return g.checkState(tx, r, reg.last) })
+		err = g.s.state.view(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
+	}
+	// An append that is repeated may meet the records of the first: what its caller
+	// must be told is that it is a duplicate.
+	if len(r.lookups) > 0 && (err == nil || errors.Is(err, storage.ErrConflict)) {
+		err = firstError(g.checkIDs(r), err)
 	}
 	if err != nil {
 		g.undo()
@@ -97,6 +108,9 @@ func (g *staging) undo() {
 	for _, k := range g.undoRecords {
 		delete(g.records, k)
 	}
+	for _, k := range g.undoIDs {
+		delete(g.ids, k)
+	}
 }
 
 // checkMemory checks a request against what is staged and against the partition.
@@ -108,6 +122,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 	if p.failed != nil {
 		return stagedRegister{}, p.failed
 	}
+	g.checkpoint = p.checkpoint
 	reg, staged := g.registers[p.id]
 	if !staged {
 		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.len()}
@@ -220,26 +235,27 @@ func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
 }
 
 // checkState makes sure that the keys a request needs are free in state.db. last is
-// where the partition's log will end.
-func (g *staging) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) error {
+// where the partition's log will end, known says which workspaces are known without
+// state.db.
+func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []bool) error {
 	if err := checkPLogFree(tx, r, last); err != nil {
 		return err
 	}
-	wlog, records := tx.Bucket(bucketWLog).Cursor(), tx.Bucket(bucketRecords)
+	wlog, records := tx.Bucket(bucketWLog).Cursor(), newFreeKeys(tx.Bucket(bucketRecords))
 	for i := range r.events {
 		n := &r.events[i]
-		if err := checkWLogFree(wlog, r.partition.id, n, g.known[i]); err != nil {
+		if err := checkWLogFree(wlog, r.partition.id, n, known[i]); err != nil {
 			return err
 		}
-		if err := checkKind(tx, r.partition.id, n, g.known[i]); err != nil {
+		if err := checkKind(tx, r.partition.id, n, known[i]); err != nil {
 			return err
 		}
-		if g.s.schema.trust > messages.TrustNone {
+		if s.schema.trust > messages.TrustNone {
 			continue
 		}
 		for _, rec := range n.records {
 			var key [recordKeyLen]byte
-			if rec.isNew && records.Get(appendRecordKey(key[:0], recordKey{ws: n.ws, id: rec.id()})) != nil {
+			if rec.isNew && !records.free(appendRecordKey(key[:0], recordKey{ws: n.ws, id: rec.id()})) {
 				return n.recordConflict(r.partition.id, rec)
 			}
 		}

@@ -18,6 +18,13 @@ type writeRequest struct {
 	events    []newEvent
 	// bytes is what the events will take in the tail.
 	bytes int64
+	// lookups are the deduplication ids of the events that have one, in their order, as
+	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
+	lookups    []dedupLookup
+	lookedUpAt messages.PLogOffset
+	// checkedAt is the checkpoint at which state.db was seen to have room for the
+	// events, 0 if it was not.
+	checkedAt messages.PLogOffset
 }
 
 // newEvent is an event on its way to the log.
@@ -30,6 +37,7 @@ type newEvent struct {
 	// numbers are the numbers given out and the explicit ids of new records.
 	numbers []messages.SequenceNumber
 	records []recordRef
+	dedup   messages.DedupID
 	// value is encoded but for the LSN, which the committer knows.
 	value []byte
 }
@@ -49,11 +57,16 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 	}
 	r := &writeRequest{ticket: newTicket(), partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	for i := range b.Events {
-		if err := s.prepare(&r.events[i], &b.Events[i], &b); err != nil {
+		n := &r.events[i]
+		if err := s.prepare(n, &b.Events[i], &b); err != nil {
 			return err
 		}
-		r.bytes += tailBytes(len(r.events[i].numbers), len(r.events[i].records))
+		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
 	}
+	if err := checkTogether(b.Events); err != nil {
+		return err
+	}
+	s.lookAhead(r)
 	return handOver(ctx, s, s.writes, r, &r.ticket, s.committed)
 }
 
@@ -74,6 +87,7 @@ func (s *Store) prepare(n *newEvent, e *messages.Event, b *storage.Batch) error 
 		return invalid(e, "too large: got about %d bytes, want at most %d", size, maxEventSize)
 	}
 	n.ws, n.wsKind, n.offset, n.wlog, n.at = e.Workspace, e.WorkspaceKind, e.PLogOffset, e.WLogOffset, e.RegisteredAt
+	n.dedup = e.DedupID
 	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
 	n.value = encodeEvent(e)
 	return nil

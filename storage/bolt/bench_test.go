@@ -37,6 +37,8 @@ type benchAppender struct {
 	partitions uint32
 	epoch      messages.Epoch
 	next       messages.PLogOffset
+	// ids says that each event gets a deduplication id.
+	ids bool
 }
 
 func newBenchAppender(b testing.TB, s *Store, id messages.PartitionID) *benchAppender {
@@ -52,7 +54,11 @@ func (a *benchAppender) append(n int) error {
 	for range n {
 		i := uint64(a.next - 1)
 		ws := messages.WSID(uint64(a.partitions)*(i%benchWorkspaces) + uint64(a.id))
-		batch.Events = append(batch.Events, benchEvent(a.id, a.epoch, a.next, ws, messages.WLogOffset(i/benchWorkspaces+1)))
+		e := benchEvent(a.id, a.epoch, a.next, ws, messages.WLogOffset(i/benchWorkspaces+1))
+		if a.ids {
+			e.DedupID = benchID(i)
+		}
+		batch.Events = append(batch.Events, e)
 		a.next++
 	}
 	return a.s.Append(context.Background(), batch)
@@ -109,27 +115,35 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkFlush flushes 500 and 16,384 events of 1,000 workspaces at a time.
+// BenchmarkFlush flushes 500, 16,384 and 65,536 events of 1,000 workspaces at a time,
+// without ids and with one each, with no or 5,000,000 ids (500,000 with -short)
+// stored before.
 func BenchmarkFlush(b *testing.B) {
-	for _, events := range []int{500, 16_384} {
-		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
-			s := openBench(b, b.TempDir(), 1, Options{})
-			defer closeStore(b, s)
-			a := newBenchAppender(b, s, 0)
-			b.ResetTimer()
-			for range b.N {
-				b.StopTimer()
-				for n := events; n > 0; n -= 500 {
-					if err := a.append(min(n, 500)); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.StartTimer()
-				s.benchFlush(b, 0)
-			}
-			b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
-		})
+	for _, events := range []int{500, 16_384, 65_536} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) { benchFlushes(b, events, false, 0) })
+		b.Run(fmt.Sprintf("events=%d/ids", events), func(b *testing.B) { benchFlushes(b, events, true, 0) })
+		b.Run(fmt.Sprintf("events=%d/ids/many", events), func(b *testing.B) { benchFlushes(b, events, true, storedIDs()) })
 	}
+}
+
+func benchFlushes(b *testing.B, events int, ids bool, stored int) {
+	s := openBench(b, b.TempDir(), 1, Options{})
+	defer closeStore(b, s)
+	fillIDs(b, s, stored, maxFlushEvents)
+	a := newBenchAppender(b, s, 0)
+	a.ids = ids
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		for n := events; n > 0; n -= 500 {
+			if err := a.append(min(n, 500)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		s.benchFlush(b, 0)
+	}
+	b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
 }
 
 // benchLog makes a store with a log of n events of 4 partitions and nothing

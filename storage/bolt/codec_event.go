@@ -27,12 +27,15 @@ import (
 //	numbers  = count { SeqID first more }     runs first, first+1 … first+more of one sequence
 //	body     = length bytes
 //	records  = count { flags SeqID number length bytes }     flags: bit 0 new
-//	sections = count { tag length bytes }
+//	sections = count { tag length bytes }     see codec_sections.go
+//
+// The version is 2 if the runtime has sections of its own in it, else 1.
 //
 // Everything is an unsigned varint but the time, which is a zigzag varint, and
 // kind and flags, which are one byte each. Nothing may follow.
 const (
 	eventVersion   = 1
+	eventReserved  = 2
 	eventHeaderLen = 5
 )
 
@@ -77,12 +80,7 @@ func appendPayload(b []byte, e *messages.Event) []byte {
 		b = binary.AppendUvarint(b, uint64(r.ID.Number))
 		b = appendBytes(b, r.Data)
 	}
-	b = binary.AppendUvarint(b, uint64(len(e.Sections)))
-	for i := range e.Sections {
-		b = binary.AppendUvarint(b, uint64(e.Sections[i].Tag))
-		b = appendBytes(b, e.Sections[i].Data)
-	}
-	return b
+	return appendSections(b, e)
 }
 
 func appendNumbers(b []byte, numbers []messages.SequenceNumber) []byte {
@@ -120,7 +118,7 @@ func appendBytes(b, data []byte) []byte {
 func encodeEvent(e *messages.Event) []byte {
 	b := make([]byte, eventHeaderLen, eventHeaderLen+sizeHint(e))
 	b = appendPayload(b, e)
-	b[0] = eventVersion
+	b[0] = versionOf(e)
 	binary.BigEndian.PutUint32(b[1:], crc32.Update(0, castagnoli, b[eventHeaderLen:]))
 	return b
 }
@@ -128,7 +126,7 @@ func encodeEvent(e *messages.Event) []byte {
 // sizeHint estimates the length of an event's payload from above, but for many
 // scattered numbers.
 func sizeHint(e *messages.Event) int {
-	n := 64 + 8*len(e.Numbers) + len(e.Body)
+	n := 96 + 8*len(e.Numbers) + len(e.Body)
 	for i := range e.Records {
 		n += 18 + len(e.Records[i].Data)
 	}
@@ -168,6 +166,8 @@ type eventView struct {
 	numbers    []messages.SequenceNumber
 	records    []messages.Record
 	body       []byte
+	dedup      messages.DedupID
+	together   uint32
 	sections   []messages.Section
 	dataLen    int
 	numberings []messages.SequenceNumber
@@ -180,8 +180,8 @@ func (v *eventView) decode(lsn messages.LSN, value []byte) error {
 	if len(value) < eventHeaderLen {
 		return errTruncated
 	}
-	if value[0] != eventVersion {
-		return fmt.Errorf("%w: got %d, want %d", errVersion, value[0], eventVersion)
+	if value[0] != eventVersion && value[0] != eventReserved {
+		return fmt.Errorf("%w: got %d, want %d or %d", errVersion, value[0], eventVersion, eventReserved)
 	}
 	payload := value[eventHeaderLen:]
 	if finishCRC(crc32.Update(0, castagnoli, payload), value[0], lsn) != binary.BigEndian.Uint32(value[1:]) {
@@ -192,7 +192,7 @@ func (v *eventView) decode(lsn messages.LSN, value []byte) error {
 	v.decodeNumbers(&r)
 	v.body = r.bytes()
 	v.decodeRecords(&r)
-	v.decodeSections(&r)
+	v.decodeSections(&r, value[0])
 	if r.bad || len(r.b) != 0 {
 		return errLayout
 	}
@@ -243,17 +243,6 @@ func (v *eventView) decodeRecords(r *byteReader) {
 	}
 }
 
-func (v *eventView) decodeSections(r *byteReader) {
-	clear(v.sections)
-	v.sections = v.sections[:0]
-	for n := r.count(2); n > 0 && !r.bad; n-- {
-		tag := uint16(r.uvarint(math.MaxUint16))
-		data := r.bytes()
-		v.dataLen += len(data)
-		v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
-	}
-}
-
 // event returns a copy that shares nothing with the value or with the view.
 func (v *eventView) event() messages.Event {
 	e := messages.Event{
@@ -265,6 +254,8 @@ func (v *eventView) event() messages.Event {
 		WorkspaceKind: v.wsKind,
 		WLogOffset:    v.wlog,
 		RegisteredAt:  v.at,
+		DedupID:       v.dedup,
+		Together:      v.together,
 	}
 	if len(v.numbers) > 0 {
 		e.Numbers = append(make([]messages.SequenceNumber, 0, len(v.numbers)), v.numbers...)

@@ -26,9 +26,12 @@ import (
 // one byte, and names are a length and bytes. The CRC covers everything before
 // it. Magic and format keep their places in every format to come.
 const (
-	formatVersion = 1
+	formatVersion = 2
 	magic         = "partita\n"
 	headerFixed   = 27
+
+	// formatWithoutIDs is the first format. It had no deduplication ids.
+	formatWithoutIDs = 1
 )
 
 // role tells the two files apart.
@@ -56,6 +59,8 @@ func (id storeID) String() string { return hex.EncodeToString(id[:]) }
 
 // header is what the first lookup in a file must find.
 type header struct {
+	// format is what decoding found; what is encoded has the current one.
+	format     uint16
 	role       role
 	id         storeID
 	descriptor messages.Descriptor
@@ -100,8 +105,9 @@ func decodeHeader(value []byte) (header, error) {
 	if len(value) < len(magic)+2 || string(value[:len(magic)]) != magic {
 		return header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
 	}
-	if format := binary.BigEndian.Uint16(value[8:]); format != formatVersion {
-		return header{}, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, format, formatVersion)
+	format := binary.BigEndian.Uint16(value[8:])
+	if format < formatWithoutIDs || format > formatVersion {
+		return header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, formatWithoutIDs, formatVersion)
 	}
 	if len(value) < headerFixed+4 {
 		return header{}, errTruncated
@@ -110,7 +116,7 @@ func decodeHeader(value []byte) (header, error) {
 	if crc32.Checksum(value[:end], castagnoli) != binary.BigEndian.Uint32(value[end:]) {
 		return header{}, errChecksum
 	}
-	h := header{role: role(value[10]), id: storeID(value[11:headerFixed])}
+	h := header{format: format, role: role(value[10]), id: storeID(value[11:headerFixed])}
 	r := byteReader{b: value[headerFixed:end]}
 	h.descriptor = decodeDescriptor(&r)
 	if r.bad || len(r.b) != 0 {

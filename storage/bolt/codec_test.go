@@ -41,6 +41,8 @@ func genEvent(t *rapid.T) messages.Event {
 		RegisteredAt:  messages.Timestamp(rapid.Int64().Draw(t, "time")),
 		Numbers:       genSequenceNumbers(t),
 		Body:          genData(t, "body"),
+		DedupID:       rapid.SampledFrom([]messages.DedupID{{}, {1}, {15: 255}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}).Draw(t, "id"),
+		Together:      rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32()).Draw(t, "together"),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "records") {
 		id := messages.RecordID{Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number"))}
@@ -50,7 +52,7 @@ func genEvent(t *rapid.T) messages.Event {
 		e.Records = append(e.Records, messages.Record{ID: id, New: rapid.Bool().Draw(t, "new"), Data: genData(t, "row")})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "sections") {
-		e.Sections = append(e.Sections, messages.Section{Tag: rapid.Uint16().Draw(t, "tag"), Data: genData(t, "section")})
+		e.Sections = append(e.Sections, messages.Section{Tag: rapid.Uint16Min(messages.MaxReservedTag+1).Draw(t, "tag"), Data: genData(t, "section")})
 	}
 	return e
 }
@@ -144,7 +146,7 @@ func TestRowRoundTrip(t *testing.T) {
 }
 
 func TestHeaderErrors(t *testing.T) {
-	h := header{role: roleLog, id: storeID{1, 2, 3}, descriptor: testDescriptor(4, 1)}
+	h := header{format: formatVersion, role: roleLog, id: storeID{1, 2, 3}, descriptor: testDescriptor(4, 1)}
 	good := h.encode()
 	got, err := decodeHeader(good)
 	if err != nil || !reflect.DeepEqual(got, h) {
@@ -168,11 +170,11 @@ func TestHeaderErrors(t *testing.T) {
 func TestSealedValues(t *testing.T) {
 	c := checkpoint{next: 5, lsn: 9, at: -3, epoch: 7}
 	key := []byte("key4")
-	got, err := decodeCheckpoint(key, c.append(nil, key))
+	got, err := decodeCheckpoint(key, c.encode(key))
 	if err != nil || got != c {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if _, err := decodeCheckpoint([]byte("key5"), c.append(nil, key)); !errors.Is(err, errChecksum) {
+	if _, err := decodeCheckpoint([]byte("key5"), c.encode(key)); !errors.Is(err, errChecksum) {
 		t.Fatalf("got %v", err)
 	}
 	e := &storage.ConflictError{
@@ -192,22 +194,31 @@ func FuzzDecodeEvent(f *testing.F) {
 		Numbers:  []messages.SequenceNumber{{Seq: 2, Number: 9}, {Seq: 2, Number: 10}, {Seq: 16, Number: 1}},
 		Body:     []byte("body"),
 		Records:  []messages.Record{{ID: messages.RecordID{Seq: 2, Number: 9}, New: true, Data: []byte("row")}},
-		Sections: []messages.Section{{Tag: 1, Data: []byte("section")}},
+		Sections: []messages.Section{{Tag: 16, Data: []byte("section")}},
 	}
-	f.Add(uint64(1), encodeEvent(&e)[eventHeaderLen:])
-	f.Add(uint64(2), []byte{})
-	f.Add(uint64(3), encodeEvent(&messages.Event{})[eventHeaderLen:])
-	f.Add(uint64(4), bytes.Repeat([]byte{0xff}, 64))
+	f.Add(uint64(1), false, encodeEvent(&e)[eventHeaderLen:])
+	f.Add(uint64(2), true, []byte{})
+	f.Add(uint64(3), false, encodeEvent(&messages.Event{})[eventHeaderLen:])
+	e.DedupID, e.Together = messages.DedupID{1, 2}, 300
+	f.Add(uint64(5), true, encodeEvent(&e)[eventHeaderLen:])
+	f.Add(uint64(4), true, bytes.Repeat([]byte{0xff}, 64))
 	// The payload gets a right checksum, so that the fuzzer reaches the decoder.
-	f.Fuzz(func(t *testing.T, lsn uint64, payload []byte) {
+	f.Fuzz(func(t *testing.T, lsn uint64, reserved bool, payload []byte) {
 		var raw eventView
 		_ = raw.decode(messages.LSN(lsn), payload)
-		value := resealed(payload, messages.LSN(lsn))
 		var view eventView
-		if err := view.decode(messages.LSN(lsn), value); err != nil {
+		version := byte(eventVersion)
+		if reserved {
+			version = eventReserved
+		}
+		if err := view.decode(messages.LSN(lsn), resealedAs(version, payload, messages.LSN(lsn))); err != nil {
 			return
 		}
 		e := view.event()
+		if versionOf(&e) != version {
+			// The version that the event needs would say something else.
+			return
+		}
 		again := encodeEvent(&e)
 		sealEvent(again, messages.LSN(lsn))
 		var second eventView
@@ -220,9 +231,9 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// resealed makes a value of a payload.
-func resealed(payload []byte, lsn messages.LSN) []byte {
-	value := append([]byte{eventVersion, 0, 0, 0, 0}, payload...)
+// resealedAs makes a value of a payload.
+func resealedAs(version byte, payload []byte, lsn messages.LSN) []byte {
+	value := append([]byte{version, 0, 0, 0, 0}, payload...)
 	crc := crcOf(payload)
 	value[1], value[2], value[3], value[4] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
 	sealEvent(value, lsn)

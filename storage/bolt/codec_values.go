@@ -68,13 +68,13 @@ type checkpoint struct {
 	epoch messages.Epoch
 }
 
-func (c checkpoint) append(b, key []byte) []byte {
-	start := len(b)
+func (c checkpoint) encode(key []byte) []byte {
+	b := make([]byte, 0, checkpointLen)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.next))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.lsn))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.at))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.epoch))
-	return seal(b, start, bucketCheckpoints, key)
+	return seal(b, 0, bucketCheckpoints, key)
 }
 
 func decodeCheckpoint(key, value []byte) (checkpoint, error) {

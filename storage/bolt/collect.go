@@ -69,10 +69,13 @@ func seekLSN(c *bbolt.Cursor, lsn, at messages.LSN) []byte {
 // collect reads the events of all flushes once, in the order of the log, and
 // gathers what they change. A flush with a damaged event is refused.
 func (p *projection) collect() error {
-	events := 0
+	events, records := 0, 0
 	for _, r := range p.group {
 		events += len(r.entries)
+		// Those of the last event are not counted.
+		records += int(r.entries[len(r.entries)-1].records - r.entries[0].records)
 	}
+	p.records = make([]recordPut, 0, records+records/16+len(p.group))
 	order := make([]indexPut, 0, events)
 	lsns := make([]messages.LSN, 0, events)
 	for _, r := range p.group {
@@ -147,6 +150,10 @@ func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]mes
 		if seq := sequence(all, n.Seq); seq != nil && n.Number >= seq.Initial {
 			raise(numbers, numberKey{v.ws, n.Seq}, n.Number)
 		}
+	}
+	if v.dedup != (messages.DedupID{}) {
+		key := dedupKey{ws: v.ws, id: v.dedup}
+		p.ids = append(p.ids, idPut{r: at.r, entry: dedupEntry{hash: key.hash(p.s.id), lsn: v.lsn}})
 	}
 	for i := range v.records {
 		rec := &v.records[i]

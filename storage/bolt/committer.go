@@ -30,6 +30,7 @@ type committer struct {
 	accepted []*writeRequest
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken error
+	pace   pace
 }
 
 func newCommitter(s *Store) *committer {
@@ -80,16 +81,12 @@ func (c *committer) serve(first *writeRequest) bool {
 		if events >= maxCommitEvents || bytes >= maxCommitBytes {
 			break
 		}
-		select {
-		case r = <-c.s.writes:
-		default:
-			r = nil
-		}
+		r = c.pace.next(c.s.writes)
 	}
 	if len(c.accepted) == 0 {
 		return true
 	}
-	return c.finish(c.s.log.update(c.write))
+	return c.finish(c.pace.run(func() error { return c.s.log.update(c.write) }))
 }
 
 // admit stages a request or answers it with its refusal.
@@ -109,7 +106,8 @@ func (c *committer) admit(r *writeRequest) {
 }
 
 // write puts all that was accepted. It overwrites nothing: the log must end where
-// memory says.
+// memory says. The bucket's sequence, which stands in another page than the log's
+// last entries, says where it ends then.
 func (c *committer) write(tx *bbolt.Tx) error {
 	log, epochs := tx.Bucket(bucketLog), tx.Bucket(bucketEpochs)
 	log.FillPercent = logFill
@@ -132,7 +130,7 @@ func (c *committer) write(tx *bbolt.Tx) error {
 			}
 		}
 	}
-	return nil
+	return log.SetSequence(uint64(lsn))
 }
 
 // checkEnd makes sure that the next places in the log are free.
@@ -207,7 +205,7 @@ func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
 	for i := range r.events {
 		n := &r.events[i]
 		lsn++
-		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.numbers, n.records)
+		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.dedup, n.numbers, n.records)
 		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
 	}
 }

@@ -37,6 +37,17 @@ func (f *factory) Reopen(t testing.TB, s storage.Store) storage.Store {
 	return f.open(t, f.dirOf(s), s.Descriptor(), bolt.Options{})
 }
 
+// Rebuild deletes state.db.
+func (f *factory) Rebuild(t testing.TB, s storage.Store) storage.Store {
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(f.dirOf(s), "store", "state.db")); err != nil {
+		t.Fatal(err)
+	}
+	return f.open(t, f.dirOf(s), s.Descriptor(), bolt.Options{})
+}
+
 // Crash copies the files as they are: what was acknowledged is in them.
 func (f *factory) Crash(t testing.TB, s storage.Store) storage.Store {
 	dir := t.TempDir()

@@ -54,13 +54,13 @@ func reserveName(dir, pattern string) (string, error) {
 
 // initialise writes header and buckets into an empty file.
 func (op *opening) initialise(path string, r role) (*file, error) {
-	f, err := openFile(path, r.fileName(), op.bboltOptions(r, false))
+	f, err := openFile(path, op.path(r.fileName()), op.bboltOptions(r, false))
 	if err != nil {
 		return nil, err
 	}
 	h := header{role: r, id: op.id, descriptor: op.descriptor}
 	err = f.update(func(tx *bbolt.Tx) error {
-		for _, name := range r.buckets() {
+		for _, name := range r.buckets(formatVersion) {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}

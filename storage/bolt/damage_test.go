@@ -149,6 +149,22 @@ func TestDamagedEvent(t *testing.T) {
 
 // A damaged event that is projected already does not stop anybody; who reads it is
 // told.
+// The last entries of the log are gone, as if their page had lost them: the log
+// says itself that it went further, also when no projection does.
+func TestLogEndsEarlier(t *testing.T) {
+	for lost := messages.LSN(1); lost <= 9; lost += 4 {
+		dir, d, s := interleaved(t, 3)
+		for lsn := 10 - lost; lsn <= 9; lsn++ {
+			removeLog(t, s, lsn)
+		}
+		closeStore(t, s)
+		_, err := Open(t.Context(), dir, d, Options{})
+		if _, ok := errors.AsType[*storage.DamagedError](err); !ok {
+			t.Fatalf("%d entries lost: got %v, want damage", lost, err)
+		}
+	}
+}
+
 func TestDamagedProjectedEvent(t *testing.T) {
 	dir, d, s := interleaved(t, 4)
 	w := takeOver(t, s, 1)

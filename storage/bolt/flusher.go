@@ -91,6 +91,7 @@ type flusher struct {
 	s *Store
 	// held was taken off the queue and must wait for the next transaction.
 	held []*flushRequest
+	pace pace
 }
 
 func newFlusher(s *Store) *flusher { return &flusher{s: s} }
@@ -125,11 +126,12 @@ func (f *flusher) run() {
 // serve makes one transaction of a flush and of those that wait behind it. It
 // returns false when the store must not be written any more.
 func (f *flusher) serve(first *flushRequest) bool {
+	f.pace.rest(f.s)
 	group := f.gather(first)
 	if len(group) == 0 {
 		return true
 	}
-	err := f.s.project(group)
+	err := f.pace.run(func() error { return f.s.project(group) })
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	if unknown {
 		f.s.triggerClose()

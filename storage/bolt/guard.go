@@ -24,6 +24,7 @@ import (
 // one that failed is rolled back. The file is poisoned then: bbolt is never
 // entered again, and closing means closing the operating system's file.
 type file struct {
+	// name is the path that errors name.
 	name     string
 	db       *bbolt.DB
 	handle   *os.File
@@ -72,16 +73,27 @@ func openFile(path, name string, o *bbolt.Options) (*file, error) {
 		return nil, f.damaged(err)
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("%w: %s", storage.ErrLocked, path)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
+	case errors.Is(err, berrors.ErrInvalid), tooShort(err):
+		return nil, f.unrecognised(path, err)
+	case errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
 	case errors.Is(err, berrors.ErrChecksum):
-		return nil, f.damaged(err)
+		return nil, f.damaged(fmt.Errorf("both meta pages: %w", err))
 	}
 	return nil, fmt.Errorf("open %s: %w", path, err)
 }
 
+// tooShort reports whether bbolt found no room for its meta pages. Its error is text
+// only.
+func tooShort(err error) bool { return strings.HasPrefix(err.Error(), "file size too small") }
+
 func (f *file) damaged(cause error) *storage.DamagedError {
 	return &storage.DamagedError{Where: "file " + f.name, Cause: cause}
+}
+
+// placeOf names a value in the file for error messages.
+func (f *file) placeOf(bucket []byte, format string, args ...any) string {
+	return "file " + f.name + ", " + placeOf(bucket, format, args...)
 }
 
 // poison marks the file as not to be entered again.

@@ -21,12 +21,14 @@ const (
 //	          epochs       partition 4                      -> sealed epoch 8
 //	state.db  header       "header"                         -> header
 //	                       "projected"                      -> sealed LSN 8
+//	                       "dedup"                          -> sealed list of runs
 //	          plog         partition 4, PLogOffset 8        -> LSN 8
 //	          wlog         WSID 8, WLogOffset 8             -> LSN 8
 //	          records      WSID 8, SeqID 2, Number 8        -> row
 //	          numbers      WSID 8, SeqID 2                  -> sealed last number 8; SeqID 0: sealed kind 8
 //	          checkpoints  partition 4                      -> sealed checkpoint
 //	          conflicts    place 1, WSID 8, SeqID 2         -> sealed conflict
+//	          dedup        serial 8, last hash 8            -> block of a run
 var (
 	bucketHeader      = []byte("header")
 	bucketLog         = []byte("log")
@@ -37,15 +39,18 @@ var (
 	bucketNumbers     = []byte("numbers")
 	bucketCheckpoints = []byte("checkpoints")
 	bucketConflicts   = []byte("conflicts")
+	bucketDedup       = []byte("dedup")
 
 	keyHeader    = []byte("header")
 	keyProjected = []byte("projected")
+	keyDedup     = []byte("dedup")
 
 	logBuckets   = [][]byte{bucketHeader, bucketLog, bucketEpochs}
 	stateBuckets = [][]byte{
 		bucketHeader, bucketPLog, bucketWLog, bucketRecords,
-		bucketNumbers, bucketCheckpoints, bucketConflicts,
+		bucketNumbers, bucketCheckpoints, bucketConflicts, bucketDedup,
 	}
+	stateBucketsWithoutIDs = stateBuckets[:7]
 )
 
 // Lengths of keys in bytes.
@@ -112,6 +117,8 @@ func parseLSN(b []byte) (messages.LSN, bool) {
 func placeOf(bucket []byte, format string, args ...any) string {
 	return fmt.Sprintf("bucket %s, ", bucket) + fmt.Sprintf(format, args...)
 }
+
+func putBE64(b []byte, n uint64) { binary.BigEndian.PutUint64(b, n) }
 
 func be64(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
 

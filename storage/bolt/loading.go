@@ -21,7 +21,7 @@ func (op *opening) loadState() error {
 		if v := tx.Bucket(bucketHeader).Get(keyProjected); v != nil {
 			n, err := unsealUint(bucketHeader, keyProjected, v)
 			if err != nil || n == 0 {
-				return &storage.DamagedError{Where: placeOf(bucketHeader, "%s of %s", keyProjected, stateFileName), Cause: errChecksum}
+				return &storage.DamagedError{Where: op.state.placeOf(bucketHeader, "%s", keyProjected), Cause: errChecksum}
 			}
 			op.projected = messages.LSN(n)
 		}
@@ -34,13 +34,13 @@ func (op *opening) loadState() error {
 }
 
 func (op *opening) loadCheckpoint(k, v []byte) error {
-	p, err := op.partitionKey(k)
+	p, err := op.partitionKey(op.state, bucketCheckpoints, k)
 	if err != nil {
 		return err
 	}
 	c, err := decodeCheckpoint(k, v)
 	if err != nil {
-		return &storage.DamagedError{Where: placeOf(bucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
+		return &storage.DamagedError{Where: op.state.placeOf(bucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
 	}
 	p.checkpoint, p.last, p.lastAt, p.lastLSN = c.next, c.next-1, c.at, c.lsn
 	op.logEpochs[p.id] = c.epoch
@@ -48,22 +48,22 @@ func (op *opening) loadCheckpoint(k, v []byte) error {
 	return nil
 }
 
-func (op *opening) partitionKey(k []byte) (*partition, error) {
+func (op *opening) partitionKey(f *file, bucket, k []byte) (*partition, error) {
 	if len(k) == partitionKeyLen {
 		if id := messages.PartitionID(be32(k)); uint64(id) < uint64(len(op.partitions)) {
 			return &op.partitions[id], nil
 		}
 	}
-	return nil, &storage.DamagedError{Where: fmt.Sprintf("partition key %x", k), Cause: errLayout}
+	return nil, &storage.DamagedError{Where: f.placeOf(bucket, "key %x", k), Cause: errLayout}
 }
 
 func (op *opening) loadConflict(k, v []byte) error {
 	e, err := decodeConflict(k, v)
 	if err != nil {
-		return &storage.DamagedError{Where: placeOf(bucketConflicts, "key %x", k), Cause: err}
+		return &storage.DamagedError{Where: op.state.placeOf(bucketConflicts, "key %x", k), Cause: err}
 	}
 	if uint64(e.Partition) >= uint64(len(op.partitions)) {
-		return &storage.DamagedError{Where: placeOf(bucketConflicts, "key %x", k), Cause: errLayout}
+		return &storage.DamagedError{Where: op.state.placeOf(bucketConflicts, "key %x", k), Cause: errLayout}
 	}
 	op.partitions[e.Partition].addConflict(e)
 	return nil
@@ -74,13 +74,22 @@ func (op *opening) loadConflict(k, v []byte) error {
 func (op *opening) logEnd() (messages.LSN, error) {
 	var end messages.LSN
 	err := op.log.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketLog).Cursor()
-		if k, _ := c.Last(); k != nil {
+		b := tx.Bucket(bucketLog)
+		if k, _ := b.Cursor().Last(); k != nil {
 			lsn, ok := parseLSN(k)
 			if !ok || lsn == 0 {
-				return &storage.DamagedError{Where: placeOf(bucketLog, "key %x", k), Cause: errLayout}
+				return &storage.DamagedError{Where: op.log.placeOf(bucketLog, "key %x", k), Cause: errLayout}
 			}
 			end = lsn
+		}
+		// It is 0 if nothing was appended since the file was made, or since a program of
+		// the first format, which did not set it. What lies behind it is foreign, and is
+		// found when it is read.
+		if want := messages.LSN(b.Sequence()); end < want {
+			return &storage.DamagedError{
+				Where: "file " + op.log.name,
+				Cause: fmt.Errorf("the log ends at LSN %d, its sequence says %d", end, want),
+			}
 		}
 		return nil
 	})
@@ -93,7 +102,7 @@ func (op *opening) logEnd() (messages.LSN, error) {
 	}
 	if end < want {
 		return 0, &storage.DamagedError{
-			Where: "file " + logFileName,
+			Where: "file " + op.log.name,
 			Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d", end, stateFileName, want),
 		}
 	}
@@ -105,13 +114,13 @@ func (op *opening) logEnd() (messages.LSN, error) {
 func (op *opening) loadEpochs() error {
 	err := op.log.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketEpochs).ForEach(func(k, v []byte) error {
-			p, err := op.partitionKey(k)
+			p, err := op.partitionKey(op.log, bucketEpochs, k)
 			if err != nil {
 				return err
 			}
 			n, damage := unsealUint(bucketEpochs, k, v)
 			if damage != nil {
-				p.fail(&storage.DamagedError{Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
+				p.fail(&storage.DamagedError{Where: op.log.placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
 			}
 			p.epoch = messages.Epoch(n)
 			return nil
@@ -124,7 +133,7 @@ func (op *opening) loadEpochs() error {
 		p := &op.partitions[i]
 		if p.failed == nil && p.epoch < op.logEpochs[i] {
 			p.fail(&storage.DamagedError{
-				Where: placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id,
+				Where: op.log.placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id,
 				Cause: fmt.Errorf("got epoch %d, the log has %d", p.epoch, op.logEpochs[i]),
 			})
 		}

@@ -50,6 +50,9 @@ type opening struct {
 	stored messages.Descriptor
 	// staleLog and staleState say that a file's header has an older descriptor.
 	staleLog, staleState bool
+	// oldLog and oldState are the headers of files of an older format, nil if there
+	// are none.
+	oldLog, oldState *header
 	// logEpochs are the epochs of the partitions' last events.
 	logEpochs []messages.Epoch
 	// rebuild says that state.db is new and the log is not.
@@ -119,13 +122,11 @@ func (op *opening) openFiles() error {
 	switch {
 	case !logThere && stateThere:
 		return &storage.DamagedError{
-			Where: "file " + logFileName,
+			Where: "file " + op.path(logFileName),
 			Cause: fmt.Errorf("%w, and there is a %s", errMissing, stateFileName),
 		}
 	case !logThere && (op.wanted == nil || op.options.ReadOnly):
 		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.dir)
-	case !stateThere && op.options.ReadOnly:
-		return fmt.Errorf("%w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, op.path(stateFileName))
 	case !logThere:
 		return op.createStore()
 	}
@@ -179,10 +180,16 @@ func (op *opening) openExisting(stateThere bool) error {
 		op.descriptor = *op.wanted
 	}
 	op.staleLog = !sameDescriptor(&op.descriptor, &op.stored)
-	if stateThere {
+	if logHeader.format < formatVersion {
+		op.oldLog = &logHeader
+	}
+	switch {
+	case stateThere:
 		if err := op.inspectState(); err != nil {
 			return err
 		}
+	case op.options.ReadOnly:
+		return fmt.Errorf("%w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, op.path(stateFileName))
 	}
 	if op.log, err = op.openAgain(roleLog); err != nil {
 		return err
@@ -202,12 +209,15 @@ func (op *opening) inspectState() error {
 		return err
 	}
 	if h.id != op.id {
-		return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, stateFileName, h.id, logFileName, op.id)
+		return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, op.path(stateFileName), h.id, logFileName, op.id)
 	}
 	if err := op.descriptor.Extends(&h.descriptor); err != nil {
-		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, stateFileName, err)
+		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, op.path(stateFileName), err)
 	}
 	op.staleState = !sameDescriptor(&op.descriptor, &h.descriptor)
+	if h.format < formatVersion {
+		op.oldState = &h
+	}
 	return nil
 }
 
@@ -217,7 +227,7 @@ func sameDescriptor(a, b *messages.Descriptor) bool {
 
 // inspect reads a file's header through a read-only handle.
 func (op *opening) inspect(r role) (header, error) {
-	f, err := openFile(op.path(r.fileName()), r.fileName(), op.bboltOptions(r, true))
+	f, err := op.openFile(r, true)
 	if err != nil {
 		return header{}, err
 	}
@@ -228,18 +238,23 @@ func (op *opening) inspect(r role) (header, error) {
 // openAgain opens a file whose header was found right, and makes sure that it is
 // still the same.
 func (op *opening) openAgain(r role) (*file, error) {
-	f, err := openFile(op.path(r.fileName()), r.fileName(), op.bboltOptions(r, op.options.ReadOnly))
+	f, err := op.openFile(r, op.options.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
 	h, err := f.readHeader(r)
 	if err == nil && h.id != op.id {
-		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, r.fileName())
+		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
+}
+
+func (op *opening) openFile(r role, readOnly bool) (*file, error) {
+	path := op.path(r.fileName())
+	return openFile(path, path, op.bboltOptions(r, readOnly))
 }
 
 func (r role) fileName() string {
@@ -268,8 +283,12 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 	return o
 }
 
-// readHeader reads and checks a file's header, its buckets and its length.
+// readHeader reads and checks a file's header, its meta pages, its buckets and its
+// length.
 func (f *file) readHeader(r role) (header, error) {
+	if err := f.checkMeta(r); err != nil {
+		return header{}, err
+	}
 	if err := f.truncated(); err != nil {
 		return header{}, err
 	}
@@ -285,13 +304,13 @@ func (f *file) readHeader(r role) (header, error) {
 		case errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
 			return fmt.Errorf("%s: %w", f.name, err)
 		case err != nil:
-			return &storage.DamagedError{Where: "header of " + f.name, Cause: err}
+			return &storage.DamagedError{Where: f.placeOf(bucketHeader, "%s", keyHeader), Cause: err}
 		case h.role != r:
 			return fmt.Errorf("%w: %s: got a %v file, want a %v file", storage.ErrForeign, f.name, h.role, r)
 		}
-		for _, name := range r.buckets() {
+		for _, name := range r.buckets(h.format) {
 			if tx.Bucket(name) == nil {
-				return &storage.DamagedError{Where: placeOf(name, "file %s", f.name), Cause: errMissing}
+				return &storage.DamagedError{Where: f.placeOf(name, "the bucket"), Cause: errMissing}
 			}
 		}
 		return nil
@@ -299,9 +318,12 @@ func (f *file) readHeader(r role) (header, error) {
 	return h, err
 }
 
-func (r role) buckets() [][]byte {
-	if r == roleLog {
+func (r role) buckets(format uint16) [][]byte {
+	switch {
+	case r == roleLog:
 		return logBuckets
+	case format == formatWithoutIDs:
+		return stateBucketsWithoutIDs
 	}
 	return stateBuckets
 }

@@ -80,6 +80,20 @@ func cutLastPage(data []byte) []byte {
 	return data[:(used-1)/4096*4096]
 }
 
+// inFile changes what is in a file of a closed store.
+func inFile(name string, change func(*testing.T, *file)) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		f, err := openFile(filepath.Join(dir, name), name, &bbolt.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(t, f)
+		if err := f.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Whatever is wrong with a file, opening says so and changes nothing.
 func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 	edit := func(name string, change func([]byte) []byte) func(*testing.T, string) {
@@ -95,20 +109,23 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		}
 	}
 	setHeader := func(name string, r role, change func(*header, []byte) []byte) func(*testing.T, string) {
-		return func(t *testing.T, dir string) {
-			f, err := openFile(filepath.Join(dir, name), name, &bbolt.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+		return inFile(name, func(t *testing.T, f *file) {
 			h, err := f.readHeader(r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			put(t, f, bucketHeader, keyHeader, change(&h, h.encode()))
-			if err := f.close(); err != nil {
+		})
+	}
+	plant := func(name string, bucket, key []byte) func(*testing.T, string) {
+		return inFile(name, func(t *testing.T, f *file) { put(t, f, bucket, key, []byte("planted")) })
+	}
+	removeBucket := func(name string, bucket []byte) func(*testing.T, string) {
+		return inFile(name, func(t *testing.T, f *file) {
+			if err := f.update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucket) }); err != nil {
 				t.Fatal(err)
 			}
-		}
+		})
 	}
 	garbage := func([]byte) []byte { return bytes.Repeat([]byte("no database "), 5000) }
 	newer := func(_ *header, value []byte) []byte { value[9]++; return value }
@@ -136,7 +153,26 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		{"state is garbage", edit(stateFileName, garbage), []error{storage.ErrForeign}},
 		{"log is empty", edit(logFileName, func([]byte) []byte { return nil }), []error{storage.ErrDamaged}},
 		{"log is gone", remove(logFileName), []error{storage.ErrDamaged}},
-		{"log is a few bytes", edit(logFileName, func(b []byte) []byte { return b[:100] }), []error{storage.ErrForeign, storage.ErrDamaged}},
+		{"log is garbage and alone", func(t *testing.T, dir string) {
+			remove(stateFileName)(t, dir)
+			edit(logFileName, garbage)(t, dir)
+		}, []error{storage.ErrForeign}},
+		{"log is little garbage", edit(logFileName, func([]byte) []byte { return garbage(nil)[:5000] }), []error{storage.ErrForeign}},
+		{"log is a few bytes", edit(logFileName, func(b []byte) []byte { return b[:100] }), []error{storage.ErrDamaged}},
+		{"log is one page", edit(logFileName, func(b []byte) []byte { return b[:4096] }), []error{storage.ErrDamaged}},
+		{"state is cut in its second page", edit(stateFileName, func(b []byte) []byte { return b[:5000] }), []error{storage.ErrDamaged}},
+		{"log's meta pages are damaged", edit(logFileName, func(b []byte) []byte {
+			b[40]++
+			b[4096+40]++
+			return b
+		}), []error{storage.ErrDamaged}},
+		{"a key of the log is wrong", plant(logFileName, bucketLog, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a key of the epochs is wrong", plant(logFileName, bucketEpochs, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a key of the checkpoints is wrong", plant(stateFileName, bucketCheckpoints, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a checkpoint is damaged", plant(stateFileName, bucketCheckpoints, appendPartitionKey(nil, 1)), []error{storage.ErrDamaged}},
+		{"a conflict is damaged", plant(stateFileName, bucketConflicts, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"projected is damaged", plant(stateFileName, bucketHeader, keyProjected), []error{storage.ErrDamaged}},
+		{"log lacks a bucket", removeBucket(logFileName, bucketEpochs), []error{storage.ErrDamaged}},
 		{"log is cut", edit(logFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
 		{"state is cut", edit(stateFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
 		{"log lacks its last page", edit(logFileName, cutLastPage), []error{storage.ErrDamaged}},
@@ -191,6 +227,9 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 				}
 				if !slices.ContainsFunc(c.want, func(want error) bool { return errors.Is(err, want) }) {
 					t.Fatalf("read-only %v: got %v, want %v", readOnly, err, c.want)
+				}
+				if !errors.Is(err, messages.ErrDescriptor) && !strings.Contains(err.Error(), dir) {
+					t.Fatalf("read-only %v: got %v, want the path in it", readOnly, err)
 				}
 				if after := filesOf(t, dir); !reflect.DeepEqual(after, before) {
 					t.Fatal("the files were changed")

@@ -24,6 +24,7 @@ type projection struct {
 
 	wlog    []indexPut
 	records []recordPut
+	ids     []idPut
 	// arena holds the encoded rows until the commit.
 	arena byteArena
 }
@@ -97,6 +98,7 @@ func (s *Store) project(group []*flushRequest) error {
 // write checks each flush against what is stored, then puts what was accepted. It
 // returns how far the log is projected then.
 func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
+	p.checkIDs(tx)
 	accepted := 0
 	for _, r := range p.group {
 		if r.refusal == nil {
@@ -109,7 +111,7 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 	if accepted == 0 {
 		return 0, errNothingAccepted
 	}
-	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts} {
+	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts, p.putIDs} {
 		if err := put(tx); err != nil {
 			return 0, err
 		}
@@ -169,18 +171,17 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 func (p *projection) putWLog(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketWLog)
 	b.FillPercent = stateFill
+	keys := newFreeKeys(b)
 	var key [wlogKeyLen]byte
 	for _, w := range p.wlog {
 		if w.r.refusal != nil {
 			continue
 		}
 		k := appendWLogKey(key[:0], w.e.ws, w.e.wlog)
-		if w.e.recovered || p.s.schema.trust < messages.TrustAll {
-			if v := b.Get(k); v != nil {
-				if lsn, ok := parseLSN(v); !ok || lsn != w.e.lsn {
-					w.r.conflicts = append(w.r.conflicts, newConflict(storage.PlaceWLog, w))
-					continue
-				}
+		if (w.e.recovered || p.s.schema.trust < messages.TrustAll) && !keys.free(k) {
+			if lsn, ok := parseLSN(b.Get(k)); !ok || lsn != w.e.lsn {
+				w.r.conflicts = append(w.r.conflicts, newConflict(storage.PlaceWLog, w))
+				continue
 			}
 		}
 		if err := b.Put(k, p.arena.lsn(w.e.lsn)); err != nil {
@@ -196,6 +197,7 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 func (p *projection) putRecords(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketRecords)
 	b.FillPercent = stateFill
+	keys := newFreeKeys(b)
 	var key [recordKeyLen]byte
 	for first := 0; first < len(p.records); {
 		end := first + 1
@@ -208,7 +210,7 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 			continue
 		}
 		k := appendRecordKey(key[:0], writes[0].key)
-		if p.overwritesForeign(b, k, writes) {
+		if p.overwritesForeign(b, keys, k, writes) {
 			conflict := newConflict(storage.PlaceRecord, writes[0].indexPut)
 			conflict.Record = writes[0].key.id
 			writes[0].r.conflicts = append(writes[0].r.conflicts, conflict)
@@ -224,21 +226,17 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 // overwritesForeign reports whether a record's key is taken by what its writes must
 // not overwrite. At trust level 0 a new record's key must be free. What was
 // recovered overwrites only what the log itself has written, at every level.
-func (p *projection) overwritesForeign(b *bbolt.Bucket, k []byte, writes []recordPut) bool {
+func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *freeKeys, k []byte, writes []recordPut) bool {
 	isNew, recovered := false, false
 	for i := range writes {
 		isNew = isNew || writes[i].isNew
 		recovered = recovered || writes[i].e.recovered
 	}
 	strict := isNew && p.s.schema.trust == messages.TrustNone
-	if !strict && !recovered {
+	if !strict && !recovered || keys.free(k) {
 		return false
 	}
-	v := b.Get(k)
-	if v == nil {
-		return false
-	}
-	return strict || !p.s.ownRow(writes[0].key, v, writes[0].r, isNew)
+	return strict || !p.s.ownRow(writes[0].key, b.Get(k), writes[0].r, isNew)
 }
 
 // ownRow reports whether a stored row was written by an event of the partition
@@ -286,7 +284,7 @@ func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
 		last := r.entries[len(r.entries)-1]
 		key := appendPartitionKey(make([]byte, 0, partitionKeyLen), r.partition.id)
 		c := checkpoint{next: r.to, lsn: last.lsn, at: last.at, epoch: last.epoch}
-		if err := b.Put(key, c.append(nil, key)); err != nil {
+		if err := b.Put(key, c.encode(key)); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,9 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := op.upgrade(); err != nil {
+		return err
+	}
 	sc := &scan{op: op, next: op.projected, started: op.projected, end: end, projecting: op.rebuild && end > 0}
 	for sc.next <= sc.end {
 		if err := ctx.Err(); err != nil {
@@ -93,7 +96,7 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 		}
 		lsn, ok := parseLSN(k)
 		if !ok {
-			return &storage.DamagedError{Where: placeOf(bucketLog, "key %x", k), Cause: errLayout}
+			return &storage.DamagedError{Where: sc.op.log.placeOf(bucketLog, "key %x", k), Cause: errLayout}
 		}
 		if lsn > sc.next {
 			sc.lose(sc.next, lsn-sc.next, errMissing)
@@ -195,11 +198,11 @@ func (sc *scan) push(p *partition, v *eventView) {
 	sc.records = recordRefs(sc.records[:0], v.records)
 	p.tail.push(entry{
 		lsn: v.lsn, ws: v.ws, wlog: v.wlog, at: v.at, epoch: v.epoch, kind: v.wsKind, recovered: true,
-	}, numbers, sc.records)
+	}, v.dedup, numbers, sc.records)
 	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
 	op.logEpochs[p.id] = v.epoch
 	events := op.tailEvents.Add(1)
-	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records)))
+	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records), v.dedup != (messages.DedupID{})))
 	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
 	if over && events > 1 && !op.options.ReadOnly {
 		sc.projecting = true

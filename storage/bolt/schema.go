@@ -52,6 +52,11 @@ func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumb
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}
+	for _, s := range e.Sections {
+		if s.Tag != 0 && s.Tag <= messages.MaxReservedTag {
+			return invalid(e, "section: got tag %d, tags up to %d are the runtime's", s.Tag, messages.MaxReservedTag)
+		}
+	}
 	if err := checkNumbers(e, all, numbering); err != nil {
 		return err
 	}

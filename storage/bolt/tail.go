@@ -15,12 +15,16 @@ type tail struct {
 	// numbers and records are what entries point into.
 	numbers deque[messages.SequenceNumber]
 	records deque[recordRef]
+	// ids are the events that have a deduplication id, in order.
+	ids deque[idRef]
 
 	// last is the offset of the last entry of each workspace; entries are linked
 	// backwards from it.
 	last map[messages.WSID]messages.PLogOffset
 	// written is the offset of the last entry that writes a record.
 	written map[recordKey]messages.PLogOffset
+	// byID is the offset of the entry that has an id; nil if none has.
+	byID map[dedupKey]messages.PLogOffset
 
 	// bytes estimates the memory taken.
 	bytes int64
@@ -58,11 +62,16 @@ const (
 	entryBytes  = int64(unsafe.Sizeof(entry{})) + 32
 	numberBytes = int64(unsafe.Sizeof(messages.SequenceNumber{}))
 	recordBytes = int64(unsafe.Sizeof(recordRef{})) + 56
+	idBytes     = int64(unsafe.Sizeof(idRef{})) + 64
 )
 
 // tailBytes estimates what an event takes.
-func tailBytes(numbers, records int) int64 {
-	return entryBytes + int64(numbers)*numberBytes + int64(records)*recordBytes
+func tailBytes(numbers, records int, hasID bool) int64 {
+	n := entryBytes + int64(numbers)*numberBytes + int64(records)*recordBytes
+	if hasID {
+		n += idBytes
+	}
+	return n
 }
 
 // restart empties the tail; its next entry has the offset given.
@@ -81,8 +90,8 @@ func (t *tail) end() messages.PLogOffset { return messages.PLogOffset(t.entries.
 
 func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.at(uint64(o)) }
 
-// push appends an event.
-func (t *tail) push(e entry, numbers []messages.SequenceNumber, records []recordRef) {
+// push appends an event. The zero id means that it has none.
+func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) {
 	if t.last == nil {
 		t.last = make(map[messages.WSID]messages.PLogOffset)
 		t.written = make(map[recordKey]messages.PLogOffset)
@@ -100,8 +109,12 @@ func (t *tail) push(e entry, numbers []messages.SequenceNumber, records []record
 		t.records.push(r)
 		t.written[recordKey{ws: e.ws, id: r.id()}] = offset
 	}
+	hasID := id != messages.DedupID{}
+	if hasID {
+		t.pushID(idRef{offset: offset, key: dedupKey{ws: e.ws, id: id}})
+	}
 	t.entries.push(e)
-	t.bytes += tailBytes(len(numbers), len(records))
+	t.bytes += tailBytes(len(numbers), len(records), hasID)
 }
 
 // numbersEnd and recordsEnd are where the items of the entry at an offset end.
@@ -135,13 +148,14 @@ func (t *tail) drop(to messages.PLogOffset) int64 {
 				delete(t.written, k)
 			}
 		}
-		t.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records))
+		t.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records), false)
 	}
 	if to == t.end() {
 		// Maps never shrink, so an empty tail begins with new ones.
 		t.restart(to)
 		return before
 	}
+	t.dropIDs(to)
 	t.numbers.drop(t.at(to).numbers)
 	t.records.drop(t.at(to).records)
 	t.entries.drop(uint64(to))

@@ -25,12 +25,13 @@ const (
 	OpPLog
 	OpWLog
 	OpRecords
+	OpFind
 	OpClose
 	numOps
 )
 
 func (o Op) String() string {
-	names := [numOps]string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Close"}
+	names := [numOps]string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find", "Close"}
 	if o >= numOps {
 		return fmt.Sprintf("operation %d", uint8(o))
 	}

@@ -211,3 +211,8 @@ func (f *Faulty) WLog(ctx context.Context, ws messages.WSID, from messages.WLogO
 func (f *Faulty) Records(ctx context.Context, ws messages.WSID, r storage.RecordRange) iter.Seq2[storage.Row, error] {
 	return spoilSeq(ctx, f, OpRecords, f.inner.Records(ctx, ws, r))
 }
+
+// Find asks the inner store for an event.
+func (f *Faulty) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
+	return spoilValue(ctx, f, OpFind, func() (messages.WLogOffset, error) { return f.inner.Find(ctx, ws, id) })
+}

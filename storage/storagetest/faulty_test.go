@@ -57,6 +57,7 @@ func calls(ctx context.Context, s storage.Store, p *Partition) map[Op]func() err
 		OpTail:      func() error { _, err := s.Tail(ctx, 0, p.Last(), 9); return err },
 		OpPLog:      func() error { return lastError(s.PLog(ctx, 0, 1)) },
 		OpWLog:      func() error { return lastError(s.WLog(ctx, 3, 1)) },
+		OpFind:      func() error { _, err := s.Find(ctx, 3, messages.DedupID{1}); return err },
 		OpRecords:   func() error { return lastError(s.Records(ctx, 3, storage.RecordRange{Seq: SeqOrder})) },
 	}
 }

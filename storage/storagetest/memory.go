@@ -53,6 +53,8 @@ type memWorkspace struct {
 	// wlog[i] is the event at offset i+1.
 	wlog []*messages.Event
 	rows map[messages.RecordID]storage.Row
+	// ids are the offsets of the events that have a deduplication id.
+	ids map[messages.DedupID]messages.WLogOffset
 
 	// projected is the kind, 0 until an event of the workspace is before the
 	// checkpoint.

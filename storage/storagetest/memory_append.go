@@ -1,7 +1,9 @@
 package storagetest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,10 +27,8 @@ func (m *Memory) Append(ctx context.Context, b storage.Batch) error {
 		return err
 	}
 	j := judge{disk: m.disk, partition: p, batch: b, events: events}
-	for i := range events {
-		if err := j.judge(i); err != nil {
-			return err
-		}
+	if err := j.judgeAll(); err != nil {
+		return err
 	}
 	for i := range events {
 		m.disk.write(p, &events[i])
@@ -48,7 +48,11 @@ func (d *disk) write(p *memPartition, e *messages.Event) {
 	p.log = append(p.log, e)
 	ws := d.workspaces[e.Workspace]
 	if ws == nil {
-		ws = &memWorkspace{kind: e.WorkspaceKind, rows: make(map[messages.RecordID]storage.Row)}
+		ws = &memWorkspace{
+			kind: e.WorkspaceKind,
+			rows: make(map[messages.RecordID]storage.Row),
+			ids:  make(map[messages.DedupID]messages.WLogOffset),
+		}
 		d.workspaces[e.Workspace] = ws
 	}
 	if e.WLogOffset <= messages.WLogOffset(len(ws.wlog)) {
@@ -57,6 +61,9 @@ func (d *disk) write(p *memPartition, e *messages.Event) {
 		ws.wlog[e.WLogOffset-1] = e
 	} else {
 		ws.wlog = append(ws.wlog, e)
+	}
+	if e.DedupID != (messages.DedupID{}) {
+		ws.ids[e.DedupID] = e.WLogOffset
 	}
 	for _, r := range e.Records {
 		ws.rows[r.ID] = storage.Row{ID: r.ID, Data: r.Data, Partition: e.Partition, PLogOffset: e.PLogOffset}
@@ -79,10 +86,24 @@ type rowKey struct {
 	id        messages.RecordID
 }
 
+// judgeAll judges the events. What conflicts with the log although it is there
+// already is a duplicate: an append that is repeated meets its own records.
+func (j *judge) judgeAll() error {
+	for i := range j.events {
+		if err := j.judge(i); err != nil {
+			if errors.Is(err, storage.ErrConflict) {
+				return cmp.Or(j.duplicates(), err)
+			}
+			return err
+		}
+	}
+	return j.duplicates()
+}
+
 func (j *judge) judge(i int) error {
 	e := &j.events[i]
 	for _, check := range []func(int, *messages.Event) error{
-		j.identity, j.order, j.contents, j.workspace, j.records,
+		j.identity, j.order, j.contents, j.sections, j.together, j.workspace, j.records,
 	} {
 		if err := check(i, e); err != nil {
 			return fmt.Errorf("partition %d, offset %d: %w", j.batch.Partition, e.PLogOffset, err)

@@ -77,11 +77,14 @@ func tailOf(events []messages.Event) []messages.Numbering {
 
 func (m *model) workspace(ws messages.WSID) observedWorkspace {
 	p := &m.partitions[messages.PartitionOf(ws, m.desc.Partitions)]
-	w := observedWorkspace{Numbers: m.numbers(ws, p.events[:p.checkpoint-1])}
+	w := observedWorkspace{Numbers: m.numbers(ws, p.events[:p.checkpoint-1]), IDs: make(map[messages.DedupID]messages.WLogOffset)}
 	for _, e := range p.events {
 		if e.Workspace == ws {
 			w.WLog = append(w.WLog, e)
 			w.Rows = putRows(w.Rows, &e)
+			if e.DedupID != (messages.DedupID{}) {
+				w.IDs[e.DedupID] = e.WLogOffset
+			}
 		}
 	}
 	slices.SortFunc(w.Rows, func(a, b storage.Row) int {

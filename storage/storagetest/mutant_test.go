@@ -43,6 +43,7 @@ type bug struct {
 	tail      func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset, int) ([]messages.Numbering, error)
 	plog      func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset) iter.Seq2[messages.Event, error]
 	wlog      func(*mutant, context.Context, messages.WSID, messages.WLogOffset) iter.Seq2[messages.Event, error]
+	find      func(*mutant, context.Context, messages.WSID, messages.DedupID) (messages.WLogOffset, error)
 	records   func(*mutant, context.Context, messages.WSID, storage.RecordRange) iter.Seq2[storage.Row, error]
 	close     func(*mutant, context.Context) error
 }
@@ -115,6 +116,13 @@ func (m *mutant) Records(ctx context.Context, ws messages.WSID, r storage.Record
 		return m.bug.records(m, ctx, ws, r)
 	}
 	return m.Memory.Records(ctx, ws, r)
+}
+
+func (m *mutant) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
+	if m.bug.find != nil {
+		return m.bug.find(m, ctx, ws, id)
+	}
+	return m.Memory.Find(ctx, ws, id)
 }
 
 func (m *mutant) Close(ctx context.Context) error {
@@ -270,7 +278,7 @@ func filterEvents(seq iter.Seq2[messages.Event, error], keep func(*messages.Even
 }
 
 func bugs() []bug {
-	return slices.Concat(epochBugs(), appendBugs(), flushBugs(), readBugs(), lifeBugs())
+	return slices.Concat(epochBugs(), appendBugs(), dedupBugs(), flushBugs(), readBugs(), lifeBugs())
 }
 
 func epochBugs() []bug {

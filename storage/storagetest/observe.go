@@ -26,6 +26,8 @@ type observedWorkspace struct {
 	WLog    []messages.Event
 	Numbers storage.WorkspaceNumbers
 	Rows    []storage.Row
+	// IDs are the deduplication ids that are found, out of those of all events.
+	IDs map[messages.DedupID]messages.WLogOffset
 }
 
 // observe reads everything, of the workspaces that have events and of the others
@@ -37,16 +39,21 @@ func observe(ctx context.Context, s storage.Store, others []messages.WSID) (obse
 	for _, ws := range others {
 		workspaces[ws] = true
 	}
+	ids := make(map[messages.DedupID]bool)
 	for p := range messages.PartitionID(d.Partitions) {
 		if err := o.observePartition(ctx, s, p); err != nil {
 			return o, fmt.Errorf("partition %d: %w", p, err)
 		}
 		for _, e := range o.PLogs[p] {
 			workspaces[e.Workspace] = true
+			ids[e.DedupID] = true
 		}
 	}
 	for ws := range workspaces {
 		w, err := observeWorkspace(ctx, s, &d, ws)
+		if err == nil {
+			w.IDs, err = findIDs(ctx, s, ws, ids)
+		}
 		if err != nil {
 			return o, fmt.Errorf("workspace %d: %w", ws, err)
 		}
@@ -92,6 +99,22 @@ func observeWorkspace(ctx context.Context, s storage.Store, d *messages.Descript
 		w.Rows = append(w.Rows, rows...)
 	}
 	return w, nil
+}
+
+// findIDs looks ids up, one that nobody has and the zero id included.
+func findIDs(ctx context.Context, s storage.Store, ws messages.WSID, ids map[messages.DedupID]bool) (map[messages.DedupID]messages.WLogOffset, error) {
+	found := make(map[messages.DedupID]messages.WLogOffset)
+	ids[messages.DedupID{}], ids[messages.DedupID{0xff}] = true, true
+	for id := range ids {
+		o, err := s.Find(ctx, ws, id)
+		if err != nil {
+			return nil, err
+		}
+		if o != 0 {
+			found[id] = o
+		}
+	}
+	return found, nil
 }
 
 // sequencesOf returns the sequences of all kinds, ordered by id.
@@ -197,6 +220,9 @@ func difference(got, want observed) string {
 		tell(&b, "WLog "+where, g.WLog, w.WLog)
 		tell(&b, "numbers "+where, []storage.WorkspaceNumbers{g.Numbers}, []storage.WorkspaceNumbers{w.Numbers})
 		tell(&b, "records "+where, g.Rows, w.Rows)
+		if !maps.Equal(g.IDs, w.IDs) {
+			fmt.Fprintf(&b, "\nids %s:\n   got %v\n  want %v", where, g.IDs, w.IDs)
+		}
 	}
 	if len(got.Workspaces) != len(want.Workspaces) {
 		fmt.Fprintf(&b, "\ngot %d workspaces, want %d", len(got.Workspaces), len(want.Workspaces))

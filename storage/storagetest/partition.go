@@ -52,6 +52,9 @@ type Spec struct {
 	Body   []byte
 	// Sections are optional data.
 	Sections []messages.Section
+	// DedupID and Together are the event's.
+	DedupID  messages.DedupID
+	Together uint32
 	// At is the registration time. Zero means a microsecond after the event before.
 	At messages.Timestamp
 }
@@ -123,6 +126,8 @@ func (p *Partition) Build(specs ...Spec) storage.Batch {
 			RegisteredAt:  at,
 			Body:          slices.Clone(specs[i].Body),
 			Sections:      specs[i].Sections,
+			DedupID:       specs[i].DedupID,
+			Together:      specs[i].Together,
 		}
 		fill(&e, &specs[i], a)
 		b.Events = append(b.Events, e)

@@ -14,7 +14,7 @@ import (
 // is passed to Reopen at most once. The suite closes every store; the factory
 // releases whatever else belongs to it in t.Cleanup.
 //
-// An implementation may be a [Crasher] and a [TailLimiter] too.
+// An implementation may be a [Crasher], a [TailLimiter] and a [Rebuilder] too.
 type Factory interface {
 	// Open returns a new, empty store, or fails the test.
 	Open(t testing.TB, d messages.Descriptor) storage.Store
@@ -35,6 +35,13 @@ type TailLimiter interface {
 	// OpenLimited is Open of a store that takes at most this many events into the
 	// tail of each partition.
 	OpenLimited(t testing.TB, d messages.Descriptor, events int) storage.Store
+}
+
+// Rebuilder is implemented by factories that can throw the projections away.
+type Rebuilder interface {
+	// Rebuild closes the store and opens what its log alone holds. The projections
+	// are then up to the end of the log.
+	Rebuild(t testing.TB, s storage.Store) storage.Store
 }
 
 // Run checks that the factory's stores keep all promises of [storage.Store]. Each
@@ -88,7 +95,7 @@ func checks() []check {
 	var all []check
 	for _, group := range [][]check{
 		openChecks, epochChecks, appendChecks, refusalChecks, recordChecks,
-		flushChecks, readChecks, raceChecks, closeChecks, modelChecks,
+		dedupChecks, flushChecks, readChecks, raceChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}

@@ -57,7 +57,7 @@ func checkBodies(e *env) {
 	e.append(p, Spec{Workspace: 3, Body: nil}, Spec{Workspace: 3, Body: []byte{}})
 	e.append(p, Spec{Workspace: 3, Body: big})
 	e.append(p, Spec{Workspace: 3, Sections: []messages.Section{
-		{Tag: 1, Data: []byte("one")}, {Tag: 65535, Data: bytes.Repeat([]byte{1}, 5000)}, {Tag: 1, Data: nil},
+		{Tag: 16, Data: []byte("one")}, {Tag: 65535, Data: bytes.Repeat([]byte{1}, 5000)}, {Tag: 16, Data: nil},
 	}})
 	b := p.Build(Spec{Workspace: 3, Create: []messages.SeqID{SeqOrder, SeqOrder}})
 	b.Events[0].Records[0].Data = nil

@@ -32,8 +32,9 @@ func checkClosed(e *env) {
 	_, numbersErr := e.store.Numbers(ctx, 3)
 	_, registerErr := e.store.Register(ctx, 0)
 	_, tailErr := e.store.Tail(ctx, 0, p.checkpoint, 1)
+	_, findErr := e.store.Find(ctx, 3, messages.DedupID{1})
 	results := map[string]error{
-		"TakeEpoch": takeErr, "Numbers": numbersErr, "Register": registerErr, "Tail": tailErr,
+		"TakeEpoch": takeErr, "Numbers": numbersErr, "Register": registerErr, "Tail": tailErr, "Find": findErr,
 		"Append": e.store.Append(ctx, batch), "Flush": e.store.Flush(ctx, flush),
 	}
 	for name, seq := range e.iterators(ctx) {
@@ -41,7 +42,7 @@ func checkClosed(e *env) {
 			results[name] = errors.Join(results[name], err)
 		}
 	}
-	for _, name := range []string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records"} {
+	for _, name := range []string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find"} {
 		e.isOneOf(name+" of a closed store", results[name], storage.ErrClosed)
 	}
 	e.reopen()

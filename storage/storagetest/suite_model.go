@@ -87,6 +87,7 @@ func (m *machine) batch(t *rapid.T, p *Partition) storage.Batch {
 		}
 		specs[i] = drawSpec(t, ws, kinds[ws])
 	}
+	drawTogether(t, specs)
 	b := p.Build(specs...)
 	for i := range b.Events {
 		if writesTwice(b.Events[i].Records) {
@@ -116,7 +117,21 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 		Explicit: ids.Draw(t, "explicit"),
 		Update:   ids.Draw(t, "update"),
 		Body:     rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "body"),
+		DedupID:  rapid.SampledFrom([]messages.DedupID{{}, {}, {1}, {2}, {3}, {15: 4}, {15: 5}}).Draw(t, "id"),
 	}
+}
+
+// drawTogether may let the first event be appended together with those that can
+// stand behind it.
+func drawTogether(t *rapid.T, specs []Spec) {
+	n := uint32(0)
+	for _, s := range specs[1:] {
+		if s.Workspace != specs[0].Workspace || s.DedupID != (messages.DedupID{}) {
+			break
+		}
+		n++
+	}
+	specs[0].Together = rapid.Uint32Range(0, n).Draw(t, "together")
 }
 
 func writesTwice(records []messages.Record) bool {
@@ -149,9 +164,33 @@ func (m *machine) conflicts(b storage.Batch) bool {
 	return false
 }
 
+// duplicates lists the events of the batch whose ids are there already.
+func (m *machine) duplicates(b storage.Batch) []storage.Duplicate {
+	first := make(map[messages.WSID]map[messages.DedupID]messages.WLogOffset)
+	var list []storage.Duplicate
+	for _, e := range slices.Concat(m.env.model.partitions[b.Partition].events, b.Events) {
+		if first[e.Workspace] == nil {
+			first[e.Workspace] = make(map[messages.DedupID]messages.WLogOffset)
+		}
+		at, there := first[e.Workspace][e.DedupID]
+		switch {
+		case e.DedupID == messages.DedupID{}:
+		case there:
+			list = append(list, duplicateOf(&e, at))
+		default:
+			first[e.Workspace][e.DedupID] = e.WLogOffset
+		}
+	}
+	return list
+}
+
 func (m *machine) append(t *rapid.T) {
 	p := m.partition(t)
 	b := m.batch(t, p)
+	if duplicates := m.duplicates(b); duplicates != nil {
+		m.env.duplicate("append of an id that is there", b, duplicates...)
+		return
+	}
 	err := m.env.store.Append(m.env.Context(), b)
 	if m.conflicts(b) {
 		m.env.isOneOf("append of a record that exists", err, storage.ErrConflict)

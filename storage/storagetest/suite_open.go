@@ -82,7 +82,7 @@ func mixed(p messages.PartitionID) []Spec {
 		{Workspace: b, Kind: KindCompany, Give: []messages.SeqID{SeqStaff, SeqStaff}, Create: []messages.SeqID{messages.SeqOWRecordID}},
 		{
 			Workspace: a, Create: []messages.SeqID{SeqInvoice}, Update: []messages.RecordID{{Seq: SeqOrder, Number: 1}},
-			Sections: []messages.Section{{Tag: 7, Data: []byte("seven")}, {Tag: 40000, Data: nil}},
+			Sections: []messages.Section{{Tag: 17, Data: []byte("seven")}, {Tag: 40000, Data: nil}},
 		},
 		{Workspace: b, Kind: KindCompany, Explicit: []messages.RecordID{{Seq: SeqStaff, Number: 70}, {Seq: SeqStaff, Number: 3}}},
 		{Workspace: b, Kind: KindCompany, Give: []messages.SeqID{SeqStaff}, Body: bytes.Repeat([]byte{0, 255}, 500)},

@@ -249,6 +249,8 @@ func checkEndedContext(e *env) {
 	e.isOneOf("Register with an ended context", err, context.Canceled)
 	_, err = e.store.Tail(ctx, 0, p.checkpoint, 1)
 	e.isOneOf("Tail with an ended context", err, context.Canceled)
+	_, err = e.store.Find(ctx, 3, messages.DedupID{1})
+	e.isOneOf("Find with an ended context", err, context.Canceled)
 	for name, seq := range e.iterators(ctx) {
 		var last error
 		for last = range seq {

@@ -22,6 +22,7 @@ type doctored struct {
 	numbers  func(*storage.WorkspaceNumbers)
 	register func(messages.PartitionID, *storage.Register)
 	tail     func([]messages.Numbering) []messages.Numbering
+	find     func(messages.WSID, messages.WLogOffset) messages.WLogOffset
 }
 
 // both alters the events of both logs alike.
@@ -81,6 +82,14 @@ func (d doctored) Tail(ctx context.Context, p messages.PartitionID, from message
 	return t, err
 }
 
+func (d doctored) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
+	o, err := d.Store.Find(ctx, ws, id)
+	if d.find != nil {
+		o = d.find(ws, o)
+	}
+	return o, err
+}
+
 func alter[T any](seq iter.Seq2[T, error], hook func(*T) bool) iter.Seq2[T, error] {
 	if hook == nil {
 		return seq
@@ -120,6 +129,7 @@ func replay[T any](seq iter.Seq2[T, error], hook func([]T) []T) iter.Seq2[T, err
 //	partition 1   1 ws 4   2 ws 4
 //
 // Each event of a person's workspace (3 and 4) creates an order; 6 is a company.
+// Those of workspace 4 were appended together, under an id.
 func newStore(t *testing.T) storage.Store {
 	t.Helper()
 	m, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
@@ -128,7 +138,7 @@ func newStore(t *testing.T) storage.Store {
 	}
 	person := storagetest.Spec{
 		Workspace: 3, Create: []messages.SeqID{storagetest.SeqOrder}, Give: []messages.SeqID{storagetest.SeqInvoice},
-		Body: []byte("body"), Sections: []messages.Section{{Tag: 1, Data: []byte("one")}},
+		Body: []byte("body"), Sections: []messages.Section{{Tag: 16, Data: []byte("one")}},
 	}
 	company := storagetest.Spec{
 		Workspace: 6, Kind: storagetest.KindCompany,
@@ -143,7 +153,9 @@ func newStore(t *testing.T) storage.Store {
 	p.Append(t, person, company, person)
 	p.FlushTo(t, 5)
 	other := person
-	other.Workspace = 4
-	storagetest.Take(t, m, 1).Append(t, other, other)
+	other.Workspace, other.DedupID, other.Together = 4, messages.DedupID{4}, 1
+	last := other
+	last.DedupID, last.Together = messages.DedupID{}, 0
+	storagetest.Take(t, m, 1).Append(t, other, last)
 	return m
 }

@@ -9,16 +9,22 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// log is what the pass over one partition's log has gathered.
-type log struct {
+// position is where the pass over one partition's log stands.
+type position struct {
 	partition messages.PartitionID
 	register  messages.Register
+
+	last     messages.PLogOffset
+	epoch    messages.Epoch
+	time     messages.Timestamp
+	together together
+}
+
+// log is what the pass over one partition's log has gathered.
+type log struct {
+	position
 	// damaged says that the log could not be read to its end.
 	damaged bool
-
-	last  messages.PLogOffset
-	epoch messages.Epoch
-	time  messages.Timestamp
 
 	workspaces map[messages.WSID]*workspace
 	tail       tail
@@ -27,7 +33,7 @@ type log struct {
 // readLog reads a partition's log once, and checks all that one event and its
 // predecessors can tell.
 func (r *run) readLog(ctx context.Context, p messages.PartitionID) (*log, error) {
-	l := &log{partition: p, workspaces: make(map[messages.WSID]*workspace)}
+	l := &log{position: position{partition: p}, workspaces: make(map[messages.WSID]*workspace)}
 	reg, err := r.store.Register(ctx, p)
 	if err != nil {
 		l.damaged = true
@@ -53,9 +59,11 @@ func (r *run) checkEvent(ctx context.Context, l *log, e *messages.Event) error {
 		r.progress(l.partition)
 	}
 	where := place{partition: l.partition, offset: e.PLogOffset, workspace: e.Workspace}
-	r.checkOrder(l, e, where)
+	r.checkOrder(&l.position, e, where)
+	r.checkTogether(&l.position, e, where)
 	numbering := e.Numbering()
-	if ws := r.checkIdentity(l, e, where); ws != nil {
+	if ws := r.workspaceOf(l, e, where); ws != nil {
+		r.report.Numbers += 1 + uint64(len(e.Numbers))
 		ws.add(r, e, &numbering, e.PLogOffset < l.register.Checkpoint)
 	}
 	if e.PLogOffset < l.register.Checkpoint {
@@ -65,7 +73,7 @@ func (r *run) checkEvent(ctx context.Context, l *log, e *messages.Event) error {
 }
 
 // checkOrder compares the event with its predecessor in the partition's log.
-func (r *run) checkOrder(l *log, e *messages.Event, where place) {
+func (r *run) checkOrder(l *position, e *messages.Event, where place) {
 	if e.PLogOffset != l.last+1 {
 		r.fault(CheckPLog, where, "offset is %d, want %d", e.PLogOffset, l.last+1)
 	}
@@ -81,9 +89,9 @@ func (r *run) checkOrder(l *log, e *messages.Event, where place) {
 	l.last, l.epoch, l.time = e.PLogOffset, e.Epoch, e.RegisteredAt
 }
 
-// checkIdentity checks whose event it is and returns its workspace, nil if its
-// kind is not known.
-func (r *run) checkIdentity(l *log, e *messages.Event, where place) *workspace {
+// checkIdentity checks whose event it is and returns its workspace's kind, nil if
+// that is not known.
+func (r *run) checkIdentity(l *position, e *messages.Event, where place) *kind {
 	if e.Partition != l.partition {
 		r.fault(CheckEvent, where, "event says partition %d", e.Partition)
 	}
@@ -96,6 +104,14 @@ func (r *run) checkIdentity(l *log, e *messages.Event, where place) *workspace {
 	k := r.kinds[e.WorkspaceKind]
 	if k == nil {
 		r.fault(CheckEvent, where, "workspace %d: unknown kind %d", e.Workspace, e.WorkspaceKind)
+	}
+	return k
+}
+
+// workspaceOf returns an event's workspace, nil if its kind is wrong.
+func (r *run) workspaceOf(l *log, e *messages.Event, where place) *workspace {
+	k := r.checkIdentity(&l.position, e, where)
+	if k == nil {
 		return nil
 	}
 	ws := l.workspaces[e.Workspace]
@@ -103,27 +119,27 @@ func (r *run) checkIdentity(l *log, e *messages.Event, where place) *workspace {
 		ws = newWorkspace(l.partition, e.Workspace, k)
 		l.workspaces[e.Workspace] = ws
 	}
-	if ws.kind != k {
-		r.fault(CheckKind, where, "workspace %d is of kind %d, its first event has %d", e.Workspace, k.id, ws.kind.id)
+	if !r.sameKind(ws.kind, k, e, where) {
 		return nil
 	}
 	return ws
 }
 
-// checkEnd compares the end of the log with the register.
+// sameKind makes sure that a workspace keeps its kind.
+func (r *run) sameKind(first, k *kind, e *messages.Event, where place) bool {
+	if first != k {
+		r.fault(CheckKind, where, "workspace %d is of kind %d, its first event has %d", e.Workspace, k.id, first.id)
+	}
+	return first == k
+}
+
+// checkEnd compares the end of the log with the register, and with what must have
+// followed.
 func (r *run) checkEnd(ctx context.Context, l *log) error {
+	if !r.checkRegister(&l.position) || l.tail.broken {
+		return nil
+	}
 	where := place{partition: l.partition}
-	reg := l.register
-	if reg.Last != l.last || reg.LastRegisteredAt != l.time {
-		r.fault(CheckRegister, where, "register ends at %d at %d us, the log at %d at %d us", reg.Last, reg.LastRegisteredAt, l.last, l.time)
-	}
-	if reg.Checkpoint < 1 || reg.Checkpoint > l.last+1 {
-		r.fault(CheckRegister, where, "checkpoint is %d, want 1 to %d", reg.Checkpoint, l.last+1)
-		return nil
-	}
-	if l.tail.broken {
-		return nil
-	}
 	rest, err := r.store.Tail(ctx, l.partition, l.last+1, 1)
 	if err != nil {
 		return r.tailFault(where, err)
@@ -132,6 +148,22 @@ func (r *run) checkEnd(ctx context.Context, l *log) error {
 		r.fault(CheckTail, where, "tail goes on at %d, behind the log's end at %d", rest[0].PLogOffset, l.last)
 	}
 	return nil
+}
+
+// checkRegister compares the end of the log with the register. It reports whether
+// the checkpoint can be right.
+func (r *run) checkRegister(l *position) bool {
+	r.checkTogetherEnd(l)
+	where := place{partition: l.partition}
+	reg := l.register
+	if reg.Last != l.last || reg.LastRegisteredAt != l.time {
+		r.fault(CheckRegister, where, "register ends at %d at %d us, the log at %d at %d us", reg.Last, reg.LastRegisteredAt, l.last, l.time)
+	}
+	if reg.Checkpoint < 1 || reg.Checkpoint > l.last+1 {
+		r.fault(CheckRegister, where, "checkpoint is %d, want 1 to %d", reg.Checkpoint, l.last+1)
+		return false
+	}
+	return true
 }
 
 // tail reads Tail in pages beside the log.

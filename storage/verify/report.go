@@ -38,23 +38,45 @@ const (
 	CheckNumbers Check = "numbers"
 	// CheckRecords: the rows are what the log wrote last.
 	CheckRecords Check = "records"
+	// CheckDedup: a deduplication id is found at the event that has it.
+	CheckDedup Check = "dedup"
+	// CheckTogether: events that were appended together stand together.
+	CheckTogether Check = "together"
 	// CheckDamage: what is stored can be read.
 	CheckDamage Check = "damage"
+	// CheckLSN: the entries of the physical log are 1, 2, 3 …
+	CheckLSN Check = "LSN"
+	// CheckPLogIndex: the index of a partition's log is what the log says.
+	CheckPLogIndex Check = "PLog index"
+	// CheckCheckpoint: a checkpoint is what the log says of its last event.
+	CheckCheckpoint Check = "checkpoint"
+	// CheckConflict: no projection met a foreign key.
+	CheckConflict Check = "conflict"
+	// CheckPages: the pages of a file make sound trees, and none is lost.
+	CheckPages Check = "pages"
 )
 
 // Fault is one violation of an invariant.
 type Fault struct {
 	Check Check
-	// Partition is always known. PLogOffset is 0 where the fault is not one
-	// event's; Workspace then says whose it is, if it is a workspace's.
+	// Where is the place in a file of what is no partition's; else it is empty, and
+	// Partition is known. PLogOffset is 0 where the fault is not one event's;
+	// Workspace then says whose it is, if it is a workspace's.
+	Where      string
 	Partition  messages.PartitionID
 	PLogOffset messages.PLogOffset
 	Workspace  messages.WSID
+	// Projection says that the fault is in what can be rebuilt from the log. Only [Files]
+	// knows that.
+	Projection bool
 	// Text says what was found and what was expected.
 	Text string
 }
 
 func (f Fault) String() string {
+	if f.Where != "" {
+		return fmt.Sprintf("%s: %s: %s", f.Check, f.Where, f.Text)
+	}
 	where := fmt.Sprintf("partition %d", f.Partition)
 	if f.PLogOffset != 0 {
 		where += fmt.Sprintf(", offset %d", f.PLogOffset)

@@ -28,10 +28,27 @@ type Options struct {
 	SkipRecords bool
 	// MaxFaults is how many faults are kept in words; all are counted. Default 100.
 	MaxFaults int
+	// MaxMemory is about how much memory [Files] may take for what it must remember
+	// of workspaces and records, in bytes; with more of them it reads the files several
+	// times. Default 256 MiB.
+	MaxMemory int64
 	// Progress is called now and then by the goroutine that runs the check, and
 	// once at the end of each partition.
 	Progress func(Progress)
 }
+
+// Phase is what [Files] is doing.
+type Phase string
+
+// The phases of [Files]. The last two come again for each pass over the files.
+const (
+	// PhasePages: whoever calls Files reads the pages before.
+	PhasePages Phase = "pages"
+	// PhaseLog: it reads the log.
+	PhaseLog Phase = "log"
+	// PhaseProjections: it compares the projections with what the log said.
+	PhaseProjections Phase = "projections"
+)
 
 // Progress is how far the check has come.
 type Progress struct {
@@ -42,6 +59,11 @@ type Progress struct {
 	Events     uint64
 	Workspaces uint64
 	Faults     uint64
+
+	// Phase, and how much of it is done, are told by [Files] only. Pass counts from 1.
+	Phase       Phase
+	Pass        int
+	Done, Total uint64
 }
 
 // progressEvery is how many events lie between two calls of Progress.
@@ -58,16 +80,9 @@ const defaultMaxFaults = 100
 // for not being able to look: the context has ended, the store is closed, a read
 // failed. The report then holds what was seen before.
 func Run(ctx context.Context, s storage.Store, o Options) (Report, error) {
-	if o.MaxFaults == 0 {
-		o.MaxFaults = defaultMaxFaults
-	}
-	d := s.Descriptor()
-	r := &run{store: s, desc: d, options: o, kinds: make(map[messages.WSKind]*kind, len(d.Kinds)), seed: maphash.MakeSeed()}
-	r.report.Partitions = d.Partitions
-	for _, k := range d.Kinds {
-		r.kinds[k.ID] = newKind(k)
-	}
-	for p := range messages.PartitionID(d.Partitions) {
+	r := newRun(s.Descriptor(), o)
+	r.store = s
+	for p := range messages.PartitionID(r.desc.Partitions) {
 		if err := r.checkPartition(ctx, p); err != nil {
 			return r.report, fmt.Errorf("verify partition %d: %w", p, err)
 		}
@@ -83,6 +98,20 @@ type run struct {
 	kinds   map[messages.WSKind]*kind
 	seed    maphash.Seed
 	report  Report
+	// projection says that what is checked now can be rebuilt from the log.
+	projection bool
+}
+
+func newRun(d messages.Descriptor, o Options) *run {
+	if o.MaxFaults == 0 {
+		o.MaxFaults = defaultMaxFaults
+	}
+	r := &run{desc: d, options: o, kinds: make(map[messages.WSKind]*kind, len(d.Kinds)), seed: maphash.MakeSeed()}
+	r.report.Partitions = d.Partitions
+	for _, k := range d.Kinds {
+		r.kinds[k.ID] = newKind(k)
+	}
+	return r
 }
 
 // ErrNotAtRest is returned when a partition was written while it was checked: what
@@ -146,8 +175,8 @@ func (r *run) fault(check Check, where place, format string, args ...any) {
 	r.report.FaultCount++
 	if len(r.report.Faults) < r.options.MaxFaults {
 		r.report.Faults = append(r.report.Faults, Fault{
-			Check: check, Partition: where.partition, PLogOffset: where.offset, Workspace: where.workspace,
-			Text: fmt.Sprintf(format, args...),
+			Check: check, Where: where.file, Partition: where.partition, PLogOffset: where.offset, Workspace: where.workspace,
+			Projection: r.projection, Text: fmt.Sprintf(format, args...),
 		})
 	}
 }
@@ -164,6 +193,8 @@ func (r *run) readFault(where place, what string, err error) error {
 
 // place is where a fault is. Zero fields say nothing.
 type place struct {
+	// file is the place in a file of what is no partition's.
+	file      string
 	partition messages.PartitionID
 	offset    messages.PLogOffset
 	workspace messages.WSID

@@ -74,7 +74,7 @@ type planted struct {
 
 // TestFaultsAreFoundAndNamed doctors a clean store in each way.
 func TestFaultsAreFoundAndNamed(t *testing.T) {
-	for _, p := range slices.Concat(logFaults(), eventFaults(), sequenceFaults(), projectionFaults(), recordFaults()) {
+	for _, p := range slices.Concat(logFaults(), eventFaults(), sequenceFaults(), projectionFaults(), recordFaults(), dedupFaults()) {
 		t.Run(p.name, func(t *testing.T) {
 			p.d.Store = newStore(t)
 			r := run(t, p.d, verify.Options{})

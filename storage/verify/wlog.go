@@ -19,8 +19,8 @@ func (r *run) checkWorkspace(ctx context.Context, w *workspace) error {
 	return r.checkRecords(ctx, w, rows)
 }
 
-// checkWLog reads the workspace's log, gathers the records that it writes, and
-// reports whether it is what the partition's log holds.
+// checkWLog reads the workspace's log, gathers the records that it writes, looks its
+// deduplication ids up, and reports whether it is what the partition's log holds.
 func (r *run) checkWLog(ctx context.Context, w *workspace, rows rows) (same bool, err error) {
 	var count, sum uint64
 	for e, err := range r.store.WLog(ctx, w.id, 1) {
@@ -30,6 +30,9 @@ func (r *run) checkWLog(ctx context.Context, w *workspace, rows rows) (same bool
 		count++
 		sum = r.sum(sum, &e)
 		r.collect(w, rows, &e)
+		if err := r.checkID(ctx, w, &e); err != nil {
+			return false, err
+		}
 	}
 	if count == w.events && sum == w.sum {
 		return true, nil
@@ -97,6 +100,10 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 	for _, s := range e.Sections {
 		h.number(uint64(s.Tag))
 		h.bytes(s.Data)
+	}
+	if e.DedupID != (messages.DedupID{}) || e.Together != 0 {
+		h.bytes(e.DedupID[:])
+		h.number(uint64(e.Together))
 	}
 	return h.Sum64()
 }

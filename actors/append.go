@@ -1,0 +1,110 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// AppendTo says where drafts go and under which conditions.
+type AppendTo struct {
+	Workspace messages.WSID
+	Kind      messages.WSKind
+
+	// DedupID, if set, makes the append happen once, however often it is repeated:
+	// see [messages.Append].
+	DedupID messages.DedupID
+
+	// Expected, if set, is the last offset that the workspace's log must have: see
+	// [messages.Append].
+	Expected *messages.WLogOffset
+
+	// Wait says to wait until the context ends for a place in the request lane,
+	// instead of returning ErrBusy when the lane is full.
+	Wait bool
+}
+
+// Append numbers a draft, writes it and returns when the event is durable. Appends
+// of many callers share one sync of the disk.
+//
+// It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
+// retry) if the partition takes none now; an *OffsetError; ErrDedupMismatch;
+// ErrDraft, ErrUnknownKind, ErrUnknownSequence, ErrWrongPartition, ErrKindMismatch,
+// ErrExplicitID, ErrTooManyNumbers or ErrOverflow if the draft cannot be an event
+// of the workspace; ErrPartitionFailed, ErrStopped, ErrInterrupted; the store's
+// error; the error of ctx or ErrDeadlineExceeded. Then nothing was written.
+//
+// ErrOutcomeUnknown, with the error of ctx if that has ended: the event is wholly
+// there or not at all. With a deduplication id the same call tells which, and
+// appends if it is not there.
+func (s *Sequencer) Append(ctx context.Context, to AppendTo, draft messages.Draft) (*messages.Appended, error) {
+	return s.append(ctx, to, []messages.Draft{draft})
+}
+
+// AppendAll is Append for several events of one workspace, which follow one
+// another in both logs and become visible together, or not at all. It returns where
+// each of them stands. The records of a draft can refer to the numbers of all
+// drafts, see [messages.DraftRecord].
+func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []messages.Draft) ([]messages.Appended, error) {
+	all, err := s.append(ctx, to, drafts)
+	if err != nil {
+		return nil, err
+	}
+	each := make([]messages.Appended, 0, len(drafts))
+	numbers := all.Numbers
+	for i := range drafts {
+		one := *all
+		one.PLogOffset += messages.PLogOffset(i)
+		one.WLogOffset += messages.WLogOffset(i)
+		n := drafts[i].Count()
+		one.Numbers, numbers = numbers[:n:n], numbers[n:]
+		each = append(each, one)
+	}
+	return each, nil
+}
+
+func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.Draft) (*messages.Appended, error) {
+	m := &messages.Append{
+		Workspace: to.Workspace, Kind: to.Kind, Drafts: drafts, DedupID: to.DedupID, Expected: to.Expected,
+	}
+	if ctx.Done() != nil {
+		copyParts(m)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		m.Deadline = messages.TimestampOf(deadline)
+	}
+	var posted *actor.MessageEnvelope
+	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
+		if to.Wait {
+			if err := s.partition.mailbox.AwaitPost(ctx, e); err != nil {
+				return err
+			}
+		} else {
+			s.partition.config.System.Root.Send(s.partition.pid, e)
+		}
+		posted = e
+		return nil
+	})
+	switch {
+	case err == nil:
+		return expect[*messages.Appended](reply)
+	case posted == nil || ctx.Err() == nil:
+		return nil, err // nobody was there to take it
+	case s.withdraw(posted, err):
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)
+}
+
+// withdraw takes a request back that nobody has taken yet. It gets its answer here,
+// so that its port is not kept for one.
+func (s *Sequencer) withdraw(posted *actor.MessageEnvelope, why error) bool {
+	if !s.partition.mailbox.Withdraw(posted) {
+		return false
+	}
+	s.partition.config.System.Root.Send(posted.Sender, &messages.Refused{Err: why})
+	return true
+}

@@ -1,0 +1,99 @@
+package actors
+
+import (
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// appender writes batches of events.
+type appender struct{ *leaf }
+
+func (a *appender) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.AppenderMessage:
+		a.handle(ctx, m)
+	case actor.AutoReceiveMessage, actor.SystemMessage:
+	default:
+		a.unhandled(m)
+	}
+}
+
+func (a *appender) handle(ctx actor.Context, m messages.AppenderMessage) {
+	switch m := m.(type) {
+	case *messages.WriteEvents:
+		ctx.Send(ctx.Parent(), a.write(m))
+	}
+}
+
+func (a *appender) write(m *messages.WriteEvents) *messages.EventsWritten {
+	answer := &messages.EventsWritten{Generation: m.Generation, First: m.Events[0].PLogOffset}
+	answer.Err = a.store.Append(a.ctx, storage.Batch{Partition: a.partition, Epoch: m.Epoch, Events: m.Events})
+	answer.Outcome, answer.Refused = writeOutcomeOf(answer.Err)
+	return answer
+}
+
+// writeOutcomeOf says what an error of Append means to the partition, and which
+// events it is about.
+func writeOutcomeOf(err error) (messages.WriteOutcome, []messages.RefusedEvent) {
+	switch {
+	case err == nil:
+		return messages.WriteDone, nil
+	case errors.Is(err, messages.ErrOutcomeUnknown):
+		return messages.WriteUnknown, nil
+	case errors.Is(err, messages.ErrFenced):
+		return messages.WriteFenced, nil
+	case errors.Is(err, storage.ErrTailFull):
+		return messages.WriteTailFull, nil
+	case errors.Is(err, storage.ErrFull), isContextError(err):
+		return messages.WriteFailed, nil
+	}
+	if refused := refusedEvents(err); len(refused) > 0 {
+		return messages.WriteRefused, refused
+	}
+	if isDivergence(err) {
+		return messages.WriteDiverged, nil
+	}
+	return messages.WriteRefused, nil
+}
+
+// refusedEvents returns the events that an error names.
+func refusedEvents(err error) []messages.RefusedEvent {
+	if duplicates, ok := errors.AsType[*storage.DuplicateError](err); ok {
+		refused := make([]messages.RefusedEvent, 0, len(duplicates.Duplicates))
+		for _, d := range duplicates.Duplicates {
+			refused = append(refused, messages.RefusedEvent{PLogOffset: d.PLogOffset, Duplicate: d.First})
+		}
+		return refused
+	}
+	conflict, ok := errors.AsType[*storage.ConflictError](err)
+	if !ok {
+		return nil
+	}
+	event := messages.RefusedEvent{PLogOffset: conflict.PLogOffset}
+	switch conflict.Place {
+	case storage.PlaceWLog:
+		event.Seq = messages.SeqWLogOffset
+	case storage.PlaceRecord:
+		event.Seq = conflict.Record.Seq
+	case storage.PlaceLog, storage.PlacePLog:
+		return nil
+	}
+	return []messages.RefusedEvent{event}
+}
+
+// isDivergence reports whether the store refused a batch because of what the
+// partition holds, or takes nothing any more.
+func isDivergence(err error) bool {
+	for _, known := range []error{
+		storage.ErrOutOfOrder, storage.ErrTimeFell, storage.ErrConflict, storage.ErrClosed, storage.ErrReadOnly, storage.ErrDamaged,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}

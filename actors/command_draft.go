@@ -1,0 +1,114 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Drafter decides what a command does without knowing its numbers: it refers to
+// them by their index. It runs before the command is appended, outside of any
+// transaction, so that the partition serves others meanwhile; a command that rests
+// on what the workspace was like says so with [messages.Command.Expected]. An error
+// refuses the command: it is the answer, and nothing of the command is left. The
+// context ends with the command's deadline. One drafter serves all command
+// processors that it was given to, concurrently.
+type Drafter func(ctx context.Context, d *DraftContext) error
+
+// ErrNotAppending is returned when a command has a deduplication id or an expected
+// offset, but its command processor does not append: a [Handler] has its own
+// transaction.
+var ErrNotAppending = errors.New("only a command processor that appends takes a deduplication id or an expected offset")
+
+// DraftContext is a command whose event is being drafted. It is valid until the
+// drafter returns, and belongs to the drafter's goroutine.
+type DraftContext struct {
+	command *messages.Command
+	draft   messages.Draft
+	// places are the indices of the raw ids' numbers.
+	places map[messages.RawID]int
+}
+
+// newDraftContext returns the draft that a command begins with: one number for each
+// raw id, and the command's body.
+func newDraftContext(m *messages.Command) *DraftContext {
+	d := &DraftContext{
+		command: m,
+		draft:   messages.Draft{Body: m.Body},
+		places:  make(map[messages.RawID]int, len(m.RawRecords)),
+	}
+	for _, raw := range m.RawRecords {
+		d.places[raw.ID] = d.Want(cmp.Or(raw.Seq, messages.SeqCRecordID))
+	}
+	return d
+}
+
+// Command returns the command. The drafter must not change it.
+func (d *DraftContext) Command() *messages.Command { return d.command }
+
+// Want asks for a number of a sequence and returns its index among the event's.
+func (d *DraftContext) Want(seq messages.SeqID) int {
+	d.draft.Wanted = append(d.draft.Wanted, messages.Wanted{Seq: seq, Count: 1})
+	return len(d.draft.Wanted) - 1
+}
+
+// Number returns the index of the number that a raw id will get, and ErrRawID if
+// the command has no such.
+func (d *DraftContext) Number(raw messages.RawID) (int, error) {
+	i, ok := d.places[raw]
+	if !ok {
+		return 0, noSuchRaw(raw)
+	}
+	return i, nil
+}
+
+// SetBody sets the event's body. Default: the command's body.
+func (d *DraftContext) SetBody(body []byte) { d.draft.Body = body }
+
+// Insert adds a new record to the event, whose id is the number at an index.
+func (d *DraftContext) Insert(number int, data []byte) {
+	d.draft.Records = append(d.draft.Records, messages.DraftRecord{Number: number, New: true, Data: data})
+}
+
+// InsertID adds a new record with an explicit id: the id's sequence goes on above
+// it.
+func (d *DraftContext) InsertID(id messages.RecordID, data []byte) {
+	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, New: true, Data: data})
+}
+
+// Update adds a new state of a record to the event.
+func (d *DraftContext) Update(id messages.RecordID, data []byte) {
+	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, Data: data})
+}
+
+func noSuchRaw(raw messages.RawID) error {
+	return fmt.Errorf("%w: got %d, the command has no such record", messages.ErrRawID, raw)
+}
+
+// appendCommand drafts a command and appends it.
+func (p *commandProcessor) appendCommand(ctx context.Context, s *Sequencer, m *messages.Command) (*messages.CommandDone, error) {
+	d := newDraftContext(m)
+	if err := p.guarded(func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
+		return nil, err
+	}
+	done, err := s.Append(ctx, AppendTo{Workspace: m.Workspace, Kind: m.Kind, DedupID: m.DedupID, Expected: m.Expected}, d.draft)
+	if err != nil {
+		return nil, err
+	}
+	ids := make(map[messages.RawID]messages.RecordID, len(d.places))
+	for raw, i := range d.places {
+		ids[raw] = messages.RecordID(done.Numbers[i])
+	}
+	return &messages.CommandDone{
+		Partition:    done.Partition,
+		PLogOffset:   done.PLogOffset,
+		WLogOffset:   done.WLogOffset,
+		RegisteredAt: done.RegisteredAt,
+		IDs:          ids,
+		Numbers:      done.Numbers,
+		Repeated:     done.Repeated,
+	}, nil
+}

@@ -1,0 +1,96 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/bench/internal/natsserver"
+	"github.com/partita-go/partita/bench/internal/report"
+)
+
+// TestMain lets the test binary stand for the program where it starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == rowCommand || os.Args[1] == natsserver.Command) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		status := Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(status)
+	}
+	os.Exit(m.Run())
+}
+
+// bench runs the program.
+func bench(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+// The rows that need nothing installed.
+const own = `^(limit/callers=8|bbolt-update|nats-jetstream|sqlite)$`
+
+func TestRunAndTable(t *testing.T) {
+	dir := t.TempDir()
+	lines, errs, status := bench(t, "", "-json", "-rows", own, "-dir", dir, "-time", "200ms", "-warmup", "50ms", "-workspaces", "50", "-allow-missing")
+	if status != 0 {
+		t.Fatalf("got status %d\n%s\n%s", status, lines, errs)
+	}
+	results, err := report.ReadLines(strings.NewReader(lines))
+	if err != nil || len(results) != 4 {
+		t.Fatalf("got %d results, %v, want 4", len(results), err)
+	}
+	for _, r := range results {
+		if r.Unavailable == "" && (r.Events == 0 || r.Check == "" || r.Note == "" || len(r.Files) == 0) {
+			t.Errorf("got %+v", r)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Errorf("got %v left behind, %v", left, err)
+	}
+	text, _, status := bench(t, lines, "table")
+	if status != 0 || !strings.Contains(text, "bbolt-update") {
+		t.Errorf("table: got status %d\n%s", status, text)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"walk"}, `got command "walk"`},
+		{[]string{"run", "fast"}, `got argument "fast"`},
+		{[]string{"-rows", "nothing"}, "no row that matches nothing"},
+		{[]string{"-rows", "("}, "-rows"},
+		{[]string{"-time", "0s"}, "-time: got 0s"},
+		{[]string{"-warmup", "-1s"}, "-warmup: got -1s"},
+		{[]string{"-workspaces", "0"}, "-workspaces: got 0"},
+		{[]string{"-rows", "limit", "-dir", "missing/directory"}, "missing/directory"},
+		{[]string{"table"}, "no lines"},
+		{[]string{rowCommand}, "got 0 arguments"},
+		{[]string{rowCommand, "walk", t.TempDir()}, `got "walk"`},
+		{[]string{natsserver.Command}, "got 0 arguments"},
+	} {
+		out, errs, status := bench(t, "", tt.args...)
+		if status != 1 || !strings.Contains(errs, tt.want) || out != "" {
+			t.Errorf("%q: got status %d, %q, %q, want 1 and %q", tt.args, status, out, errs, tt.want)
+		}
+	}
+}
+
+func TestHelpAndList(t *testing.T) {
+	_, errs, status := bench(t, "", "help")
+	if status != 0 || !strings.Contains(errs, "-allow-missing") {
+		t.Errorf("help: got status %d\n%s", status, errs)
+	}
+	out, _, status := bench(t, "", "list")
+	if status != 0 || !strings.Contains(out, "limit/callers=256\n") {
+		t.Errorf("list: got status %d\n%s", status, out)
+	}
+}

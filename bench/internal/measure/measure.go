@@ -1,0 +1,112 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/partita-go/partita/bench/internal/load"
+	"github.com/partita-go/partita/bench/internal/report"
+)
+
+// Plan is how long a row is loaded, and for how many workspaces.
+type Plan struct {
+	Warmup, Window time.Duration
+	Workspaces     int
+}
+
+// Limits of the steps besides the load.
+const (
+	setupLimit  = 2 * time.Minute
+	graceLimit  = time.Minute
+	settleLimit = 2 * time.Minute
+	checkLimit  = 5 * time.Minute
+	closeLimit  = time.Minute
+)
+
+// Limit is the longest that a row can take.
+func (p Plan) Limit() time.Duration {
+	return setupLimit + p.Warmup + p.Window + graceLimit + settleLimit + checkLimit + closeLimit
+}
+
+// Measure runs a row in an empty directory.
+func (p Plan) Measure(ctx context.Context, spec Spec, dir string) report.Result {
+	r := report.Result{
+		Row: spec.Name, Callers: spec.Callers, Workspaces: p.Workspaces,
+		Warmup: p.Warmup, Window: p.Window,
+	}
+	row := spec.New(Settings{Callers: spec.Callers, Workspaces: p.Workspaces})
+	err := errors.Join(p.measure(ctx, row, dir, &r), within(context.WithoutCancel(ctx), closeLimit, "close", row.Close))
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		r.Unavailable = err.Error()
+	case err != nil:
+		r.Failed = err.Error()
+	}
+	return r
+}
+
+func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result) error {
+	setup := func(ctx context.Context) error { return row.Setup(ctx, dir) }
+	if err := within(ctx, setupLimit, "setup", setup); err != nil {
+		return err
+	}
+	r.Note = row.Note()
+	gauging, stop := context.WithCancel(ctx)
+	defer stop()
+	g, err := startGauge(gauging, row, dir)
+	if err != nil {
+		return err
+	}
+	l := load.Load{Callers: r.Callers, Warmup: p.Warmup, Window: p.Window, Grace: graceLimit}
+	outcome, err := l.Run(ctx, row.Do)
+	fill(r, outcome)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	if settler, ok := row.(Settler); ok {
+		if err := within(ctx, settleLimit, "settle", settler.Settle); err != nil {
+			return err
+		}
+	}
+	if err := g.stop(r); err != nil {
+		return err
+	}
+	return within(ctx, checkLimit, "check", func(ctx context.Context) error {
+		compared, err := row.Check(ctx, outcome.Failed)
+		if err == nil {
+			r.Check = compared
+		}
+		return err
+	})
+}
+
+// fill puts the outcome of the load into the result.
+func fill(r *report.Result, o load.Outcome) {
+	r.Events, r.EventsPerSecond, r.PerSecond = o.Count, o.Rate(), o.PerSecond
+	r.P50, r.P99, r.P999, r.Max = o.P50, o.P99, o.P999, o.Max
+	r.Acknowledged, r.Errors = o.Acknowledged, o.Failed
+	if o.FirstError != nil {
+		r.FirstError = o.FirstError.Error()
+	}
+}
+
+// within takes a step in bounded time.
+func within(ctx context.Context, limit time.Duration, name string, step func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := step(ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// processOf returns whose usage counts.
+func processOf(row Row) (pid int, of string) {
+	if server, ok := row.(Server); ok {
+		return server.PID(), report.OfServer
+	}
+	return os.Getpid(), report.OfProgram
+}

@@ -1,0 +1,116 @@
+// Package report writes the results of rows, as lines for programs and as a table
+// for people.
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/partita-go/partita/bench/internal/usage"
+)
+
+// What was looked at for written bytes.
+const (
+	WrittenByCalls  = "wchar"  // of /proc/PID/io, with the process's children
+	WrittenAsGrowth = "growth" // of the files
+)
+
+// Whose memory and written bytes are told.
+const (
+	OfServer  = "server"  // the server's process and its children
+	OfProgram = "program" // this program, callers included, with the store in it
+)
+
+// Result is what a row measured. A row that could not be measured has Unavailable
+// or Failed set; what it measured before that is told all the same.
+type Result struct {
+	Row        string `json:"row"`
+	Callers    int    `json:"callers"`
+	Workspaces int    `json:"workspaces"`
+	// Note says what was measured: versions and the settings that matter.
+	Note string `json:"note,omitempty"`
+
+	Warmup time.Duration `json:"warmup_ns"`
+	Window time.Duration `json:"window_ns"`
+	// Events were acknowledged in the window, Acknowledged in all.
+	Events          uint64   `json:"events"`
+	EventsPerSecond float64  `json:"events_per_second"`
+	PerSecond       []uint64 `json:"per_second,omitempty"`
+	Acknowledged    uint64   `json:"acknowledged"`
+
+	P50  time.Duration `json:"p50_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p999_ns"`
+	Max  time.Duration `json:"max_ns"`
+
+	Errors     uint64 `json:"errors"`
+	FirstError string `json:"first_error,omitempty"`
+
+	// Files is what the files take at the end.
+	Files []usage.Size `json:"files,omitempty"`
+	// Written counts all bytes since the setup, WrittenPerEvent over Acknowledged.
+	Written         int64   `json:"written_bytes"`
+	WrittenPerEvent float64 `json:"written_bytes_per_event"`
+	WrittenFrom     string  `json:"written_from,omitempty"`
+	// Disk is what the whole disk wrote meanwhile, for whomever; 0 if it does not tell.
+	Disk         int64   `json:"disk_bytes"`
+	DiskPerEvent float64 `json:"disk_bytes_per_event"`
+	// PeakResident is 0 if memory could not be looked at.
+	PeakResident  int64  `json:"peak_resident_bytes"`
+	PeakAnonymous int64  `json:"peak_anonymous_bytes"`
+	Of            string `json:"usage_of,omitempty"`
+
+	// Check says what was compared at the end and held.
+	Check       string `json:"check,omitempty"`
+	Unavailable string `json:"unavailable,omitempty"`
+	Failed      string `json:"failed,omitempty"`
+}
+
+// Err is nil if the row was measured and is right.
+func (r *Result) Err(allowMissing bool) error {
+	switch {
+	case r.Failed != "":
+		return fmt.Errorf("%s: %s", r.Row, r.Failed)
+	case r.Errors > 0:
+		return fmt.Errorf("%s: %d calls failed, the first one: %s", r.Row, r.Errors, r.FirstError)
+	case r.Unavailable != "" && !allowMissing:
+		return fmt.Errorf("%s: %s", r.Row, r.Unavailable)
+	}
+	return nil
+}
+
+// Err joins what is wrong with each of some results.
+func Err(results []Result, allowMissing bool) error {
+	var all []error
+	for i := range results {
+		all = append(all, results[i].Err(allowMissing))
+	}
+	return errors.Join(all...)
+}
+
+// WriteLine writes a result as a line of JSON.
+func WriteLine(w io.Writer, r *Result) error {
+	return json.NewEncoder(w).Encode(r)
+}
+
+// ReadLines reads what WriteLine wrote.
+func ReadLines(r io.Reader) ([]Result, error) {
+	var results []Result
+	for lines := json.NewDecoder(r); ; {
+		var result Result
+		err := lines.Decode(&result)
+		if errors.Is(err, io.EOF) {
+			return results, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", len(results)+1, err)
+		}
+		if result.Row == "" {
+			return nil, fmt.Errorf("result %d: got no row, want its name", len(results)+1)
+		}
+		results = append(results, result)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package rows
+
+const withCgo = false

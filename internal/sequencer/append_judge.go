@@ -1,0 +1,191 @@
+package sequencer
+
+import (
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// judge decides what becomes of an Append whose turn has come: it is numbered and
+// joins the batch, or waits for what becomes of a member of the batch, or is
+// refused.
+func (c *Core) judge(w waiting) {
+	b := &c.batch
+	if err := c.grantable(w.append.Deadline); err != nil {
+		c.refuseWaiter(&w, err)
+		return
+	}
+	if leader, ok := b.leader(w.append); ok {
+		b.join(member{waiting: w, fate: follows, at: leader})
+		return
+	}
+	at := len(b.events)
+	numbers, err := c.number(&w)
+	switch {
+	case err == nil:
+		b.bytes += w.bytes
+		b.join(member{waiting: w, fate: writes, at: at, numbers: numbers})
+	case w.ws.reserved > 0:
+		b.join(member{waiting: w, fate: rests, err: err})
+	default:
+		c.refuseUnlessRepeated(&w, err)
+	}
+}
+
+// leader returns the member of the batch that has an Append's deduplication id.
+func (b *batch) leader(m *messages.Append) (int, bool) {
+	if m.DedupID == (messages.DedupID{}) {
+		return 0, false
+	}
+	i, ok := b.ids[appendID{m.Workspace, m.DedupID}]
+	return i, ok
+}
+
+// number reserves what an Append asks for and makes its events. It does nothing
+// if it returns an error, which says why the workspace cannot have them.
+func (c *Core) number(w *waiting) ([]messages.SequenceNumber, error) {
+	b := &c.batch
+	if err := w.ws.take(w.kind); err != nil {
+		return nil, err
+	}
+	events := len(b.events)
+	r := b.reserve(w.ws)
+	b.before = append(b.before[:0], r.last...)
+	numbers, err := c.writeDrafts(w, r)
+	if err != nil {
+		b.takeBack(r, events)
+		return nil, err
+	}
+	b.countKeys(r)
+	return numbers, nil
+}
+
+// reserve returns the numbers of a workspace for the batch to count on.
+func (b *batch) reserve(ws *workspace) *reserved {
+	if ws.reserved == 0 {
+		from := len(b.numbers)
+		b.numbers = append(b.numbers, ws.last...)
+		b.reserved = append(b.reserved, reserved{
+			Reservation: Reservation{workspace: ws.id, kind: ws.kind, last: b.numbers[from:len(b.numbers):len(b.numbers)]},
+			ws:          ws,
+		})
+		ws.reserved = len(b.reserved)
+	}
+	return &b.reserved[ws.reserved-1]
+}
+
+// unreserved reports whether nothing was reserved before b.before was noted.
+func (b *batch) unreserved(r *reserved) bool {
+	return b.before[wlogOffset] == r.ws.last[wlogOffset]
+}
+
+// takeBack undoes what was reserved since b.before was noted, and drops the events
+// from an index on.
+func (b *batch) takeBack(r *reserved, events int) {
+	clear(b.events[events:])
+	b.events = b.events[:events]
+	copy(r.last, b.before)
+	if b.unreserved(r) {
+		b.numbers = b.numbers[:len(b.numbers)-len(r.last)]
+		r.ws.reserved = 0
+		*r = reserved{}
+		b.reserved = b.reserved[:len(b.reserved)-1]
+	}
+}
+
+// countKeys adds the keys that have changed since b.before was noted, and not
+// before in this batch.
+func (b *batch) countKeys(r *reserved) {
+	if b.unreserved(r) && !r.ws.fixed {
+		b.keys++
+	}
+	for i, n := range r.last {
+		if n != b.before[i] && b.before[i] == r.ws.last[i] {
+			b.keys++
+		}
+	}
+}
+
+// writeDrafts makes the events of an Append.
+func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, error) {
+	b, m := &c.batch, w.append
+	if got := messages.WLogOffset(r.last[wlogOffset]); m.Expected != nil && *m.Expected != got {
+		return nil, &messages.OffsetError{Workspace: m.Workspace, Got: got, Want: *m.Expected}
+	}
+	at := len(b.events)
+	var numbers []messages.SequenceNumber
+	if w.numbers > 0 {
+		numbers = make([]messages.SequenceNumber, 0, w.numbers)
+	}
+	r.given = 0
+	for i := range m.Drafts {
+		var err error
+		if numbers, err = c.writeDraft(&m.Drafts[i], r, numbers); err != nil {
+			return nil, err
+		}
+	}
+	b.events[at].DedupID = m.DedupID
+	b.events[at].Together = uint32(len(m.Drafts) - 1)
+	return numbers, nil
+}
+
+// writeDraft makes the next event. numbers are those of the message so far.
+func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.SequenceNumber) ([]messages.SequenceNumber, error) {
+	wlog := &r.kind.sequences[wlogOffset]
+	if r.last[wlogOffset] >= wlog.Max() {
+		return nil, overflow(r.workspace, wlog)
+	}
+	r.last[wlogOffset]++
+	from := len(numbers)
+	for _, wanted := range d.Wanted {
+		for range max(wanted.Count, 1) {
+			n, err := r.Next(wanted.Seq)
+			if err != nil {
+				return nil, err
+			}
+			numbers = append(numbers, messages.SequenceNumber{Seq: wanted.Seq, Number: n})
+		}
+	}
+	records, err := r.records(d, numbers, from)
+	if err != nil {
+		return nil, err
+	}
+	b := &c.batch
+	b.events = append(b.events, messages.Event{
+		Kind:          messages.EventBusiness,
+		Epoch:         b.epoch,
+		Partition:     c.partition,
+		PLogOffset:    b.first + messages.PLogOffset(len(b.events)),
+		Workspace:     r.workspace,
+		WorkspaceKind: r.kind.id,
+		WLogOffset:    messages.WLogOffset(r.last[wlogOffset]),
+		RegisteredAt:  c.lastTime,
+		Numbers:       numbers[from:len(numbers):len(numbers)],
+		Body:          d.Body,
+		Records:       records,
+	})
+	return numbers, nil
+}
+
+// records returns the rows of a draft whose numbers begin at an index, and lifts
+// the sequences of new ones that have other ids.
+func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber, from int) ([]messages.Record, error) {
+	if len(d.Records) == 0 {
+		return nil, nil
+	}
+	records := make([]messages.Record, len(d.Records))
+	for i := range d.Records {
+		draft := &d.Records[i]
+		id := draft.ID
+		if id == (messages.RecordID{}) {
+			id = messages.RecordID(numbers[draft.Number])
+		}
+		if draft.New && !slices.Contains(numbers[from:], messages.SequenceNumber(id)) {
+			if err := r.Raise(id); err != nil {
+				return nil, err
+			}
+		}
+		records[i] = messages.Record{ID: id, New: draft.New, Data: draft.Data}
+	}
+	return records, nil
+}

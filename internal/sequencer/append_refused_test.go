@@ -1,0 +1,367 @@
+package sequencer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// TestRefusedAt: only the one that is refused fails, wherever it stands in the
+// batch; the others are numbered anew, in order, and no number is lost.
+func TestRefusedAt(t *testing.T) {
+	for at, name := range []string{"first", "middle", "last"} {
+		for reason, refuse := range map[string]struct {
+			by   func(w *world, m *messages.Append)
+			want error
+		}{
+			"WLog": {func(w *world, m *messages.Append) {
+				m.Workspace = 5
+				w.taken[taken{5, messages.SeqWLogOffset}] = true
+			}, errConflict},
+			"record": {func(w *world, m *messages.Append) {
+				m.Drafts[0].Records = []messages.DraftRecord{{Number: 0, New: true}}
+				w.taken[taken{1, seqPlain}] = true
+			}, errConflict},
+			"nobody knows": {func(_ *world, m *messages.Append) { m.Drafts[0].Body = []byte(poison) }, errPoison},
+		} {
+			t.Run(name+"/"+reason, func(t *testing.T) {
+				w := warm(t, messages.Settings{})
+				w.event(5, kindWide)
+				ms := []messages.Append{w.one(1, kindWide, seqPlain), w.one(1, kindWide, seqPlain), w.one(1, kindWide, seqPlain)}
+				refuse.by(w, &ms[at])
+				calls := w.batched(ms...)
+				w.settle()
+				next := messages.Number(1)
+				for i, c := range calls {
+					if i == at {
+						w.mustRefuse(c, refuse.want)
+						continue
+					}
+					if r := w.mustAppend(c); r.Numbers[0].Number != next {
+						t.Fatalf("got %+v, want number %d", r, next)
+					}
+					next++
+				}
+				w.finish()
+			})
+		}
+	}
+}
+
+// TestConflictRefusesAllOfItsKey: all of the batch that need the key, and nobody
+// else: not the other workspace, not the other sequence, not an update.
+func TestConflictRefusesAllOfItsKey(t *testing.T) {
+	row := func(m messages.Append, isNew bool) messages.Append {
+		m.Drafts[len(m.Drafts)-1].Records = []messages.DraftRecord{{Number: 0, New: isNew}}
+		return m
+	}
+	t.Run("record", func(t *testing.T) {
+		w := warm(t, messages.Settings{})
+		w.taken[taken{1, seqPlain}] = true
+		update := w.one(1, kindWide, seqPlain)
+		group := w.one(1, kindWide, seqPlain)
+		group.Drafts = append(group.Drafts, w.draft())
+		calls := w.batched(
+			row(w.one(1, kindWide, seqPlain), true), row(w.one(3, kindWide, seqPlain), true), row(w.one(1, kindWide, seqFrom), true),
+			row(update, false), row(group, true), row(w.one(1, kindWide, seqPlain), true))
+		w.write1()
+		for i, refused := range []bool{true, false, false, false, true, true} {
+			if refused {
+				w.mustRefuse(calls[i], errConflict)
+			} else {
+				w.mustWait(calls[i])
+			}
+		}
+		w.mustBatch(3, 1, 1)
+		w.write1()
+		w.mustAppend(calls[3])
+		w.finish()
+	})
+	t.Run("WLog", func(t *testing.T) {
+		w := warm(t, messages.Settings{})
+		w.taken[taken{1, messages.SeqWLogOffset}] = true
+		calls := w.batched(w.one(3, kindWide), w.one(1, kindWide), w.one(3, kindWide), w.one(1, kindWide))
+		w.write1()
+		w.mustRefuse(calls[1], errConflict)
+		w.mustRefuse(calls[3], errConflict)
+		w.mustBatch(3, 3)
+		w.finish()
+	})
+}
+
+// TestRefusedGoFirst: who was in the refused attempt is written before anybody joins,
+// else a stream of refusals would keep them waiting for ever; within their deadlines.
+func TestRefusedGoFirst(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	w.event(5, kindWide)
+	w.taken[taken{5, messages.SeqWLogOffset}] = true
+	late := w.one(1, kindWide)
+	late.Deadline = w.now
+	calls := w.batched(w.one(5, kindWide), w.one(1, kindWide), late, w.one(3, kindWide))
+	behind := w.append(w.one(5, kindWide))
+	w.now++
+	w.write1()
+	w.mustRefuse(calls[2], messages.ErrDeadlineExceeded)
+	w.mustBatch(1, 3)
+	w.write1()
+	w.mustAppend(calls[3])
+	w.mustBatch(5)
+	w.write1()
+	w.mustRefuse(behind, errConflict)
+	w.finish()
+}
+
+// TestRefusedGoFirstAgain: of those who were refused some did not fit into the next
+// attempt, which is refused too.
+func TestRefusedGoFirstAgain(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	for ws := messages.WSID(5); ws <= 11; ws += 2 {
+		w.event(ws, kindWide)
+	}
+	w.taken[taken{5, messages.SeqWLogOffset}], w.taken[taken{7, messages.SeqWLogOffset}] = true, true
+	w.batched(w.one(5, kindWide), w.one(7, kindWide), w.one(9, kindWide), w.one(11, kindWide))
+	w.append(w.one(1, kindWide))
+	w.reconfigure(messages.Settings{BatchEvents: 2})
+	w.write1()
+	w.mustBatch(7, 9)
+	w.write1()
+	w.mustBatch(9, 11)
+	w.write1()
+	w.mustBatch(1)
+	w.finish()
+}
+
+// TestOneByOne: nobody knows who is refused. Two of four are; those who came later
+// wait until that is known.
+func TestOneByOne(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	bad := func() messages.Append {
+		m := w.one(1, kindWide, seqPlain)
+		m.Drafts[0].Body = append([]byte(poison), m.Drafts[0].Body...)
+		return m
+	}
+	calls := w.batched(w.one(1, kindWide, seqPlain), bad(), w.one(3, kindWide), bad())
+	behind := []*call{w.append(w.one(1, kindWide, seqPlain)), w.append(w.one(3, kindWide))}
+	for _, want := range []messages.WSID{1, 1, 3, 1} {
+		w.write1()
+		w.mustBatch(want)
+	}
+	w.mustWait(behind...)
+	w.write1()
+	w.mustRefuse(calls[1], errPoison)
+	w.mustRefuse(calls[3], errPoison)
+	w.mustBatch(1, 3)
+	w.write1()
+	for _, c := range []*call{calls[0], calls[2], behind[0], behind[1]} {
+		w.mustAppend(c)
+	}
+	w.finish()
+}
+
+// TestRefusalOfNobody: what the store says about an event that is not in the batch
+// is as good as nothing.
+func TestRefusalOfNobody(t *testing.T) {
+	for _, offset := range []messages.PLogOffset{0, 2, 5, 1 << 63} {
+		w := warm(t, messages.Settings{})
+		first := w.append(w.one(1, kindWide))
+		two := []*call{w.append(w.one(1, kindWide)), w.append(w.one(1, kindWide))}
+		w.write1()
+		w.mustAppend(first)
+		answer := &messages.EventsWritten{
+			Generation: w.core.generation, First: 4, Outcome: messages.WriteRefused, Err: errConflict,
+			Refused: []messages.RefusedEvent{{PLogOffset: offset + 1, Seq: messages.SeqWLogOffset}},
+		}
+		if offset == 2 {
+			answer.Refused[0].PLogOffset = 3
+		}
+		w.leaves[appenderLeaf].jobs = nil
+		w.tell(answer)
+		w.mustBatch(1)
+		w.settle()
+		w.mustAppend(two[0])
+		w.mustAppend(two[1])
+		w.finish()
+	}
+}
+
+// TestFailed: all of the batch get the error, nothing is left, and the partition
+// goes on.
+func TestFailed(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	calls := w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide), w.one(1, kindWide))
+	behind := w.append(w.one(1, kindWide, seqPlain))
+	w.writeFault = writeNoSpace
+	w.write1()
+	for _, c := range calls {
+		w.mustRefuse(c, errNoSpace)
+	}
+	w.mustBe(messages.StateNormal)
+	if r := w.done(behind); r.Numbers[0].Number != 1 {
+		t.Fatalf("got %+v", r)
+	}
+	w.finish()
+}
+
+// TestTailFull: Busy, and a flush is due at once.
+func TestTailFull(t *testing.T) {
+	t.Run("something is unflushed", func(t *testing.T) {
+		w := warm(t, messages.Settings{FlushInterval: never})
+		c := w.append(w.one(1, kindWide))
+		w.writeFault = writeTailFull
+		w.write1()
+		w.mustBusy(c, messages.BusyUnflushed)
+		if w.core.flight.pending == nil {
+			t.Fatal("no flush is under way")
+		}
+		w.settle()
+		w.done(w.append(w.one(1, kindWide)))
+		if w.core.flight.pending != nil {
+			t.Fatal("flushes again")
+		}
+		w.finish()
+	})
+	t.Run("during a flush", func(t *testing.T) {
+		w := warm(t, messages.Settings{FlushInterval: never})
+		w.core.flushDue = true
+		c := w.append(w.one(1, kindWide))
+		w.write1()
+		w.mustAppend(c)
+		w.writeFault = writeTailFull
+		c = w.append(w.one(1, kindWide))
+		w.write1()
+		w.mustBusy(c, messages.BusyUnflushed)
+		w.settle()
+		if w.checkpoint != 4 {
+			t.Fatalf("got checkpoint %d, want what was gathered meanwhile flushed too", w.checkpoint)
+		}
+		w.finish()
+	})
+	t.Run("nothing is unflushed", func(t *testing.T) {
+		w := up(t, messages.Settings{FlushInterval: never})
+		w.writeFault = writeTailFull
+		w.mustBusy(w.settled(w.append(w.one(1, kindWide))), messages.BusyUnflushed)
+		w.done(w.append(w.one(1, kindWide)))
+		if w.core.flight.pending != nil {
+			t.Fatal("flushes for no reason")
+		}
+		w.finish()
+	})
+}
+
+// TestWriteDiverged: the tail is replayed and the batch tried again; the third time
+// the log does not take it, it is the events.
+func TestWriteDiverged(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	calls := w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide))
+	w.writeFault, w.faultyWrites = writeDiverges, 2
+	w.write1()
+	w.mustBe(messages.StateInitializing)
+	if err := w.core.Status().Err; !errors.Is(err, errDiverged) {
+		t.Fatalf("got %v", err)
+	}
+	w.settle()
+	w.mustAppend(calls[0])
+	w.mustAppend(calls[1])
+	if n := w.core.Status().Actualizations; n != 3 {
+		t.Fatalf("got %d actualizations, want 3", n)
+	}
+	// The third refusal in a row: one by one.
+	calls = w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide))
+	w.writeFault, w.faultyWrites = writeDiverges, 4
+	w.settle()
+	w.mustRefuse(calls[0], errDiverged)
+	if r := w.mustAppend(calls[1]); r.PLogOffset != 7 {
+		t.Fatalf("got %+v", r)
+	}
+	w.mustBe(messages.StateNormal)
+	w.finish()
+}
+
+// TestWriteFenced: somebody else owns the partition.
+func TestWriteFenced(t *testing.T) {
+	w := warm(t, messages.Settings{FlushInterval: never})
+	m := w.one(1, kindWide)
+	m.DedupID[0] = 1
+	calls := w.batched(m, m, w.one(3, kindWide))
+	behind := w.append(w.one(1, kindWide))
+	w.usurp()
+	w.write1()
+	w.mustRefuse(calls[0], messages.ErrFenced)
+	w.mustRefuse(calls[2], messages.ErrFenced)
+	for _, c := range []*call{calls[1], behind, w.append(w.one(1, kindWide))} {
+		w.mustRefuse(c, messages.ErrPartitionFailed)
+	}
+	w.mustBe(messages.StateFailed)
+	w.finish()
+}
+
+// TestFailedByFencing: that the partition has failed because it was fenced says
+// nothing about an event that was written before: its Flush is not Fenced.
+func TestFailedByFencing(t *testing.T) {
+	w := up(t, messages.Settings{FlushInterval: time.Second, TransactionLimit: never})
+	w.event(1, kindWide)
+	o := w.begun(1, kindWide)
+	w.write(o)
+	w.usurp()
+	w.now += 1_000_000
+	w.fire()
+	w.settle()
+	w.mustBe(messages.StateFailed)
+	c := w.flush(o)
+	w.mustRefuse(c, messages.ErrPartitionFailed)
+	if errors.Is(refusalOf(c), messages.ErrFenced) {
+		t.Fatalf("the event is in the log, but: %v", refusalOf(c))
+	}
+	if err := w.core.Status().Err; !errors.Is(err, messages.ErrFenced) {
+		t.Fatalf("status: %v", err)
+	}
+	w.finish()
+}
+
+// TestRestedRefusals: a refusal that rests on an event of the batch is answered
+// after that is durable, and judged again if it is not written.
+func TestRestedRefusals(t *testing.T) {
+	expect := func(m messages.Append, at messages.WLogOffset) messages.Append {
+		m.Expected = &at
+		return m
+	}
+	t.Run("offset", func(t *testing.T) {
+		w := warm(t, messages.Settings{})
+		at0 := w.append(expect(w.one(1, kindWide), 0))
+		w.mustRefuse(at0, messages.ErrExpectedOffset)
+		calls := w.batched(expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 2), expect(w.one(1, kindWide), 1))
+		w.mustWait(calls...)
+		w.write1()
+		w.mustAppend(calls[0])
+		w.mustAppend(calls[2])
+		for i, got := range map[int]messages.WLogOffset{1: 2, 3: 3} {
+			var e *messages.OffsetError
+			if !errors.As(refusalOf(calls[i]), &e) || *e != (messages.OffsetError{Workspace: 1, Got: got, Want: 1}) {
+				t.Fatalf("got %v", refusalOf(calls[i]))
+			}
+		}
+		w.finish()
+	})
+	t.Run("judged again", func(t *testing.T) {
+		w := warm(t, messages.Settings{})
+		bad := expect(w.one(1, kindWide), 1)
+		bad.Drafts[0].Body = []byte(poison)
+		calls := w.batched(bad, expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 2))
+		w.settle()
+		w.mustRefuse(calls[0], errPoison)
+		w.mustAppend(calls[1])
+		w.mustAppend(calls[2])
+		w.finish()
+	})
+	t.Run("of the write itself", func(t *testing.T) {
+		w := warm(t, messages.Settings{})
+		calls := w.batched(expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 1))
+		w.writeFault = writeNoSpace
+		w.settle()
+		w.mustRefuse(calls[0], errNoSpace)
+		w.mustAppend(calls[1])
+		w.finish()
+	})
+}

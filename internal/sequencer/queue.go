@@ -1,0 +1,75 @@
+package sequencer
+
+import "github.com/partita-go/partita/messages"
+
+// waiting is a Start that is not granted yet, or an Append that is not durable yet.
+type waiting struct {
+	from Requester
+	// start or append is set.
+	start  *messages.Start
+	append *messages.Append
+	kind   *kindDef
+	// ws is set, and pinned, when the numbers are known.
+	ws *workspace
+	// numbers and bytes are what an Append asks for.
+	numbers, bytes int
+}
+
+func (w *waiting) workspace() messages.WSID {
+	if w.start != nil {
+		return w.start.Workspace
+	}
+	return w.append.Workspace
+}
+
+// queue holds requests in the order in which they are granted.
+type queue struct {
+	// The first of the items have left it.
+	items []waiting
+	left  int
+	// starts counts the Starts in it.
+	starts int
+}
+
+func (q *queue) len() int { return len(q.items) - q.left }
+
+// first returns the request whose turn it is. There must be one.
+func (q *queue) first() *waiting { return &q.items[q.left] }
+
+func (q *queue) push(w waiting) {
+	if len(q.items) == cap(q.items) && q.left > len(q.items)/2 {
+		n := copy(q.items, q.items[q.left:])
+		clear(q.items[n:])
+		q.items, q.left = q.items[:n], 0
+	}
+	q.items = append(q.items, w)
+	if w.start != nil {
+		q.starts++
+	}
+}
+
+func (q *queue) pop() waiting {
+	w := q.items[q.left]
+	q.items[q.left] = waiting{}
+	q.left++
+	if q.left == len(q.items) {
+		q.items, q.left = q.items[:0], 0
+	}
+	if w.start != nil {
+		q.starts--
+	}
+	return w
+}
+
+// pushFront puts Appends in front of all others.
+func (q *queue) pushFront(appends []waiting) {
+	items := make([]waiting, 0, len(appends)+q.len())
+	q.items, q.left = append(append(items, appends...), q.items[q.left:]...), 0
+}
+
+// takeAll empties the queue.
+func (q *queue) takeAll() []waiting {
+	all := q.items[q.left:]
+	*q = queue{}
+	return all
+}

@@ -1,0 +1,260 @@
+package sequencer
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// checkAppendReply compares the answer to an Append with what the log says.
+func (w *world) checkAppendReply(c *call) {
+	m := c.message.(*messages.Append)
+	switch r := c.reply.(type) {
+	case *messages.Appended:
+		w.checkAppended(c, m, r)
+	case *messages.Refused:
+		if r.Err == nil {
+			w.t.Fatalf("an Append is refused without an error")
+		}
+		w.checkAppendRefused(c, m, r.Err)
+	default:
+		w.t.Fatalf("an Append is answered with %T", c.reply)
+	}
+}
+
+// checkAppended: its events are in the log, are what was asked for, and are
+// nobody else's.
+func (w *world) checkAppended(c *call, m *messages.Append, r *messages.Appended) {
+	first := int(r.PLogOffset) - 1
+	if first < 0 || first+len(m.Drafts) > len(w.log) {
+		w.t.Fatalf("appended at %d, the log ends at %d", r.PLogOffset, len(w.log))
+	}
+	events := w.log[first : first+len(m.Drafts)]
+	e := &events[0]
+	switch {
+	case r.Partition != testPartition || r.WLogOffset != e.WLogOffset || r.RegisteredAt != e.RegisteredAt:
+		w.t.Fatalf("appended %+v, the log has %+v", r, e)
+	case int(e.Together) != len(m.Drafts)-1 || e.DedupID != m.DedupID || e.Workspace != m.Workspace || e.WorkspaceKind != m.Kind:
+		w.t.Fatalf("appended %+v, the log has %+v", m, e)
+	case !naiveSame(m, events, r.Numbers):
+		w.t.Fatalf("appended %+v, the log has %+v", m, events)
+	case r.Repeated && m.DedupID == messages.DedupID{}:
+		w.t.Fatalf("repeated without an id")
+	case r.Repeated:
+		return
+	case w.owners[r.PLogOffset] != nil:
+		w.t.Fatalf("offset %d is acknowledged twice", r.PLogOffset)
+	case m.Expected != nil && *m.Expected+1 != r.WLogOffset:
+		w.t.Fatalf("appended at offset %d of its workspace, expected %d", r.WLogOffset, *m.Expected)
+	case m.Deadline != 0 && e.RegisteredAt > m.Deadline:
+		w.t.Fatalf("numbered at %v, after the deadline %v", e.RegisteredAt, m.Deadline)
+	}
+	w.owners[r.PLogOffset] = c
+	w.checkOrder(c, m, r)
+}
+
+// naiveSame reports whether events are what a message asks for.
+func naiveSame(m *messages.Append, events []messages.Event, all []messages.SequenceNumber) bool {
+	var numbers []messages.SequenceNumber
+	for i, d := range m.Drafts {
+		var seqs []messages.SeqID
+		for _, wanted := range d.Wanted {
+			seqs = append(seqs, wanted.Seq)
+			for n := uint32(1); n < wanted.Count; n++ {
+				seqs = append(seqs, wanted.Seq)
+			}
+		}
+		numbers = append(numbers, events[i].Numbers...)
+		if !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
+			return false
+		}
+		for j, n := range events[i].Numbers {
+			if n.Seq != seqs[j] {
+				return false
+			}
+		}
+		for j, r := range d.Records {
+			if r.ID == (messages.RecordID{}) {
+				if r.Number >= len(numbers) {
+					return false
+				}
+				r.ID = messages.RecordID(numbers[r.Number])
+			}
+			if got := events[i].Records[j]; got.ID != r.ID || got.New != r.New || !bytes.Equal(got.Data, r.Data) {
+				return false
+			}
+		}
+	}
+	return slices.Equal(numbers, all)
+}
+
+// checkOrder: the Appends of a workspace are written in the order in which they were
+// sent.
+func (w *world) checkOrder(c *call, m *messages.Append, r *messages.Appended) {
+	if last := w.lastOwner[m.Workspace]; last != nil {
+		if at := last.reply.(*messages.Appended).PLogOffset; last.id > c.id || at > r.PLogOffset {
+			w.t.Fatalf("workspace %d: request %d is at offset %d, request %d at %d", m.Workspace, c.id, r.PLogOffset, last.id, at)
+		}
+	}
+	w.lastOwner[m.Workspace] = c
+}
+
+// checkAppendRefused checks what a refusal says, and that nothing is left.
+func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
+	if errors.Is(err, messages.ErrOutcomeUnknown) {
+		w.checkUnknown(c, m, err)
+		return
+	}
+	w.checkNotThere(c, m)
+	truth := w.truth[m.Workspace]
+	offset, isOffset := errors.AsType[*messages.OffsetError](err)
+	var unexplained bool
+	switch {
+	case isOffset:
+		last := messages.WLogOffset(truth.numbers[messages.SeqWLogOffset])
+		unexplained = offset.Got == offset.Want || offset.Got > last || offset.Want != *m.Expected || offset.Workspace != m.Workspace
+	case errors.Is(err, messages.ErrKindMismatch):
+		unexplained = truth.kind == 0 || truth.kind == m.Kind
+	case errors.Is(err, messages.ErrOverflow):
+		unexplained = !w.overflows(m)
+	case errors.Is(err, messages.ErrExplicitID) && c.wrong == nil:
+		unexplained = !createsLater(m)
+	case errors.Is(err, messages.ErrDedupMismatch):
+		first := w.findID(m.Workspace, m.DedupID)
+		unexplained = first == nil || w.sameAs(m, first)
+	case errors.Is(err, messages.ErrDeadlineExceeded):
+		unexplained = m.Deadline == 0 || w.now <= m.Deadline
+	case errors.Is(err, errConflict), errors.Is(err, errPoison), errors.Is(err, errNoSpace), errors.Is(err, errDiverged),
+		errors.Is(err, errDown), errors.Is(err, messages.ErrBusy), errors.Is(err, messages.ErrStopped), errors.Is(err, messages.ErrInterrupted),
+		errors.Is(err, messages.ErrPartitionFailed), errors.Is(err, messages.ErrFenced):
+		unexplained = busyReason(c) == messages.BusyActualizing || busyReason(c) == messages.BusyMailboxFull
+	default:
+		unexplained = !isOneOf(err, c.wrong)
+	}
+	if unexplained {
+		w.t.Fatalf("%+v: refused: %v\nworkspace: %+v", m, err, truth)
+	}
+	if isOffset || errors.Is(err, messages.ErrOverflow) {
+		w.checkRecognised(c, m, err)
+	}
+}
+
+// checkRecognised: an append that was in the log when it was sent again is a
+// repetition, whatever else is wrong with it.
+func (w *world) checkRecognised(c *call, m *messages.Append, err error) {
+	if m.DedupID == (messages.DedupID{}) {
+		return
+	}
+	if first := w.findID(m.Workspace, m.DedupID); first != nil && int(first.PLogOffset) <= c.sent {
+		w.t.Fatalf("%+v is in the log at %d, but refused: %v", m, first.PLogOffset, err)
+	}
+}
+
+// checkUnknown: that an outcome is unknown may be said of what was in the appender's
+// hands, or is in the log already, and has a cause.
+func (w *world) checkUnknown(c *call, m *messages.Append, err error) {
+	for _, cause := range []error{messages.ErrStopped, messages.ErrInterrupted, messages.ErrPartitionFailed, errDown} {
+		if errors.Is(err, cause) {
+			return
+		}
+	}
+	if !w.hidden {
+		w.t.Fatalf("%+v (%d): unknown for no reason: %v", m, c.id, err)
+	}
+}
+
+// checkNotThere: a refused append has left nothing.
+func (w *world) checkNotThere(c *call, m *messages.Append) {
+	if m.DedupID == (messages.DedupID{}) && w.bodies[bodyOf(m)] > 0 {
+		w.t.Fatalf("%+v (%d) was refused with %v, but is in the log", m, c.id, refusalOf(c))
+	}
+}
+
+// isOneOf reports whether an error is one of those joined.
+func isOneOf(err, joined error) bool {
+	if all, ok := joined.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(all.Unwrap(), func(e error) bool { return errors.Is(err, e) })
+	}
+	return joined != nil && errors.Is(err, joined)
+}
+
+// bodyOf is what tells a message from all others.
+func bodyOf(m *messages.Append) string {
+	if len(m.Drafts) == 0 {
+		return ""
+	}
+	return string(m.Drafts[0].Body)
+}
+
+// verifyAppends checks that what was acknowledged is in the log once, and what was
+// refused is not.
+func (w *world) verifyAppends() {
+	w.t.Helper()
+	for _, c := range w.appends {
+		m := c.message.(*messages.Append)
+		n := w.bodies[bodyOf(m)]
+		_, appended := c.reply.(*messages.Appended)
+		if n > 1 || appended && n == 0 {
+			w.t.Fatalf("%+v: answered %+v, and %d times in the log", m, c.reply, n)
+		}
+		if err := refusalOf(c); err != nil && !errors.Is(err, messages.ErrOutcomeUnknown) {
+			w.checkNotThere(c, m)
+		}
+	}
+}
+
+// overflows reports whether the numbers that a message asks for are not there.
+func (w *world) overflows(m *messages.Append) bool {
+	last := make(map[messages.SeqID]messages.Number)
+	maps.Copy(last, w.truth[m.Workspace].numbers)
+	defs := w.kinds()[m.Kind]
+	for _, d := range m.Drafts {
+		for _, wanted := range d.Wanted {
+			for range max(wanted.Count, 1) {
+				if last[wanted.Seq] == maxOf(wanted.Seq) {
+					return true
+				}
+				last[wanted.Seq] = max(last[wanted.Seq]+1, defs[wanted.Seq].Initial)
+			}
+		}
+		for _, r := range d.Records {
+			if r.New && r.ID.Number >= defs[r.ID.Seq].Initial {
+				last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
+			}
+		}
+	}
+	return last[messages.SeqWLogOffset] > maxOf(messages.SeqWLogOffset)-messages.Number(len(m.Drafts))
+}
+
+// createsLater reports whether a record is created under a number of an earlier
+// draft: for its own event that is an explicit id.
+func createsLater(m *messages.Append) bool {
+	before := 0
+	for _, d := range m.Drafts {
+		for _, r := range d.Records {
+			if r.New && r.ID == (messages.RecordID{}) && r.Number < before {
+				return true
+			}
+		}
+		for _, wanted := range d.Wanted {
+			before += int(max(wanted.Count, 1))
+		}
+	}
+	return false
+}
+
+// sameAs reports whether a message would write the events that begin with one.
+func (w *world) sameAs(m *messages.Append, first *messages.Event) bool {
+	events := w.log[first.PLogOffset-1:][:1+first.Together]
+	if len(events) != len(m.Drafts) || first.WorkspaceKind != m.Kind {
+		return false
+	}
+	var numbers []messages.SequenceNumber
+	for _, e := range events {
+		numbers = append(numbers, e.Numbers...)
+	}
+	return naiveSame(m, events, numbers)
+}

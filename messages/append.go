@@ -1,0 +1,121 @@
+package messages
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// DedupID is a caller's name for an append, so that it can be repeated without
+// doubt: 16 bytes, for instance a UUID. It is unique within its workspace for the
+// life of the log. The zero value means none.
+type DedupID [16]byte
+
+// String returns the id in hexadecimal.
+func (id DedupID) String() string { return hex.EncodeToString(id[:]) }
+
+// Wanted asks for the next Count numbers of a sequence. Zero means one.
+type Wanted struct {
+	Seq   SeqID
+	Count uint32
+}
+
+// Draft is an event that has no numbers yet.
+type Draft struct {
+	// Wanted are the numbers that the event is to be given, in this order.
+	Wanted []Wanted
+
+	// Body may refer to a number by its index among the numbers of the event, whose
+	// list is stored with it.
+	Body []byte
+
+	Records []DraftRecord
+}
+
+// Count returns how many numbers the draft wants.
+func (d *Draft) Count() int {
+	n := 0
+	for _, w := range d.Wanted {
+		n += max(1, int(w.Count))
+	}
+	return n
+}
+
+// DraftRecord is a row as a draft writes it.
+type DraftRecord struct {
+	// ID names the row. The id of a new record that is not one of the message's
+	// numbers lifts its sequence, like [Raise]. The zero value means Number.
+	ID RecordID
+
+	// Number is the index of the row's id among the numbers of all drafts of the
+	// message, in order: a later draft can refer to a record that an earlier one
+	// creates. It is not looked at if ID is set.
+	Number int
+
+	// New says that the record is created by this event.
+	New bool
+
+	Data []byte
+}
+
+// Append asks for a whole transaction in one message: the drafts are numbered,
+// written and made durable as consecutive events of the workspace, which become
+// visible together or not at all. It is answered by [Appended] once they are
+// durable, or by [Refused]: then nothing is left of them, unless the error is
+// ErrOutcomeUnknown.
+//
+// The caller must not change what the message refers to before the answer.
+type Append struct {
+	Workspace WSID
+	Kind      WSKind
+
+	// Drafts are at least one, and at most the setting BatchEvents.
+	Drafts []Draft
+
+	// DedupID, if set, makes the append happen once: if an event of the workspace
+	// has the id, the answer is that of the append which wrote it, and nothing is
+	// written. The same id with other drafts is refused with ErrDedupMismatch.
+	DedupID DedupID
+
+	// Expected, if set, refuses the append with an [*OffsetError] unless the last
+	// offset of the workspace's log is this one; 0 means that it has no events. A
+	// repeated append is recognised first.
+	Expected *WLogOffset
+
+	// Deadline is when the sender stops waiting: an append that was not handed to
+	// the store by then is refused with ErrDeadlineExceeded. Zero means none.
+	Deadline Timestamp
+}
+
+func (*Append) partitionMessage() {}
+
+// Appended answers [Append]: its events are durable and readable.
+type Appended struct {
+	Partition PartitionID
+	// PLogOffset and WLogOffset are those of the first draft's event; the others
+	// follow it without a hole in both logs.
+	PLogOffset PLogOffset
+	WLogOffset WLogOffset
+	// RegisteredAt is the time of all of them.
+	RegisteredAt Timestamp
+	// Numbers are what the drafts wanted, in their order.
+	Numbers []SequenceNumber
+	// Repeated says that an earlier append with the same DedupID wrote the events.
+	Repeated bool
+}
+
+func (*Appended) sequencerReply() {}
+
+// OffsetError is the error of an append whose workspace has moved on, or is not
+// as far yet. Nothing was written.
+type OffsetError struct {
+	Workspace WSID
+	// Got is the last offset of the workspace's log, Want the expected one.
+	Got, Want WLogOffset
+}
+
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("%v: workspace %d: got %d, want %d", ErrExpectedOffset, e.Workspace, e.Got, e.Want)
+}
+
+// Is makes errors.Is(err, ErrExpectedOffset) hold.
+func (e *OffsetError) Is(target error) bool { return target == ErrExpectedOffset }

@@ -1,0 +1,72 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Compact writes a copy of the store in a directory to another one, which must be new or
+// empty, without the pages that are free. Nobody may have the store open for writing; it
+// is not changed. The copy has the same store id. What is not finished, or has a fault,
+// is not kept.
+func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
+	c := newCopying(o)
+	s, err := OpenExisting(ctx, from, Options{ReadOnly: true})
+	if err != nil {
+		return c.result, err
+	}
+	c.result.ID = s.id.String()
+	err = c.into(ctx, to, func(temporary string) error {
+		if err := c.compactState(ctx, s, temporary); err != nil {
+			return err
+		}
+		return c.copyLog(ctx, s.log, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
+	})
+	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+}
+
+// compactState copies state.db bucket by bucket. Pages keep some room, as a flush leaves
+// it: keys come in between.
+func (c *copying) compactState(ctx context.Context, s *Store, dir string) error {
+	to, err := newCopyFile(dir, roleState, s.id, s.descriptor)
+	if err != nil {
+		return err
+	}
+	c.result.StateFrom = s.state.size()
+	done := uint64(0)
+	tell := func(_, bytes int) {
+		done += uint64(bytes)
+		c.o.Progress(CopyProgress{Phase: "copy " + stateFileName, Done: done})
+	}
+	for _, bucket := range stateBuckets[1:] {
+		if err == nil {
+			err = copyBucket(ctx, s.state, to, bucket, stateFill, every, tell)
+		}
+	}
+	if err == nil {
+		err = copyHeaderValues(s.state, to)
+	}
+	return to.closeCopy(err)
+}
+
+// copyHeaderValues copies what the header's bucket has beside the header.
+func copyHeaderValues(from, to *file) error {
+	var chunk entries
+	err := from.view(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketHeader)
+		for _, k := range [][]byte{keyDedup, keyProjected} {
+			if v := b.Get(k); v != nil {
+				chunk.add(k, v)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return to.put(bucketHeader, stateFill, &chunk)
+}

@@ -1,0 +1,275 @@
+package bolt
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// ErrExists is returned when a copy would go where there is something already.
+var ErrExists = errors.New("there is something already")
+
+// CopyOptions say how a copy of a store is made.
+type CopyOptions struct {
+	// SkipVerify leaves the check of the copy out.
+	SkipVerify bool
+	// Verify are the options of the check.
+	Verify verify.Options
+	// Progress is called now and then. Default: nobody is told.
+	Progress func(CopyProgress)
+}
+
+// CopyProgress is how far a copy has come.
+type CopyProgress struct {
+	// Phase is what is being done: "copy state.db", "copy log.db", "rebuild state.db".
+	Phase string
+	// Done and Total are bytes of state.db or events of log.db; a Total of 0 is not known.
+	Done, Total uint64
+}
+
+// Copied is what was copied.
+type Copied struct {
+	// ID is the copy's store id, Events is how many it has.
+	ID     string
+	Events messages.LSN
+	// The sizes of the files are in bytes.
+	LogFrom, LogTo, StateFrom, StateTo int64
+	// Report is what the check of the copy found; zero if it was left out.
+	Report verify.Report
+}
+
+// copying is a copy that is being made.
+type copying struct {
+	o      CopyOptions
+	result Copied
+}
+
+func newCopying(o CopyOptions) *copying {
+	if o.Progress == nil {
+		o.Progress = func(CopyProgress) {}
+	}
+	return &copying{o: o}
+}
+
+// into lets build make the copy in a new directory beside the final one, checks it, and
+// gives it the final name, which must be free or that of an empty directory. So there is a
+// whole copy under that name, or nothing.
+func (c *copying) into(ctx context.Context, dir string, build func(temporary string) error) (err error) {
+	dir = filepath.Clean(dir)
+	if err := mustBeFree(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temporary))
+		}
+	}()
+	if err := build(temporary); err != nil {
+		return err
+	}
+	if err := c.check(ctx, temporary); err != nil {
+		return err
+	}
+	if err := syncDir(temporary); err != nil {
+		return err
+	}
+	return publishDir(temporary, dir)
+}
+
+// mustBeFree returns ErrExists unless nothing, or an empty directory, is there.
+func mustBeFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrExists, err)
+	case len(entries) > 0:
+		return fmt.Errorf("%w: %s holds %s", ErrExists, dir, entries[0].Name())
+	}
+	return nil
+}
+
+// publishDir gives a directory its final name. An empty directory of that name makes room.
+func publishDir(temporary, final string) error {
+	if err := os.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	if err := os.Rename(temporary, final); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(final))
+}
+
+// check checks the copy, unless that is to be left out.
+func (c *copying) check(ctx context.Context, dir string) error {
+	c.result.LogTo, c.result.StateTo = sizeOf(dir, roleLog), sizeOf(dir, roleState)
+	if c.o.SkipVerify {
+		return nil
+	}
+	report, err := Verify(ctx, dir, c.o.Verify)
+	c.result.Report = report
+	if err == nil {
+		err = report.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the copy is not kept: %w", err)
+	}
+	return nil
+}
+
+func sizeOf(dir string, r role) int64 {
+	info, err := os.Stat(filepath.Join(dir, r.fileName()))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// newStoreID draws a store's id.
+func newStoreID() (id storeID, err error) {
+	_, err = rand.Read(id[:])
+	return id, err
+}
+
+// newCopyFile makes a file of the copy, with a header. What is written to it is durable
+// when it was closed by closeCopy, and not before.
+func newCopyFile(dir string, r role, id storeID, d messages.Descriptor) (*file, error) {
+	op := &opening{Store: &Store{options: Options{}.WithDefaults(), id: id, descriptor: d}, dir: dir}
+	f, err := op.initialise(op.path(r.fileName()), r)
+	if err == nil {
+		f.db.NoSync = true
+	}
+	return f, err
+}
+
+// closeCopy cuts off what bbolt has allocated ahead, makes the file durable unless it
+// has failed already, and closes it.
+func (f *file) closeCopy(err error) error {
+	if err == nil {
+		err = f.view(func(tx *bbolt.Tx) error { return f.handle.Truncate(tx.Size()) })
+	}
+	if err == nil {
+		err = f.db.Sync()
+	}
+	return errors.Join(err, f.close())
+}
+
+// Limits of what is copied in one transaction.
+const (
+	copyChunkEntries = 65_536
+	copyChunkBytes   = 8 << 20
+)
+
+// entries are copied entries of a bucket.
+type entries struct {
+	keys, values [][]byte
+	arena        byteArena
+	bytes        int
+}
+
+func (e *entries) add(k, v []byte) {
+	key := append(e.arena.reserve(len(k)), k...)
+	value := append(e.arena.reserve(len(v)), v...)
+	e.keys, e.values = append(e.keys, key), append(e.values, value)
+	e.bytes += len(k) + len(v)
+}
+
+func (e *entries) full() bool { return len(e.keys) >= copyChunkEntries || e.bytes >= copyChunkBytes }
+
+// copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
+// does not, in transactions of either file that are short and never nested.
+func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
+	var next []byte
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var chunk entries
+		err := from.view(func(tx *bbolt.Tx) error {
+			more = false
+			b := tx.Bucket(bucket)
+			if b == nil {
+				return nil
+			}
+			c := b.Cursor()
+			for k, v := c.Seek(next); k != nil && wanted(k); k, v = c.Next() {
+				if chunk.full() {
+					next, more = append(next[:0], k...), true
+					return nil
+				}
+				chunk.add(k, v)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := to.put(bucket, fill, &chunk); err != nil {
+			return err
+		}
+		progress(len(chunk.keys), chunk.bytes)
+	}
+	return nil
+}
+
+// put writes entries behind those that are there.
+func (f *file) put(bucket []byte, fill float64, e *entries) error {
+	return f.update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucket)
+		b.FillPercent = fill
+		for i, k := range e.keys {
+			if err := b.Put(k, e.values[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// every wants all entries.
+func every([]byte) bool { return true }
+
+// copyLog copies log.db up to the LSN given. Entries are never changed, so that short
+// transactions see what one long one would see, and do not keep the store's own from
+// using pages again. The epochs come last: they may be newer than the log, never older.
+func (c *copying) copyLog(ctx context.Context, from *file, dir string, id storeID, d messages.Descriptor, last messages.LSN) error {
+	to, err := newCopyFile(dir, roleLog, id, d)
+	if err != nil {
+		return err
+	}
+	c.result.LogFrom, c.result.Events = from.size(), last
+	tell := func(done uint64) {
+		c.o.Progress(CopyProgress{Phase: "copy " + logFileName, Done: done, Total: uint64(last)})
+	}
+	done := uint64(0)
+	tell(0)
+	wanted := func(k []byte) bool { return len(k) != lsnKeyLen || messages.LSN(be64(k)) <= last }
+	err = copyBucket(ctx, from, to, bucketLog, logFill, wanted, func(n, _ int) {
+		done += uint64(n)
+		tell(done)
+	})
+	if err == nil {
+		err = copyBucket(ctx, from, to, bucketEpochs, logFill, every, func(int, int) {})
+	}
+	if err == nil {
+		err = to.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).SetSequence(uint64(last)) })
+	}
+	return to.closeCopy(err)
+}

@@ -1,0 +1,111 @@
+package bolt
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// dedupKey names the one event of a workspace that may have a deduplication id.
+type dedupKey struct {
+	ws messages.WSID
+	id messages.DedupID
+}
+
+// hash is what the projection sorts by. The store's id is part of it, so that who
+// chooses ids cannot make many of them meet: what meets is only slow, never wrong.
+func (k *dedupKey) hash(id storeID) uint64 {
+	var b [len(storeID{}) + workspaceKeyLen + len(messages.DedupID{})]byte
+	n := copy(b[:], id[:])
+	putBE64(b[n:], uint64(k.ws))
+	copy(b[n+workspaceKeyLen:], k.id[:])
+	sum := sha256.Sum256(b[:])
+	return be64(sum[:])
+}
+
+// Find implements [storage.Reader].
+func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	if id == (messages.DedupID{}) {
+		return 0, nil
+	}
+	key := dedupKey{ws: ws, id: id}
+	// First the tail's view, then state.db's.
+	found, failed := s.partitionOf(ws).findID(key)
+	if found != 0 {
+		return found, nil
+	}
+	lookup := []dedupLookup{{key: key}}
+	if err := s.findStored(lookup); err != nil {
+		return 0, err
+	}
+	if lookup[0].found == 0 {
+		return 0, failed
+	}
+	return lookup[0].found, nil
+}
+
+// findID looks an id up in the tail. It returns 0 if it is not there, and why the
+// partition has failed: what is behind the tail is not known then.
+func (p *partition) findID(k dedupKey) (messages.WLogOffset, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.tail.findID(k), p.failed
+}
+
+// dedupLookup is an id that is looked up.
+type dedupLookup struct {
+	key dedupKey
+	// found is the offset of the event that has it, 0 if none is known yet.
+	found messages.WLogOffset
+	// candidates are the entries of the log that may have it, in their order.
+	candidates []messages.LSN
+}
+
+// findStored looks the ids that were not found yet up in state.db, and in the log
+// which of the events found there have them.
+func (s *Store) findStored(lookups []dedupLookup) error {
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		r, err := newDedupReader(tx)
+		if err != nil {
+			return err
+		}
+		for i := range lookups {
+			l := &lookups[i]
+			if l.found != 0 {
+				continue
+			}
+			if l.candidates, err = r.candidates(l.candidates[:0], l.key.hash(s.id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range lookups {
+		if err := s.confirm(&lookups[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm reads the candidates: other ids may have the same hash.
+func (s *Store) confirm(l *dedupLookup) error {
+	if l.found != 0 || len(l.candidates) == 0 {
+		return nil
+	}
+	return s.scanLog(l.candidates, func(v *eventView) error {
+		if l.found == 0 && v.ws == l.key.ws && v.dedup == l.key.id {
+			l.found = v.wlog
+		}
+		return nil
+	})
+}

@@ -1,0 +1,657 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// named is the writer's next event with an id.
+func (w *writer) named(ws messages.WSID, id messages.DedupID) messages.Event {
+	e := w.event(ws)
+	e.DedupID = id
+	return e
+}
+
+// appendNamed appends an event to a workspace for each id.
+func (w *writer) appendNamed(ws messages.WSID, ids ...messages.DedupID) {
+	w.t.Helper()
+	for _, id := range ids {
+		if err := w.try(w.named(ws, id)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func checkFind(t testing.TB, s *Store, ws messages.WSID, id messages.DedupID, want messages.WLogOffset) {
+	t.Helper()
+	if got, err := s.Find(t.Context(), ws, id); err != nil || got != want {
+		t.Fatalf("find %v in workspace %d: got %d, %v, want %d", id, ws, got, err, want)
+	}
+}
+
+// runsOf reads the list of runs, and makes sure that the bucket holds their blocks
+// and no others, without holes.
+func runsOf(t testing.TB, s *Store) dedupRuns {
+	t.Helper()
+	var runs dedupRuns
+	err := s.state.view(func(tx *bbolt.Tx) (err error) {
+		if runs, err = loadDedupRuns(tx); err != nil {
+			return err
+		}
+		blocks := make(map[uint64][]dedupBlock)
+		err = tx.Bucket(bucketDedup).ForEach(func(k, v []byte) error {
+			b, err := decodeDedupBlock(k, v)
+			blocks[be64(k)] = append(blocks[be64(k)], b)
+			return err
+		})
+		if len(blocks) != len(runs.runs) {
+			t.Errorf("got blocks of %d runs, want %d", len(blocks), len(runs.runs))
+		}
+		for _, r := range runs.runs {
+			checkBlocks(t, &runs, r, blocks[r.serial])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+// checkBlocks makes sure that a run's blocks cover what it must answer for, and that
+// those that a merge has done with are gone.
+func checkBlocks(t testing.TB, runs *dedupRuns, r dedupRun, blocks []dedupBlock) {
+	t.Helper()
+	for i, b := range blocks {
+		if i > 0 && b.first != blocks[i-1].last+1 {
+			t.Errorf("run %d: block %d begins at %x, want %x", r.serial, i, b.first, blocks[i-1].last+1)
+		}
+	}
+	if len(blocks) == 0 || blocks[len(blocks)-1].last != r.through {
+		t.Fatalf("run %d: %d blocks do not end at %x", r.serial, len(blocks), r.through)
+	}
+	begin := uint64(0)
+	if r.into != 0 {
+		begin = runs.run(r.into).through + 1
+	}
+	if blocks[0].first > begin || blocks[0].last < begin {
+		t.Errorf("run %d: first block is %x to %x, want %x in it", r.serial, blocks[0].first, blocks[0].last, begin)
+	}
+}
+
+// putEntries projects entries as one flush.
+func putEntries(t testing.TB, s *Store, entries ...dedupEntry) {
+	t.Helper()
+	err := s.state.update(func(tx *bbolt.Tx) error { return putDedup(tx, new(byteArena), slices.Clone(entries)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func candidatesOf(t testing.TB, s *Store, hash uint64) (lsns []messages.LSN) {
+	t.Helper()
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		r, err := newDedupReader(tx)
+		if err == nil {
+			lsns, err = r.candidates(nil, hash)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lsns)
+	return lsns
+}
+
+// Flushes of all sizes are merged into few runs, and every entry stays, those of
+// equal hash included.
+func TestDedupMerges(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	random := rand.New(rand.NewPCG(3, 4))
+	want := make(map[uint64][]messages.LSN)
+	lsn := messages.LSN(0)
+	most, merging := 0, false
+	for round := range 120 {
+		n := 1 + random.IntN(20)
+		switch {
+		case round%40 == 39:
+			n = 60_000
+		case round%7 == 6:
+			n = 4000
+		}
+		entries := make([]dedupEntry, 0, n)
+		for range n {
+			lsn++
+			hash := random.Uint64()
+			if lsn%10 == 0 {
+				hash = uint64(lsn%3) << 62 // the first of all among them
+			}
+			entries = append(entries, dedupEntry{hash: hash, lsn: lsn})
+			want[hash] = append(want[hash], lsn)
+		}
+		putEntries(t, s, entries...)
+		runs := runsOf(t, s)
+		most = max(most, len(runs.runs))
+		merging = merging || slices.ContainsFunc(runs.runs, func(r dedupRun) bool { return r.into != 0 })
+		checked := 0
+		for hash, lsns := range want {
+			if checked++; checked > 50 {
+				break
+			}
+			if got := candidatesOf(t, s, hash); !slices.Equal(got, lsns) {
+				t.Fatalf("round %d, hash %x: got %d entries, want %d", round, hash, len(got), len(lsns))
+			}
+		}
+		if got := candidatesOf(t, s, random.Uint64()); len(got) != 0 {
+			t.Fatalf("got %v", got)
+		}
+	}
+	for hash, lsns := range want {
+		if got := candidatesOf(t, s, hash); !slices.Equal(got, lsns) {
+			t.Fatalf("hash %x: got %d entries, want %d", hash, len(got), len(lsns))
+		}
+	}
+	if most > 20 || !merging {
+		t.Fatalf("got up to %d runs, merges that go on over flushes: %v", most, merging)
+	}
+	if runs := runsOf(t, s); len(runs.runs) > 12 {
+		t.Fatalf("got %d runs of %d entries", len(runs.runs), lsn)
+	}
+}
+
+// Small flushes are gathered, so that a lookup asks few runs.
+func TestDedupGathersSmallFlushes(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	for i := range uint64(200) {
+		putEntries(t, s, dedupEntry{hash: i << 50, lsn: messages.LSN(i + 1)})
+		if runs := runsOf(t, s); len(runs.runs) > dedupFanIn {
+			t.Fatalf("flush %d: got %d runs", i, len(runs.runs))
+		}
+	}
+}
+
+// Two ids with one hash are told apart, by Find and by Append.
+func TestDedupHashesMeet(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	id, other := messages.DedupID{1}, messages.DedupID{2}
+	w.appendNamed(5, id, messages.DedupID{3})
+	w.append(6)
+	w.flush()
+	key := dedupKey{ws: 5, id: other}
+	putEntries(t, s, dedupEntry{hash: key.hash(s.id), lsn: 1}, dedupEntry{hash: key.hash(s.id), lsn: 3})
+	checkFind(t, s, 5, other, 0)
+	w.appendNamed(5, other)
+	w.flush()
+	checkFind(t, s, 5, other, 3)
+	checkFind(t, s, 5, id, 1)
+	if got := candidatesOf(t, s, key.hash(s.id)); !slices.Equal(got, []messages.LSN{1, 3, 4}) {
+		t.Fatalf("got %v", got)
+	}
+	if err := w.try(w.named(5, other)); !errors.Is(err, storage.ErrDuplicate) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// The hash depends on the store, the workspace and the id.
+func TestDedupHash(t *testing.T) {
+	key := dedupKey{ws: 1, id: messages.DedupID{1}}
+	hash := key.hash(storeID{1})
+	otherID, otherWS := dedupKey{ws: 1, id: messages.DedupID{1, 15: 1}}, dedupKey{ws: 2, id: messages.DedupID{1}}
+	if otherID.hash(storeID{1}) == hash || otherWS.hash(storeID{1}) == hash || key.hash(storeID{1, 15: 1}) == hash {
+		t.Fatal("the hash leaves something out")
+	}
+	// It is part of the format.
+	if want := uint64(0xe240c01af5a7b9af); hash != want {
+		t.Fatalf("got %#x, want %#x", hash, want)
+	}
+}
+
+// Whatever bit of the projection is damaged: who looks an id up gets an error or the
+// right answer, and flushes go on.
+func TestDedupDamage(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	var ids []messages.DedupID
+	for i := range byte(30) {
+		ids = append(ids, messages.DedupID{i + 1})
+		w.appendNamed(3, ids[i])
+		if i%5 == 4 {
+			w.flush()
+		}
+	}
+	var keys [][]byte
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketDedup).ForEach(func(k, _ []byte) error {
+			keys = append(keys, bytes.Clone(k))
+			return nil
+		})
+	})
+	if err != nil || len(keys) < 2 {
+		t.Fatalf("got %d blocks, %v", len(keys), err)
+	}
+	errs, bits := 0, 0
+	look := func(what string, at int) {
+		for i, id := range ids {
+			got, err := s.Find(t.Context(), 3, id)
+			if err == nil && got != messages.WLogOffset(i+1) || err != nil && !errors.Is(err, storage.ErrDamaged) {
+				t.Fatalf("%s, bit %d: id %d: got %d, %v", what, at, i+1, got, err)
+			}
+			if err != nil {
+				errs++
+			}
+			if again := w.try(w.named(3, id)); !errors.Is(again, storage.ErrDuplicate) && !errors.Is(again, storage.ErrDamaged) {
+				t.Fatalf("%s, bit %d: id %d again: got %v", what, at, i+1, again)
+			}
+		}
+		bits++
+	}
+	for _, key := range keys {
+		value := get(t, s.state, bucketDedup, key)
+		for at := 0; at < 8*len(value); at += 13 {
+			spoilt := bytes.Clone(value)
+			spoilt[at/8] ^= 1 << (at % 8)
+			put(t, s.state, bucketDedup, key, spoilt)
+			look("value", at)
+		}
+		for at := 0; at < 8*len(key); at += 3 {
+			spoilt := bytes.Clone(key)
+			spoilt[at/8] ^= 1 << (at % 8)
+			remove(t, s.state, bucketDedup, key)
+			put(t, s.state, bucketDedup, spoilt, value)
+			look("key", at)
+			remove(t, s.state, bucketDedup, spoilt)
+		}
+		look("block missing", 0)
+		put(t, s.state, bucketDedup, key, value)
+	}
+	list := get(t, s.state, bucketHeader, keyDedup)
+	for at := 0; at < 8*len(list); at += 3 {
+		spoilt := bytes.Clone(list)
+		spoilt[at/8] ^= 1 << (at % 8)
+		put(t, s.state, bucketHeader, keyDedup, spoilt)
+		look("list", at)
+	}
+	remove(t, s.state, bucketHeader, keyDedup)
+	look("list missing", 0)
+	if errs < bits {
+		t.Fatalf("got %d errors with %d bits", errs, bits)
+	}
+}
+
+func remove(t testing.TB, f *file, bucket, key []byte) {
+	t.Helper()
+	if err := f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete(key) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A damaged block does not stop flushes: the merge that meets it waits. A damaged
+// list refuses the flushes with ids, and those only.
+func TestFlushWithDamagedDedup(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(3, messages.TrustNone), Options{})
+	w, other, busy := takeOver(t, s, 0), takeOver(t, s, 1), takeOver(t, s, 2)
+	busy.append(2)
+	w.appendNamed(3, messages.DedupID{1})
+	w.flush()
+	key := appendDedupKey(nil, 1, lastHash)
+	value := get(t, s.state, bucketDedup, key)
+	value[len(value)-1] ^= 1
+	put(t, s.state, bucketDedup, key, value)
+	lost := dedupKey{ws: 3, id: messages.DedupID{1}}
+	half := 1 - lost.hash(s.id)>>63 // the slot that is whole
+	for i, id := range idsInHalf(s, 3, half, 8) {
+		w.appendNamed(3, id)
+		w.flush()
+		checkFind(t, s, 3, id, messages.WLogOffset(i)+2)
+	}
+	if _, err := s.Find(t.Context(), 3, messages.DedupID{1}); !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("got %v", err)
+	}
+	list := get(t, s.state, bucketHeader, keyDedup)
+	w.append(3)
+	other.append(1)
+	e := other.named(1, idsInHalf(s, 1, half, 1)[0])
+	if err := other.try(e); err != nil {
+		t.Fatal(err)
+	}
+	list[0] ^= 1
+	put(t, s.state, bucketHeader, keyDedup, list)
+	errs := inOneFlush(t, s, busy.pending(), w.pending(), other.pending())
+	if errs[1] != nil || !errors.Is(errs[2], storage.ErrDamaged) {
+		t.Fatalf("got %v", errs)
+	}
+	list[0] ^= 1
+	put(t, s.state, bucketHeader, keyDedup, list)
+	other.flush()
+	checkFind(t, s, 1, e.DedupID, 2)
+}
+
+// inOneFlush keeps the flusher busy with the first flush until the others wait, and
+// returns the outcomes.
+func inOneFlush(t *testing.T, s *Store, flushes ...storage.Flush) []error {
+	t.Helper()
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s.state.beforeCommit = func() error {
+		once.Do(func() {
+			close(entered)
+			<-proceed
+		})
+		return nil
+	}
+	errs := make([]error, len(flushes))
+	var wait sync.WaitGroup
+	for i, f := range flushes {
+		wait.Go(func() { errs[i] = s.Flush(t.Context(), f) })
+		if i == 0 {
+			<-entered
+		}
+	}
+	for len(s.flushes) < len(flushes)-1 {
+		runtime.Gosched()
+	}
+	close(proceed)
+	wait.Wait()
+	return errs
+}
+
+// A block that is missing is noticed: its hashes are not taken for absent.
+func TestDedupMissingBlock(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	entries := make([]dedupEntry, 4*dedupBlockEntries)
+	for i := range entries {
+		entries[i] = dedupEntry{hash: uint64(i+1) << 51, lsn: messages.LSN(i + 1)}
+	}
+	putEntries(t, s, entries...)
+	for block := range 4 {
+		of := entries[block*dedupBlockEntries : (block+1)*dedupBlockEntries]
+		last := of[len(of)-1].hash
+		if block == 3 {
+			last = lastHash
+		}
+		key := appendDedupKey(nil, 1, last)
+		value := get(t, s.state, bucketDedup, key)
+		remove(t, s.state, bucketDedup, key)
+		err := s.state.view(func(tx *bbolt.Tx) error {
+			r, err := newDedupReader(tx)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				_, err := r.candidates(nil, e.hash)
+				if lost := e.hash >= of[0].hash && e.hash <= last; errors.Is(err, errMissing) != lost {
+					t.Fatalf("block %d, hash %x: got %v", block, e.hash, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s.state, bucketDedup, key, value)
+	}
+}
+
+// idsInHalf returns n ids that lie in a half of the hashes.
+func idsInHalf(s *Store, ws messages.WSID, half uint64, n int) (ids []messages.DedupID) {
+	k := dedupKey{ws: ws, id: messages.DedupID{15: 1}}
+	for ; len(ids) < n; k.id[1]++ {
+		if k.hash(s.id)>>63 == half {
+			ids = append(ids, k.id)
+		}
+	}
+	return ids
+}
+
+// The event that has an id is damaged: nobody can know whether it has it.
+func TestDedupDamagedEvent(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.appendNamed(2, messages.DedupID{1})
+	w.append(2)
+	w.flush()
+	damageLog(t, s, 1)
+	if _, err := s.Find(t.Context(), 2, messages.DedupID{1}); !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("got %v", err)
+	}
+	if err := w.try(w.named(2, messages.DedupID{1})); !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("got %v", err)
+	}
+	checkFind(t, s, 2, messages.DedupID{2}, 0)
+	w.appendNamed(2, messages.DedupID{2})
+}
+
+// A partition that has failed cannot say that an id is not there.
+func TestFindInFailedPartition(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	w.appendNamed(2, messages.DedupID{1}, messages.DedupID{2}, messages.DedupID{3})
+	damageLog(t, s, 2)
+	closeStore(t, s)
+	s = open(t, dir, d, Options{})
+	checkFind(t, s, 2, messages.DedupID{1}, 1)
+	if _, err := s.Find(t.Context(), 2, messages.DedupID{3}); !damagedAt(err, 0, 2) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// A batch that is refused for its ids leaves no trace on those in the same commit, of
+// its own partition or of another.
+func TestDuplicateInTheSameCommit(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustAll), Options{})
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
+	w.appendNamed(2, messages.DedupID{1})
+	w.flush()
+	fresh := w.named(2, messages.DedupID{2})
+	again := w.named(2, messages.DedupID{1})
+	again.PLogOffset, again.WLogOffset, again.RegisteredAt = again.PLogOffset+1, again.WLogOffset+1, again.RegisteredAt+1
+	behind := again
+	behind.DedupID = messages.DedupID{2}
+	third := behind
+	third.DedupID = messages.DedupID{3}
+	batches := []storage.Batch{
+		{Partition: 0, Epoch: w.epoch, Events: []messages.Event{fresh, again}}, // leaves id 2 free
+		{Partition: 1, Epoch: other.epoch, Events: []messages.Event{other.named(1, messages.DedupID{1})}},
+		{Partition: 0, Epoch: w.epoch, Events: []messages.Event{fresh}},
+		{Partition: 0, Epoch: w.epoch, Events: []messages.Event{behind}}, // id 2 is staged
+		{Partition: 0, Epoch: w.epoch, Events: []messages.Event{third}},
+	}
+	wants := []error{storage.ErrDuplicate, nil, nil, storage.ErrDuplicate, nil}
+	before := s.Stats().Commits
+	for i, err := range inOneCommit(t, s, batches) {
+		if !errors.Is(err, wants[i]) {
+			t.Fatalf("batch %d: got %v, want %v", i, err, wants[i])
+		}
+	}
+	if got := s.Stats().Commits - before; got != 2 {
+		t.Fatalf("got %d commits, want 2", got)
+	}
+	checkFind(t, s, 2, messages.DedupID{2}, 2)
+	checkFind(t, s, 2, messages.DedupID{3}, 3)
+	checkFind(t, s, 1, messages.DedupID{1}, 1)
+}
+
+// inOneCommit hands batches over, in order, while the committer is kept busy by one
+// empty batch, and returns their outcomes.
+func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
+	t.Helper()
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s.log.beforeCommit = func() error {
+		once.Do(func() {
+			close(entered)
+			<-proceed
+		})
+		return nil
+	}
+	requests := make([]*writeRequest, len(batches))
+	for i := range batches {
+		requests[i] = requestOf(t, s, &batches[i])
+	}
+	busy := make(chan error)
+	go func() {
+		busy <- s.Append(t.Context(), storage.Batch{Partition: batches[0].Partition, Epoch: batches[0].Epoch})
+	}()
+	<-entered
+	for _, r := range requests {
+		s.writes <- r
+	}
+	close(proceed)
+	if err := <-busy; err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, len(requests))
+	for i, r := range requests {
+		errs[i] = r.await(t.Context(), s.committed)
+	}
+	return errs
+}
+
+// requestOf makes the request that Append hands over.
+func requestOf(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
+	t.Helper()
+	r := &writeRequest{ticket: newTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	for i := range b.Events {
+		if err := s.prepare(&r.events[i], &b.Events[i], b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.lookAhead(r)
+	return r
+}
+
+// An id that came, and left the tail, between its lookup and its append is found all
+// the same.
+func TestDuplicateFlushedSinceTheLookup(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustAll), Options{})
+	w := takeOver(t, s, 0)
+	id := messages.DedupID{1}
+	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.named(2, id)}}
+	early := requestOf(t, s, &b)
+	w.appendNamed(2, id)
+	w.flush()
+	late := w.event(2)
+	early.events[0].offset, early.events[0].wlog, early.events[0].at = late.PLogOffset, late.WLogOffset, late.RegisteredAt
+	s.writes <- early
+	if err := early.await(t.Context(), s.committed); !errors.Is(err, storage.ErrDuplicate) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// The committer does not look up again what was looked up under the same checkpoint.
+func TestLookupsAreMadeAhead(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustAll), Options{})
+	w := takeOver(t, s, 0)
+	w.appendNamed(2, messages.DedupID{1})
+	w.flush()
+	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.named(2, messages.DedupID{2})}}
+	r := requestOf(t, s, &b)
+	remove(t, s.state, bucketHeader, keyDedup) // a lookup fails from now on
+	s.writes <- r
+	if err := r.await(t.Context(), s.committed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An id of a commit that wrote nothing is free.
+func TestIDOfARefusedCommit(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	e := w.named(2, messages.DedupID{1})
+	s.log.beforeCommit = func() error { return syscall.ENOSPC }
+	if err := w.try(e); !errors.Is(err, storage.ErrFull) {
+		t.Fatalf("got %v", err)
+	}
+	s.log.beforeCommit = nil
+	checkFind(t, s, 2, e.DedupID, 0)
+	if err := w.try(e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// From its acknowledgement on an id is found and refused, while flushes move it from
+// the tail to state.db.
+func TestDedupWhileFlushing(t *testing.T) {
+	const events = 400
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	flushes := make(chan storage.Flush, 1)
+	appended := make(chan messages.WLogOffset, events)
+	id := func(o messages.WLogOffset) messages.DedupID { return messages.DedupID{byte(o), byte(o >> 8), 1} }
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for f := range flushes {
+			if err := s.Flush(t.Context(), f); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wait.Go(func() {
+		last := messages.WLogOffset(0)
+		for o := range appended {
+			for _, o := range []messages.WLogOffset{last, o, o / 2} {
+				if got, err := s.Find(t.Context(), 3, id(o)); o != 0 && (err != nil || got != o) {
+					t.Errorf("find %d: got %d, %v", o, got, err)
+					return
+				}
+			}
+			last = o
+		}
+	})
+	for i := range messages.WLogOffset(events) {
+		w.appendNamed(3, id(i+1))
+		appended <- i + 1
+		if err := w.try(w.named(3, id(i/2+1))); !errors.Is(err, storage.ErrDuplicate) {
+			t.Errorf("id %d again: got %v", i/2+1, err)
+		}
+		if i%3 == 2 {
+			select {
+			case flushes <- w.pending():
+				w.flushed = w.next
+				clear(w.changed)
+			default:
+			}
+		}
+	}
+	close(flushes)
+	close(appended)
+	wait.Wait()
+}
+
+// What ids take in the tail is counted, and given back.
+func TestTailBytesOfIDs(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(3)
+	without := s.Stats().TailBytes
+	w.appendNamed(3, messages.DedupID{1})
+	if got := s.Stats().TailBytes; got != 2*without+idBytes || got != s.partitions[0].tail.bytes {
+		t.Fatalf("got %d bytes, want %d", got, 2*without+idBytes)
+	}
+	first := w.pending()
+	w.appendNamed(3, messages.DedupID{2})
+	w.append(3)
+	if err := s.Flush(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Stats().TailBytes; got != 2*without+idBytes || len(s.partitions[0].tail.byID) != 1 {
+		t.Fatalf("half flushed: got %d bytes, want %d", got, 2*without+idBytes)
+	}
+	checkFind(t, s, 3, messages.DedupID{1}, 2)
+	checkFind(t, s, 3, messages.DedupID{2}, 3)
+}

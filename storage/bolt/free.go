@@ -1,0 +1,30 @@
+package bolt
+
+import (
+	"bytes"
+
+	"go.etcd.io/bbolt"
+)
+
+// freeKeys tells which keys of a bucket are free. It is fastest when it is asked in
+// order: between two keys of the bucket that are next to each other it looks once.
+// Nobody else may put keys between those that it was asked for.
+type freeKeys struct {
+	cursor *bbolt.Cursor
+	// What lies between them, with the lower one, is free; if it is endless, all above.
+	from, to []byte
+	endless  bool
+}
+
+func newFreeKeys(b *bbolt.Bucket) *freeKeys { return &freeKeys{cursor: b.Cursor()} }
+
+func (f *freeKeys) free(key []byte) bool {
+	if f.from != nil && bytes.Compare(key, f.from) >= 0 && (f.endless || bytes.Compare(key, f.to) < 0) {
+		return true
+	}
+	found, _ := f.cursor.Seek(key)
+	f.from = append(f.from[:0], key...)
+	// The cursor's memory may change with the next put.
+	f.to, f.endless = append(f.to[:0], found...), found == nil
+	return !bytes.Equal(found, key)
+}

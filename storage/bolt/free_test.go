@@ -1,0 +1,59 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Asked in any order, and while the keys that were asked for are put, freeKeys says
+// what Get says.
+func TestFreeKeys(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	key := func(n int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(n)) }
+	rapid.Check(t, func(rt *rapid.T) {
+		stored := rapid.SliceOfN(rapid.IntRange(0, 60), 0, 20).Draw(rt, "stored")
+		asked := rapid.SliceOfN(rapid.IntRange(0, 60), 1, 40).Draw(rt, "asked")
+		if rapid.Bool().Draw(rt, "sorted") {
+			slices.Sort(asked)
+			asked = slices.Compact(asked)
+		}
+		puts := rapid.Bool().Draw(rt, "puts")
+		tx, err := s.state.db.Begin(true)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		b, err := tx.CreateBucket([]byte("free"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, n := range stored {
+			mustPut(rt, b, key(n))
+		}
+		keys := newFreeKeys(b)
+		for i, n := range asked {
+			if slices.Contains(asked[:i], n) && puts {
+				continue // it was put since
+			}
+			if got, want := keys.free(key(n)), b.Get(key(n)) == nil; got != want {
+				rt.Fatalf("key %d: free is %v, want %v", n, got, want)
+			}
+			if puts {
+				mustPut(rt, b, key(n))
+			}
+		}
+	})
+}
+
+func mustPut(t *rapid.T, b *bbolt.Bucket, key []byte) {
+	t.Helper()
+	if err := b.Put(key, []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+}

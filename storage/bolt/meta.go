@@ -1,0 +1,109 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+
+	"github.com/partita-go/partita/storage"
+)
+
+// A bbolt file begins with two meta pages. Commits write them in turn, and the
+// newer one that is valid says where everything is. If the newer one is damaged,
+// bbolt takes the older one, and nothing tells: the last commit is gone, and of
+// what the older one refers to, a commit that a crash cut short may have
+// overwritten a part. So both must be valid, in either file.
+//
+// A crash makes none invalid: all that counts lies in the first 512 bytes of the
+// page, and a sector is written wholly or not at all.
+//
+//	 0        16      20        24          28                72         80
+//	+--------+-------+---------+-----------+-----------------+----------+
+//	| page   | magic | version | page size | what bbolt      | checksum |
+//	| header | 4     | 4       | 4         | refers to 44    | 8        |
+//	+--------+-------+---------+-----------+-----------------+----------+
+//
+// Integers are in the machine's byte order. The checksum is FNV-64a of the bytes
+// from 16 to 72. bbolt reads nothing else of the page.
+const (
+	metaPages      = 2
+	metaMagicAt    = 16
+	metaVersionAt  = 20
+	metaPageSizeAt = 24
+	metaChecksumAt = 72
+	metaEnd        = 80
+
+	metaMagic   = 0xED0CDAED
+	metaVersion = 2
+)
+
+// checkMeta makes sure that both meta pages are valid. The file is locked, so that
+// nobody is writing them.
+func (f *file) checkMeta(r role) error {
+	pageSize := f.db.Info().PageSize
+	for page := range metaPages {
+		var meta [metaEnd]byte
+		at := int64(page) * int64(pageSize)
+		if _, err := f.handle.ReadAt(meta[:], at); err != nil {
+			return fmt.Errorf("read meta page %d of %s: %w", page, f.name, err)
+		}
+		if err := validMeta(meta[:], pageSize); err != nil {
+			return &storage.DamagedError{
+				Where: fmt.Sprintf("file %s, meta page %d at byte %d", f.name, page, at),
+				Cause: fmt.Errorf("%w; %s", err, r.metaAdvice()),
+			}
+		}
+	}
+	return nil
+}
+
+// metaAdvice says what to do about a damaged meta page.
+func (r role) metaAdvice() string {
+	if r == roleLog {
+		return "the last commit may be lost with it: restore the file from a copy, or repair it as docs/operating.md says"
+	}
+	return "delete the file: the next open rebuilds it from the log"
+}
+
+func validMeta(meta []byte, pageSize int) error {
+	for _, field := range []struct {
+		name     string
+		at, want uint32
+	}{
+		{"magic", metaMagicAt, metaMagic},
+		{"version", metaVersionAt, metaVersion},
+		{"page size", metaPageSizeAt, uint32(pageSize)},
+	} {
+		if got := binary.NativeEndian.Uint32(meta[field.at:]); got != field.want {
+			return fmt.Errorf("%w: %s: got %#x, want %#x", errLayout, field.name, got, field.want)
+		}
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(meta[metaMagicAt:metaChecksumAt])
+	if got, want := sum.Sum64(), binary.NativeEndian.Uint64(meta[metaChecksumAt:]); got != want {
+		return fmt.Errorf("%w: got %#x, want %#x", errChecksum, got, want)
+	}
+	return nil
+}
+
+// unrecognised explains why bbolt does not know a file as its own: one that begins
+// as a bbolt file does is damaged, any other is foreign.
+func (f *file) unrecognised(path string, cause error) error {
+	if beginsWithMeta(path) {
+		return f.damaged(cause)
+	}
+	return fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, cause)
+}
+
+func beginsWithMeta(path string) bool {
+	handle, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = handle.Close() }() // it was only read
+	var start [metaVersionAt]byte
+	_, err = io.ReadFull(handle, start[:])
+	return err == nil && binary.NativeEndian.Uint32(start[metaMagicAt:]) == metaMagic
+}

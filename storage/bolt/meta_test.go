@@ -1,0 +1,166 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// runningStore makes a store with 30 events, 20 of them projected, and returns its
+// files as they are while it is open: what a crash leaves. The space at their ends
+// that bbolt keeps for later is left out.
+func runningStore(t testing.TB) (files map[string]string, d messages.Descriptor) {
+	t.Helper()
+	dir, d := someStore(t)
+	open(t, dir, d, Options{})
+	files = filesOf(t, dir)
+	for name, content := range files {
+		files[name] = content[:64*4096]
+	}
+	return files, d
+}
+
+// writeFiles puts files into a directory, over those that are there.
+func writeFiles(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// withByte returns the files with some bits of a byte flipped.
+func withByte(files map[string]string, name string, at int, bits byte) map[string]string {
+	content := []byte(files[name])
+	content[at] ^= bits
+	changed := maps.Clone(files)
+	changed[name] = string(content)
+	return changed
+}
+
+// A damaged meta page keeps either file from opening, wherever the damage is and
+// whichever of the two pages is the newer one.
+func TestDamagedMetaPage(t *testing.T) {
+	whole, d := runningStore(t)
+	dir := t.TempDir()
+	for _, name := range []string{logFileName, stateFileName} {
+		for page := range metaPages {
+			where := fmt.Sprintf("file %s, meta page %d at byte %d", filepath.Join(dir, name), page, page*4096)
+			for at := page*4096 + metaMagicAt; at < page*4096+metaEnd; at++ {
+				files := withByte(whole, name, at, 1<<(at%8))
+				writeFiles(t, dir, files)
+				for _, readOnly := range []bool{false, true} {
+					s, err := Open(t.Context(), dir, d, Options{ReadOnly: readOnly})
+					if err == nil {
+						closeStore(t, s)
+					}
+					var damage *storage.DamagedError
+					if !errors.As(err, &damage) || damage.Where != where {
+						t.Fatalf("%s, byte %d, read-only %v: got %v, want damage of %s", name, at, readOnly, err, where)
+					}
+				}
+				if !reflect.DeepEqual(files, filesOf(t, dir)) {
+					t.Fatalf("%s, byte %d: the files were changed", name, at)
+				}
+			}
+		}
+	}
+}
+
+// What else is in the two pages counts for nothing.
+func TestMetaPageSlack(t *testing.T) {
+	whole, d := runningStore(t)
+	dir := t.TempDir()
+	offsets := []int{metaEnd, metaEnd + 1, 511, 512, 4095}
+	for at := range metaMagicAt {
+		offsets = append(offsets, at)
+	}
+	for _, name := range []string{logFileName, stateFileName} {
+		for page := range metaPages {
+			for _, at := range offsets {
+				writeFiles(t, dir, withByte(whole, name, page*4096+at, 0xFF))
+				s := open(t, dir, d, Options{})
+				for id := range messages.PartitionID(2) {
+					w := takeOver(t, s, id)
+					if w.next != 16 || w.flushed != 11 {
+						t.Fatalf("%s, page %d, byte %d: got next %d, checkpoint %d", name, page, at, w.next, w.flushed)
+					}
+					w.append(messages.WSID(id))
+					w.flush()
+				}
+				closeStore(t, s)
+				closeStore(t, open(t, dir, d, Options{}))
+			}
+		}
+	}
+}
+
+// The page size is the file's own, not this machine's.
+func TestMetaPageSize(t *testing.T) {
+	for _, size := range []int{1024, 4096, 65536} {
+		path := filepath.Join(t.TempDir(), logFileName)
+		f, err := openFile(path, path, &bbolt.Options{PageSize: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // both pages become the newer one
+			if err := f.checkMeta(roleLog); err != nil {
+				t.Fatalf("page size %d: %v", size, err)
+			}
+			if err := f.update(func(*bbolt.Tx) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.handle.WriteAt([]byte{1}, int64(size)+metaPageSizeAt+3); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.checkMeta(roleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "page size") {
+			t.Fatalf("page size %d: got %v", size, err)
+		}
+		if err := f.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The repair that docs/operating.md describes: the valid meta page's content takes
+// the place of the damaged one, and state.db is deleted. The last commit is lost if
+// the damaged page was the newer one, else nothing is.
+func TestMetaPageRepair(t *testing.T) {
+	whole, d := runningStore(t)
+	lost := 0
+	for page := range metaPages {
+		dir := t.TempDir()
+		content := []byte(withByte(whole, logFileName, page*4096+25, 1)[logFileName])
+		valid := (1 - page) * 4096
+		copy(content[page*4096+metaMagicAt:page*4096+metaEnd], content[valid+metaMagicAt:])
+		writeFiles(t, dir, map[string]string{logFileName: string(content)})
+		for range 3 {
+			s := open(t, dir, d, Options{})
+			got := collectEvents(t, s.Log(t.Context(), 0))
+			lost += 30 - len(got)
+			for id := range messages.PartitionID(2) {
+				w := takeOver(t, s, id)
+				for range 16 - w.next {
+					w.append(messages.WSID(id))
+				}
+				w.flush()
+			}
+			closeStore(t, s)
+		}
+	}
+	if lost != 1 {
+		t.Fatalf("got %d events lost, want one of one of the two repairs", lost)
+	}
+}

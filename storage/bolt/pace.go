@@ -1,0 +1,100 @@
+package bolt
+
+import (
+	"runtime"
+	"time"
+)
+
+// Both writers write what waits in one transaction, and what a transaction costs
+// hardly depends on how much is in it. So each takes its time, as long as somebody is
+// about to join and nobody waits for long.
+
+// pace remembers a writer's last transaction.
+type pace struct {
+	// ended is when it ended, took how long it took.
+	ended time.Time
+	took  time.Duration
+}
+
+// run runs a transaction.
+func (p *pace) run(transaction func() error) error {
+	begin := time.Now()
+	err := transaction()
+	p.ended = time.Now()
+	p.took = p.ended.Sub(begin)
+	return err
+}
+
+// gatherYields is how often in a row the committer lets others run without a
+// request coming of it before it believes that none is on its way.
+const gatherYields = 4
+
+// next returns a request that waits, nil if there is none. Those who were answered
+// by the last commit, or whose partition was, come back at once: the processors are
+// left to them for up to a quarter of the time that a commit takes. A caller alone is not
+// made to wait: when nobody can run, letting others run takes no time.
+func (p *pace) next(requests <-chan *writeRequest) *writeRequest {
+	for range gatherYields {
+		select {
+		case r := <-requests:
+			return r
+		default:
+		}
+		if time.Since(p.ended) > p.took/4 {
+			return nil
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// A flush rewrites each page of state.db that has a key of it, so that the fewer and
+// larger they are the less is written; and between them processors and disk are left
+// to appends.
+const (
+	// paceFactor is how much longer than a transaction the pause after it is.
+	paceFactor = 2
+	// paceLimit is the longest pause.
+	paceLimit = time.Second
+	// paceStep is how often a pause looks whether it should end early.
+	paceStep = 5 * time.Millisecond
+	// A pause ends when what is not flushed takes this part of what it may take, of
+	// the events of one partition or of the memory of all.
+	pacePart = 8
+)
+
+// rest pauses until it is time for the next flush.
+func (p *pace) rest(s *Store) {
+	end := p.ended.Add(min(paceLimit, paceFactor*p.took))
+	for left := time.Until(end); left > 0 && !s.pressed(); left = time.Until(end) {
+		timer := time.NewTimer(min(left, paceStep))
+		select {
+		case <-timer.C:
+		case <-s.closing:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// pressed reports whether tails are so long that they must be flushed soon.
+func (s *Store) pressed() bool {
+	if s.tailBytes.Load() > s.options.TailBytes/pacePart {
+		return true
+	}
+	// No partition has more than all of them.
+	most := int64(s.options.TailEvents / pacePart)
+	if s.tailEvents.Load() <= most {
+		return false
+	}
+	for i := range s.partitions {
+		p := &s.partitions[i]
+		p.mu.RLock()
+		n := p.tail.len()
+		p.mu.RUnlock()
+		if int64(n) > most {
+			return true
+		}
+	}
+	return false
+}

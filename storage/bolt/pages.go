@@ -1,0 +1,344 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.etcd.io/bbolt"
+)
+
+// A file's pages are checked without bbolt: its own check runs in a goroutine where a
+// memory fault cannot be caught, and it does not end where pages refer to each other in
+// a circle. What is read here are the bytes of the file, never memory that maps it.
+//
+//	page      id 8, flags 2, count 2, overflow 4, elements
+//	branch    elements { pos 4, key length 4, page 8 }, keys
+//	leaf      elements { flags 4, pos 4, key length 4, value length 4 }, keys and values
+//	freelist  pages { 8 }; a count of 65535 says that the first of them is the count
+//	bucket    root page 8, sequence 8, and a leaf page if the root page is 0
+//
+// A pos is counted from its element. Integers are in the machine's byte order.
+const (
+	pageHeaderLen  = 16
+	pageElementLen = 16
+	bucketValueLen = 16
+
+	pageFlagsAt    = 8
+	pageCountAt    = 10
+	pageOverflowAt = 12
+
+	pageBranch   = 0x01
+	pageLeaf     = 0x02
+	pageFreelist = 0x10
+	leafBucket   = 0x01
+	manyFree     = 0xFFFF
+	noFreelist   = ^uint64(0)
+
+	metaRootAt     = 32
+	metaFreelistAt = 48
+	metaTxAt       = 64
+)
+
+// maxPageDepth is far above what any tree needs.
+const maxPageDepth = 128
+
+// pageCheck is a check of a file's pages under way.
+type pageCheck struct {
+	ctx      context.Context
+	f        *file
+	pageSize int
+	// count is how many pages there are, in use or free.
+	count      uint64
+	used, free bitmap
+	// pages are what is read, by depth: a page's keys bound those of the pages below.
+	pages [maxPageDepth][]byte
+	done  uint64
+
+	fault    func(where, text string)
+	progress func(done, total uint64)
+}
+
+// errPage ends the check of a page and those below it: it is told already.
+var errPage = errors.New("page is at fault")
+
+// checkPages checks that the pages of a file make sound trees, that none is used twice or
+// used and free, and that none is lost. Faults are told; an error says that it could not
+// look.
+func (f *file) checkPages(ctx context.Context, fault func(where, text string), progress func(done, total uint64)) error {
+	return f.view(func(tx *bbolt.Tx) error {
+		size := f.db.Info().PageSize
+		c := &pageCheck{ctx: ctx, f: f, pageSize: size, count: uint64(tx.Size()) / uint64(size), fault: fault, progress: progress}
+		c.used, c.free = newBitmap(c.count), newBitmap(c.count)
+		root, freelist, err := c.meta(uint64(tx.ID()))
+		if err != nil {
+			return err
+		}
+		err = c.readFreelist(freelist)
+		if err == nil || errors.Is(err, errPage) {
+			err = c.walk(root, nil, nil, 0)
+		}
+		if err != nil && !errors.Is(err, errPage) {
+			return err
+		}
+		c.checkLost(freelist)
+		return nil
+	})
+}
+
+// meta returns what the transaction's meta page refers to.
+func (c *pageCheck) meta(tx uint64) (root, freelist uint64, err error) {
+	for page := range metaPages {
+		var meta [metaEnd]byte
+		if _, err := c.f.handle.ReadAt(meta[:], int64(page)*int64(c.pageSize)); err != nil {
+			return 0, 0, err
+		}
+		if validMeta(meta[:], c.pageSize) == nil && binary.NativeEndian.Uint64(meta[metaTxAt:]) == tx {
+			c.used.add(0)
+			c.used.add(1)
+			return binary.NativeEndian.Uint64(meta[metaRootAt:]), binary.NativeEndian.Uint64(meta[metaFreelistAt:]), nil
+		}
+	}
+	return 0, 0, c.f.damaged(errors.New("no meta page is of the last commit"))
+}
+
+// faulty tells a fault of a page.
+func (c *pageCheck) faulty(id uint64, format string, args ...any) error {
+	c.fault(fmt.Sprintf("file %s, page %d", c.f.name, id), fmt.Sprintf(format, args...))
+	return errPage
+}
+
+// read reads a page and those that belong to it, and notes that they are used.
+func (c *pageCheck) read(id uint64, depth int) ([]byte, error) {
+	if id < metaPages || id >= c.count {
+		return nil, c.faulty(id, "it is used, and there are pages 2 to %d", c.count-1)
+	}
+	if depth == maxPageDepth {
+		return nil, c.faulty(id, "it lies more than %d pages deep", maxPageDepth)
+	}
+	page, err := c.readAt(id, 1, depth)
+	if err != nil {
+		return nil, err
+	}
+	if got := binary.NativeEndian.Uint64(page); got != id {
+		return nil, c.faulty(id, "it says that it is page %d", got)
+	}
+	more := uint64(binary.NativeEndian.Uint32(page[pageOverflowAt:]))
+	if more >= c.count-id {
+		return nil, c.faulty(id, "%d pages belong to it, the last one is %d", more, c.count-1)
+	}
+	for n := id; n <= id+more; n++ {
+		if c.used.has(n) {
+			return nil, c.faulty(n, "it is used twice")
+		}
+		if c.free.has(n) {
+			_ = c.faulty(n, "it is used and free")
+		}
+		c.used.add(n)
+	}
+	if more > 0 {
+		page, err = c.readAt(id, more+1, depth)
+	}
+	return page, err
+}
+
+func (c *pageCheck) readAt(id, pages uint64, depth int) ([]byte, error) {
+	if c.done++; c.done%1024 == 0 {
+		if err := c.ctx.Err(); err != nil {
+			return nil, err
+		}
+		c.progress(min(c.done, c.count), c.count)
+	}
+	n := int(pages) * c.pageSize
+	if cap(c.pages[depth]) < n {
+		c.pages[depth] = make([]byte, n)
+	}
+	page := c.pages[depth][:n]
+	_, err := c.f.handle.ReadAt(page, int64(id)*int64(c.pageSize))
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, c.faulty(id, "it lies behind the end of the file")
+	case err != nil:
+		return nil, fmt.Errorf("read page %d of %s: %w", id, c.f.name, err)
+	}
+	return page, nil
+}
+
+func (c *pageCheck) readFreelist(id uint64) error {
+	if id == noFreelist {
+		return nil
+	}
+	page, err := c.read(id, 0)
+	if err != nil {
+		return err
+	}
+	if flags := pageFlags(page); flags != pageFreelist {
+		return c.faulty(id, "got flags %#x, want those of a freelist", flags)
+	}
+	list := page[pageHeaderLen:]
+	n := uint64(pageCount(page))
+	if n == manyFree {
+		n, list = binary.NativeEndian.Uint64(list), list[8:]
+	}
+	if n > uint64(len(list)/8) {
+		return c.faulty(id, "the freelist has %d pages, there is room for %d", n, len(list)/8)
+	}
+	for i := range n {
+		switch free := binary.NativeEndian.Uint64(list[8*i:]); {
+		case free < metaPages || free >= c.count:
+			_ = c.faulty(id, "page %d is in the freelist, there are pages 2 to %d", free, c.count-1)
+		case c.free.has(free):
+			_ = c.faulty(free, "it is in the freelist twice")
+		default:
+			c.free.add(free)
+		}
+	}
+	return nil
+}
+
+func pageFlags(page []byte) uint16 { return binary.NativeEndian.Uint16(page[pageFlagsAt:]) }
+func pageCount(page []byte) int    { return int(binary.NativeEndian.Uint16(page[pageCountAt:])) }
+
+// walk checks a page whose keys must lie from least up to before end, and all pages
+// below it. Nil is no bound.
+func (c *pageCheck) walk(id uint64, least, end []byte, depth int) error {
+	page, err := c.read(id, depth)
+	if err != nil {
+		return err
+	}
+	elements := page[pageHeaderLen:]
+	if n := pageCount(page); n > len(elements)/pageElementLen {
+		return c.faulty(id, "it has %d entries, there is room for %d", n, len(elements)/pageElementLen)
+	}
+	switch flags := pageFlags(page); flags {
+	case pageBranch:
+		return c.branch(id, page, least, end, depth)
+	case pageLeaf:
+		return c.leaf(id, page, least, end, depth)
+	default:
+		return c.faulty(id, "got flags %#x, want those of a branch or a leaf", flags)
+	}
+}
+
+// branch checks a page that refers to others. A fault of one does not keep the others
+// from being checked.
+func (c *pageCheck) branch(id uint64, page, least, end []byte, depth int) error {
+	n := pageCount(page)
+	if n == 0 {
+		return c.faulty(id, "it refers to no page")
+	}
+	for i := range n {
+		key, below, err := c.branchElement(id, page, i)
+		if err != nil {
+			return err
+		}
+		if err := c.checkKey(id, i, key, least, end); err != nil {
+			return err
+		}
+		next := end
+		if i+1 < n {
+			if next, _, err = c.branchElement(id, page, i+1); err != nil {
+				return err
+			}
+		}
+		if err := c.walk(below, key, next, depth+1); err != nil && !errors.Is(err, errPage) {
+			return err
+		}
+		least = key
+	}
+	return nil
+}
+
+func (c *pageCheck) branchElement(id uint64, page []byte, i int) (key []byte, below uint64, err error) {
+	at := pageHeaderLen + i*pageElementLen
+	e := page[at:]
+	pos, length := uint64(binary.NativeEndian.Uint32(e)), uint64(binary.NativeEndian.Uint32(e[4:]))
+	if begin := uint64(at) + pos; begin+length > uint64(len(page)) {
+		return nil, 0, c.faulty(id, "entry %d lies at bytes %d to %d of %d", i, begin, begin+length, len(page))
+	}
+	return e[pos : pos+length : pos+length], binary.NativeEndian.Uint64(e[8:]), nil
+}
+
+// checkKey makes sure that keys go up and lie within the bounds. least is the key before
+// but for the first.
+func (c *pageCheck) checkKey(id uint64, i int, key, least, end []byte) error {
+	order := bytes.Compare(key, least)
+	switch {
+	case order < 0 || order == 0 && i > 0:
+		return c.faulty(id, "key %d is %x, want one behind %x", i, key, least)
+	case end != nil && bytes.Compare(key, end) >= 0:
+		return c.faulty(id, "key %d is %x, want one before %x", i, key, end)
+	}
+	return nil
+}
+
+func (c *pageCheck) leaf(id uint64, page, least, end []byte, depth int) error {
+	for i := range pageCount(page) {
+		at := pageHeaderLen + i*pageElementLen
+		e := page[at:]
+		flags, pos := binary.NativeEndian.Uint32(e), uint64(binary.NativeEndian.Uint32(e[4:]))
+		keyLen, valueLen := uint64(binary.NativeEndian.Uint32(e[8:])), uint64(binary.NativeEndian.Uint32(e[12:]))
+		if begin := uint64(at) + pos; begin+keyLen+valueLen > uint64(len(page)) {
+			return c.faulty(id, "entry %d lies at bytes %d to %d of %d", i, begin, begin+keyLen+valueLen, len(page))
+		}
+		key := e[pos : pos+keyLen : pos+keyLen]
+		if err := c.checkKey(id, i, key, least, end); err != nil {
+			return err
+		}
+		least = key
+		switch flags {
+		case 0:
+		case leafBucket:
+			if err := c.bucket(id, key, e[pos+keyLen:pos+keyLen+valueLen], depth); err != nil {
+				return err
+			}
+		default:
+			return c.faulty(id, "entry %d has flags %#x", i, flags)
+		}
+	}
+	return nil
+}
+
+// bucket checks the pages of a bucket. One without a root page lies in the entry itself.
+func (c *pageCheck) bucket(id uint64, name, value []byte, depth int) error {
+	if len(value) < bucketValueLen {
+		return c.faulty(id, "bucket %q has %d bytes, want %d", name, len(value), bucketValueLen)
+	}
+	root := binary.NativeEndian.Uint64(value)
+	if root == 0 {
+		page := value[bucketValueLen:]
+		if len(page) < pageHeaderLen || pageFlags(page) != pageLeaf || pageCount(page) > (len(page)-pageHeaderLen)/pageElementLen {
+			return c.faulty(id, "bucket %q is not a leaf", name)
+		}
+		return c.leaf(id, page, nil, nil, depth)
+	}
+	if err := c.walk(root, nil, nil, depth+1); err != nil && !errors.Is(err, errPage) {
+		return err
+	}
+	return nil
+}
+
+// checkLost names the pages that are neither used nor free. Without a freelist nobody
+// knows which are free.
+func (c *pageCheck) checkLost(freelist uint64) {
+	if freelist == noFreelist {
+		return
+	}
+	for id := range c.count {
+		if !c.used.has(id) && !c.free.has(id) {
+			_ = c.faulty(id, "it is neither used nor free")
+		}
+	}
+	c.progress(c.count, c.count)
+}
+
+// bitmap is a set of pages.
+type bitmap []uint64
+
+func newBitmap(n uint64) bitmap { return make(bitmap, n/64+1) }
+
+func (b bitmap) has(n uint64) bool { return b[n/64]&(1<<(n%64)) != 0 }
+func (b bitmap) add(n uint64)      { b[n/64] |= 1 << (n % 64) }

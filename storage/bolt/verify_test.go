@@ -1,0 +1,545 @@
+package bolt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// verifiable makes a store whose projections lag in partition 0, where event 6 is an
+// update of a row:
+//
+//	LSN          1    2    3    4    5    6    7 |  8    9
+//	partition 0  1/0  2/2  3/0  4/2       5/0    |  6/2  7/0     offset/workspace
+//	partition 1                      1/1       2/1
+//
+// Events 1, 3 and 8 have an id.
+func verifiable(t testing.TB) (dir string, s *Store) {
+	t.Helper()
+	dir = t.TempDir()
+	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
+	w.appendNamed(0, messages.DedupID{1})
+	w.append(2)
+	w.appendNamed(0, messages.DedupID{2})
+	w.append(2)
+	other.append(1)
+	update := w.event(0)
+	update.Records = append(update.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1000}, Data: []byte("updated")})
+	if err := w.try(update); err != nil {
+		t.Fatal(err)
+	}
+	other.append(1)
+	w.flush()
+	other.flush()
+	w.appendNamed(2, messages.DedupID{3})
+	w.append(0)
+	return dir, s
+}
+
+func verified(t testing.TB, dir string, o verify.Options) verify.Report {
+	t.Helper()
+	before := hashes(t, dir)
+	r, err := Verify(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := hashes(t, dir); after != before {
+		t.Errorf("the files were changed")
+	}
+	return r
+}
+
+// hashes stands for all that a directory holds.
+func hashes(t testing.TB, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ""
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += fmt.Sprintf("%s %x\n", e.Name(), sha256.Sum256(content))
+	}
+	return all
+}
+
+func TestVerifySoundStore(t *testing.T) {
+	dir, s := verifiable(t)
+	closeStore(t, s)
+	r := verified(t, dir, verify.Options{})
+	want := verify.Report{Partitions: 2, Workspaces: 3, Events: 9, Numbers: 27, Rows: 14}
+	if fmt.Sprintf("%+v", r) != fmt.Sprintf("%+v", want) {
+		t.Errorf("got %+v, want %+v", r, want)
+	}
+}
+
+func TestVerifyEmptyStore(t *testing.T) {
+	dir := t.TempDir()
+	closeStore(t, open(t, dir, testDescriptor(3, messages.TrustNone), Options{}))
+	if r := verified(t, dir, verify.Options{}); r.Err() != nil || r.Partitions != 3 {
+		t.Errorf("got %s", r)
+	}
+}
+
+// doctoring is a way to make a store wrong, and all faults that must be found.
+type doctoring struct {
+	name string
+	do   func(t *testing.T, s *Store)
+	want []string
+}
+
+// TestVerifyFindsAndNames doctors a sound store in each way. All faults are listed, so
+// that one cause does not make many.
+func TestVerifyFindsAndNames(t *testing.T) {
+	for _, d := range slices.Concat(doctoredLogs(), doctoredIndexes(), doctoredValues(), doctoredIDs()) {
+		t.Run(d.name, func(t *testing.T) {
+			dir, s := verifiable(t)
+			d.do(t, s)
+			closeStore(t, s)
+			r := verified(t, dir, verify.Options{})
+			var got []string
+			for _, f := range r.Faults {
+				got = append(got, fmt.Sprintf("%v %s", f.Projection, strings.ReplaceAll(f.String(), dir+"/", "")))
+			}
+			if !slices.Equal(got, d.want) || r.FaultCount != uint64(len(d.want)) {
+				t.Errorf("got %d faults:\n%s\nwant:\n%s", r.FaultCount, strings.Join(got, "\n"), strings.Join(d.want, "\n"))
+			}
+		})
+	}
+}
+
+func rewriting(lsn messages.LSN, change func(*messages.Event)) func(*testing.T, *Store) {
+	return func(t *testing.T, s *Store) { rewriteLog(t, s, lsn, change) }
+}
+
+func doctoredLogs() []doctoring {
+	return []doctoring{
+		{"a projected event is damaged", func(t *testing.T, s *Store) { damageLog(t, s, 3) }, []string{
+			"false damage: log.db, LSN 3: checksum does not match",
+			"false PLog: partition 0, offset 4: offset is 4, want 3",
+		}},
+		{"a projected event is missing", func(t *testing.T, s *Store) { removeLog(t, s, 3) }, []string{
+			"false LSN: log.db, LSN 3: the entry is missing, the next one is LSN 4",
+			"false PLog: partition 0, offset 4: offset is 4, want 3",
+		}},
+		{"times fall", rewriting(3, func(e *messages.Event) { e.RegisteredAt = 0 }), []string{
+			"false time: partition 0, offset 3: time is 0 us, the predecessor has 2 us",
+		}},
+		{"an epoch that nobody took", rewriting(3, func(e *messages.Event) { e.Epoch = 9 }), []string{
+			"false epoch: partition 0, offset 3: epoch is 9, the register has 1",
+			"false epoch: partition 0, offset 4: epoch is 1, the predecessor has 9",
+		}},
+		{"a number is given twice", rewriting(3, func(e *messages.Event) { e.Numbers[1].Number = 1000 }), []string{
+			"false sequence: partition 0, offset 3: workspace 0, sequence 16: number is 1000, want 1001",
+		}},
+		{"a number is skipped", rewriting(9, func(e *messages.Event) { e.Numbers[1].Number++; e.Records[1].ID.Number++ }), []string{
+			"false sequence: partition 0, offset 7: workspace 0, sequence 16: number is 1004, want 1003",
+		}},
+		{"a record is created again", rewriting(9, func(e *messages.Event) { e.Records[0].ID.Number-- }), []string{
+			"false records: partition 0, offset 7: workspace 0: record 2/322685000131074 is created again, it was written at offset 5",
+		}},
+		{"another kind", rewriting(3, func(e *messages.Event) { e.WorkspaceKind = 7 }), []string{
+			"false event: partition 0, offset 3: workspace 0: unknown kind 7",
+			"false WLog: partition 0, offset 5: workspace 0: offset is 3, want 2",
+			"false sequence: partition 0, offset 5: workspace 0, sequence 2: number is 322685000131074, want 322685000131073",
+			"false sequence: partition 0, offset 5: workspace 0, sequence 16: number is 1002, want 1001",
+		}},
+		{"together with what is not there", rewriting(9, func(e *messages.Event) { e.Together = 2 }), []string{
+			"false together: partition 0, offset 7: 2 of the events appended together with it are not there",
+		}},
+		{"two events with one id", rewriting(9, func(e *messages.Event) { e.DedupID = messages.DedupID{1} }), []string{
+			"false dedup: partition 0, offset 7: workspace 0: id 01000000000000000000000000000000 is found at offset 1, want 4",
+		}},
+	}
+}
+
+// value returns a doctoring that changes what state.db has under a key; nil removes it.
+func value(bucket, key []byte, change func(s *Store, v []byte) []byte) func(*testing.T, *Store) {
+	return func(t *testing.T, s *Store) {
+		if v := change(s, get(t, s.state, bucket, key)); v != nil {
+			put(t, s.state, bucket, key, v)
+			return
+		}
+		remove(t, s.state, bucket, key)
+	}
+}
+
+// to replaces a value.
+func to(v []byte) func(*Store, []byte) []byte {
+	return func(*Store, []byte) []byte { return v }
+}
+
+func doctoredIndexes() []doctoring {
+	lsn := func(n messages.LSN) []byte { return appendLSNKey(nil, n) }
+	checkpointKey := appendPartitionKey(nil, 0)
+	return []doctoring{
+		{"the PLog index lacks an offset", value(bucketPLog, appendPLogKey(nil, 0, 3), to(nil)), []string{
+			"true PLog index: partition 0, offset 4: the index has offset 4, want 3",
+		}},
+		{"the PLog index ends early", value(bucketPLog, appendPLogKey(nil, 0, 5), to(nil)), []string{
+			"true PLog index: partition 0: the index ends at offset 4, want 5",
+		}},
+		{"the PLog index leads elsewhere", value(bucketPLog, appendPLogKey(nil, 0, 3), to(lsn(4))), []string{
+			"true PLog index: partition 0, offset 3: the index names LSN 4, which is partition 0, offset 4",
+		}},
+		{"the PLog index leads nowhere", value(bucketPLog, appendPLogKey(nil, 0, 3), to(lsn(40))), []string{
+			"true damage: partition 0, offset 3: index: stored data is damaged: bucket log, LSN 40: value is missing",
+		}},
+		{"the PLog index is damaged", value(bucketPLog, appendPLogKey(nil, 1, 1), to([]byte("short"))), []string{
+			"true damage: partition 1, offset 1: index: stored data is damaged: file state.db, bucket plog, partition 1, offset 1: value has a wrong layout",
+		}},
+		{"the PLog index has a foreign partition", value(bucketPLog, appendPLogKey(nil, 9, 1), to(lsn(1))), []string{
+			"true PLog index: state.db, bucket plog: entry of partition 9, the application has 2",
+		}},
+		{"the WLog index lacks an offset", value(bucketWLog, appendWLogKey(nil, 0, 2), to(nil)), []string{
+			"true WLog: partition 0: workspace 0: the index has offset 3, want 2",
+		}},
+		{"the WLog index ends early", value(bucketWLog, appendWLogKey(nil, 2, 2), to(nil)), []string{
+			"true WLog: partition 0: workspace 2: the index ends at offset 1, want 2",
+		}},
+		{"the WLog index leads elsewhere", value(bucketWLog, appendWLogKey(nil, 0, 2), to(lsn(4))), []string{
+			"true WLog: partition 0: workspace 0: offset 2 of the index names LSN 4, which is workspace 2, offset 2",
+		}},
+		{"the WLog index goes on", value(bucketWLog, appendWLogKey(nil, 1, 3), to(lsn(9))), []string{
+			"true WLog: partition 1: workspace 1: the index ends at offset 3, want 2",
+		}},
+		{"the WLog index has a workspace without events", value(bucketWLog, appendWLogKey(nil, 77, 1), to(lsn(9))), []string{
+			"true WLog: partition 1: workspace 77: the index has 1 events, no event before the checkpoint is its",
+		}},
+		{"a workspace is not in the WLog index", func(t *testing.T, s *Store) {
+			remove(t, s.state, bucketWLog, appendWLogKey(nil, 1, 1))
+			remove(t, s.state, bucketWLog, appendWLogKey(nil, 1, 2))
+		}, []string{"true WLog: partition 1: workspace 1: no event is in its index, want 2"}},
+		{"the checkpoint names another event", value(bucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
+			return checkpoint{next: 6, lsn: 6, at: 4, epoch: 1}.append(nil, checkpointKey)
+		}), []string{"true checkpoint: partition 0, offset 5: the checkpoint says LSN 6 at 4 us, epoch 1, the event is LSN 6 at 5 us, epoch 1"}},
+		{"a conflict", func(t *testing.T, s *Store) {
+			e := &storage.ConflictError{Place: storage.PlaceWLog, Partition: 1, PLogOffset: 2, LSN: 7, Workspace: 1, WLogOffset: 2}
+			key := conflictKeyOf(e).append(nil)
+			put(t, s.state, bucketConflicts, key, appendConflict(nil, key, e))
+		}, []string{"true conflict: state.db, bucket conflicts: a projection met a foreign key: key is taken: WLog entry of workspace 1, offset 2 (wanted by partition 1, offset 2)"}},
+	}
+}
+
+func doctoredValues() []doctoring {
+	number := func(ws messages.WSID, seq messages.SeqID, n messages.Number) func(*testing.T, *Store) {
+		return func(t *testing.T, s *Store) {
+			k, v := numberEntry(numberPut{ws: ws, seq: seq, number: n})
+			put(t, s.state, bucketNumbers, k, v)
+		}
+	}
+	key := recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1000}}
+	later := recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1001}}
+	rowOf := func(k recordKey, r row) func(*testing.T, *Store) {
+		return value(bucketRecords, appendRecordKey(nil, k), to(appendRow(nil, k, &r)))
+	}
+	return []doctoring{
+		{"a number is too low", number(1, testSeq, 1000), []string{
+			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073} {16 1000}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
+		}},
+		{"a number of the tail", number(0, messages.SeqWLogOffset, 4), []string{
+			"true numbers: partition 0: workspace 0: stored numbers are [{1 4} {2 322685000131074} {16 1002}], want [{1 3} {2 322685000131074} {16 1002}] (sequence, last number)",
+		}},
+		{"a number is missing", value(bucketNumbers, appendNumberKey(nil, 1, testSeq), to(nil)), []string{
+			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
+		}},
+		{"a number too many", number(1, messages.SeqOWRecordID, 5), []string{
+			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073} {3 5} {16 1001}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
+		}},
+		{"another kind is stored", number(1, kindSeq, 9), []string{"true numbers: partition 1: workspace 1: stored kind is 9, want 1"}},
+		{"numbers of a workspace without events", number(77, testSeq, 5), []string{
+			"true numbers: partition 1: workspace 77: stored numbers are [{16 5}], no event is its",
+		}},
+		{"a number is damaged", value(bucketNumbers, appendNumberKey(nil, 1, testSeq), to(make([]byte, sealedNumberLen))), []string{
+			"true damage: partition 1: numbers: stored data is damaged: bucket numbers, workspace 1, sequence 16: checksum does not match",
+		}},
+		{"a row is missing", value(bucketRecords, appendRecordKey(nil, later), to(nil)), []string{
+			"true records: partition 0, offset 3: workspace 0: record 16/1001, written at this offset, is not there",
+		}},
+		{"a row is as it was before", rowOf(key, row{partition: 0, offset: 1, lsn: 1, data: []byte("invoice 1000")}), []string{
+			"true records: partition 0, offset 1: workspace 0: record 16/1000 names partition 0, offset 1, LSN 1 as its writer, want 0, 5, 6",
+		}},
+		{"a row holds other data", rowOf(later, row{partition: 0, offset: 3, lsn: 3, data: []byte("other")}), []string{
+			"true records: partition 0, offset 3: workspace 0: record 16/1001 holds other data than its event wrote",
+		}},
+		{"a row names another partition", rowOf(later, row{partition: 1, offset: 3, lsn: 3, data: []byte("invoice 1001")}), []string{
+			"true records: partition 0, offset 3: workspace 0: record 16/1001 names partition 1, offset 3, LSN 3 as its writer, want 0, 3, 3",
+		}},
+		{"a row of the tail", rowOf(recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1003}},
+			row{partition: 0, offset: 7, lsn: 9, data: []byte("invoice 1003")}), []string{
+			"true records: partition 0, offset 7: workspace 0: record 16/1003 is there, no event before the checkpoint wrote it",
+		}},
+		{"a row that nobody wrote", rowOf(recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 5}}, row{offset: 1, lsn: 1}), []string{
+			"true records: partition 0, offset 1: workspace 0: record 16/5 is there, no event before the checkpoint wrote it",
+		}},
+		{"a row is damaged", value(bucketRecords, appendRecordKey(nil, later), func(_ *Store, v []byte) []byte {
+			v[len(v)-1] ^= 1
+			return v
+		}), []string{"true damage: partition 0: records: stored data is damaged: bucket records, workspace 0, record 16/1001: checksum does not match"}},
+	}
+}
+
+func doctoredIDs() []doctoring {
+	runs := func(s *Store, entries ...dedupEntry) func(tx *bbolt.Tx) error {
+		return func(tx *bbolt.Tx) error {
+			if err := tx.Bucket(bucketHeader).Delete(keyDedup); err != nil {
+				return err
+			}
+			if err := tx.DeleteBucket(bucketDedup); err != nil {
+				return err
+			}
+			if _, err := tx.CreateBucket(bucketDedup); err != nil {
+				return err
+			}
+			return putDedup(tx, new(byteArena), entries)
+		}
+	}
+	entry := func(s *Store, id byte, lsn messages.LSN) dedupEntry {
+		key := dedupKey{ws: 0, id: messages.DedupID{id}}
+		return dedupEntry{hash: key.hash(s.id), lsn: lsn}
+	}
+	index := func(entries func(s *Store) []dedupEntry) func(*testing.T, *Store) {
+		return func(t *testing.T, s *Store) {
+			if err := s.state.update(runs(s, entries(s)...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return []doctoring{
+		{"an id is not in the index", index(func(s *Store) []dedupEntry { return []dedupEntry{entry(s, 2, 3)} }), []string{
+			"true dedup: partition 0, offset 1: workspace 0: id 01000000000000000000000000000000 is in the index 0 times, want once",
+		}},
+		{"an id is twice in the index", index(func(s *Store) []dedupEntry {
+			return []dedupEntry{entry(s, 1, 1), entry(s, 2, 3), entry(s, 2, 3)}
+		}), []string{
+			"true dedup: partition 0, offset 3: workspace 0: id 02000000000000000000000000000000 is in the index 2 times, want once",
+		}},
+		{"an id of the tail is in the index", index(func(s *Store) []dedupEntry {
+			return []dedupEntry{entry(s, 1, 1), entry(s, 2, 3), {hash: 5, lsn: 8}}
+		}), []string{
+			"true dedup: state.db, bucket dedup: hash 0000000000000005 names LSN 8, which has no such id before the checkpoint",
+		}},
+	}
+}
+
+// With memory for a few workspaces only, there are many passes, and they find the same.
+func TestVerifyInPasses(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	var workspaces []messages.WSID
+	for ws := messages.WSID(0); len(workspaces) < 3000; ws += 2 {
+		workspaces = append(workspaces, ws)
+	}
+	w.appendMany(9000, workspaces...)
+	w.flush()
+	w.appendMany(100, workspaces...)
+	for _, lsn := range []messages.LSN{10, 2000, 4000, 9050} {
+		rewriteLog(t, s, lsn, func(e *messages.Event) { e.Numbers[1].Number += 5 })
+	}
+	for ws := messages.WSID(100); ws < 200; ws += 2 {
+		remove(t, s.state, bucketWLog, appendWLogKey(nil, ws, 3))
+		remove(t, s.state, bucketRecords, appendRecordKey(nil, recordKey{ws: ws, id: messages.RecordID{Seq: testSeq, Number: 1000}}))
+	}
+	closeStore(t, s)
+	sorted := func(r verify.Report) []string {
+		var lines []string
+		for _, f := range r.Faults {
+			lines = append(lines, f.String())
+		}
+		slices.Sort(lines)
+		return lines
+	}
+	passes := 0
+	counting := func(p verify.Progress) { passes = max(passes, p.Pass) }
+	whole := verified(t, dir, verify.Options{MaxFaults: 1000, Progress: counting})
+	if passes != 1 || whole.FaultCount < 104 || whole.FaultCount != uint64(len(whole.Faults)) {
+		t.Fatalf("got %d passes and %d faults, %d in words", passes, whole.FaultCount, len(whole.Faults))
+	}
+	for _, memory := range []int64{400_000, 150_000, 50_000} {
+		passes = 0
+		r := verified(t, dir, verify.Options{MaxFaults: 1000, MaxMemory: memory, Progress: counting})
+		if passes < 2 || !slices.Equal(sorted(r), sorted(whole)) || r.FaultCount != whole.FaultCount ||
+			r.Events != whole.Events || r.Workspaces != whole.Workspaces || r.Rows != whole.Rows || r.Numbers != whole.Numbers {
+			t.Errorf("with %d bytes in %d passes: got %d faults of %d workspaces, want %d of %d",
+				memory, passes, r.FaultCount, r.Workspaces, whole.FaultCount, whole.Workspaces)
+		}
+		r = verified(t, dir, verify.Options{MaxFaults: 3, MaxMemory: memory})
+		if len(r.Faults) != 3 || r.FaultCount != whole.FaultCount {
+			t.Errorf("with %d bytes: got %d faults in words, %d in all, want 3 and %d", memory, len(r.Faults), r.FaultCount, whole.FaultCount)
+		}
+	}
+}
+
+// What keeps a store from being looked at is an error; damage that keeps it from being
+// opened is a fault.
+func TestVerifyCannotLook(t *testing.T) {
+	dir, s := verifiable(t)
+	if _, err := Verify(t.Context(), dir, verify.Options{}); !errors.Is(err, storage.ErrLocked) {
+		t.Errorf("locked: got %v", err)
+	}
+	closeStore(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Verify(ctx, dir, verify.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended context: got %v", err)
+	}
+	if _, err := Verify(t.Context(), t.TempDir(), verify.Options{}); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("missing: got %v", err)
+	}
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, logFileName), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), foreign, verify.Options{}); !errors.Is(err, storage.ErrForeign) {
+		t.Errorf("foreign: got %v", err)
+	}
+}
+
+// pages is a file's content, with the pages of a bucket.
+type pages struct {
+	content    []byte
+	size       int
+	root, leaf int
+	freelist   int
+}
+
+func (p *pages) at(page int) []byte { return p.content[page*p.size:] }
+
+// readPages reads a file and finds a bucket's root and first leaf in it.
+func readPages(t *testing.T, path string, bucket []byte) *pages {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	p := &pages{content: content, size: db.Info().PageSize}
+	err = db.View(func(tx *bbolt.Tx) error {
+		p.root = int(tx.Bucket(bucket).RootPage())
+		meta := p.at(tx.ID() % 2)
+		p.freelist = int(binary.NativeEndian.Uint64(meta[metaFreelistAt:]))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.leaf = p.root
+	for pageFlags(p.at(p.leaf)) == pageBranch {
+		p.leaf = int(binary.NativeEndian.Uint64(p.at(p.leaf)[pageHeaderLen+8:]))
+	}
+	if p.leaf == p.root {
+		t.Fatalf("bucket %s has one page only", bucket)
+	}
+	return p
+}
+
+// TestVerifyPages plants faults in the pages themselves.
+func TestVerifyPages(t *testing.T) {
+	sound := t.TempDir()
+	s := open(t, sound, testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(200, 5)
+	w.flush()
+	closeStore(t, s)
+	root := func(p *pages) int { return p.root }
+	leaf := func(p *pages) int { return p.leaf }
+	freelist := func(p *pages) int { return p.freelist }
+	for _, tt := range []struct {
+		name string
+		page func(*pages) int
+		do   func(p *pages, page []byte)
+		want string
+	}{
+		{"a page is another one", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint64(page, 99) }, "it says that it is page 99"},
+		{"keys are out of order", leaf, func(_ *pages, page []byte) {
+			first, second := elementKey(page, 0), elementKey(page, 1)
+			for i := range first {
+				first[i], second[i] = second[i], first[i]
+			}
+		}, "want one behind"},
+		{"a key belongs to the next page", leaf, func(_ *pages, page []byte) {
+			last := elementKey(page, pageCount(page)-1)
+			last[0] = 0xff
+		}, "want one before"},
+		{"an entry lies outside", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen+8:], 1<<30) }, "entry 0 lies at bytes"},
+		{"an entry of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen:], 8) }, "entry 0 has flags 0x8"},
+		{"too many entries", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 60_000) }, "it has 60000 entries"},
+		{"a page of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageFlagsAt:], 0) }, "got flags 0x0"},
+		{"a page goes on behind the end", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageOverflowAt:], 1<<20) }, "pages belong to it"},
+		{"pages in a circle", root, func(p *pages, page []byte) {
+			binary.NativeEndian.PutUint64(page[pageHeaderLen+8:], uint64(p.root))
+		}, "it is used twice"},
+		{"a page that is not there", func(*pages) int { return 1 << 20 }, func(p *pages, _ []byte) {
+			binary.NativeEndian.PutUint64(p.at(p.root)[pageHeaderLen+8:], 1<<20)
+		}, "it is used, and there are pages 2 to"},
+		{"no entry", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 0) }, "it refers to no page"},
+		{"an entry of a branch lies outside", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen:], 1<<30) }, "entry 0 lies at bytes"},
+		{"a page is used and free", leaf, func(p *pages, _ []byte) {
+			binary.NativeEndian.PutUint64(p.at(p.freelist)[pageHeaderLen:], uint64(p.leaf))
+		}, "it is used and free"},
+		{"a page that is not there is free", freelist, func(_ *pages, page []byte) {
+			binary.NativeEndian.PutUint64(page[pageHeaderLen:], 1<<20)
+		}, "is in the freelist, there are pages 2 to"},
+		{"a freelist that is too long", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 60_000) }, "the freelist has 60000 pages"},
+		{"no freelist", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageFlagsAt:], pageLeaf) }, "want those of a freelist"},
+		{"a page is lost", func(p *pages) int { return int(binary.NativeEndian.Uint64(p.at(p.freelist)[pageHeaderLen:])) }, func(p *pages, _ []byte) {
+			list := p.at(p.freelist)
+			n := pageCount(list)
+			copy(list[pageHeaderLen:], list[pageHeaderLen+8:pageHeaderLen+8*n])
+			binary.NativeEndian.PutUint16(list[pageCountAt:], uint16(n-1))
+		}, "it is neither used nor free"},
+	} {
+		for file, bucket := range map[string][]byte{logFileName: bucketLog, stateFileName: bucketRecords} {
+			t.Run(tt.name+" in "+file, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "store")
+				if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, file)
+				p := readPages(t, path, bucket)
+				page := tt.page(p)
+				tt.do(p, p.content[min(page*p.size, len(p.content)):])
+				if err := os.WriteFile(path, p.content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				r := verified(t, dir, verify.Options{})
+				at := fmt.Sprintf("file %s, page %d", path, page)
+				found := slices.ContainsFunc(r.Faults, func(f verify.Fault) bool {
+					return f.Check == verify.CheckPages && f.Where == at && strings.Contains(f.Text, tt.want) && f.Projection == (file == stateFileName)
+				})
+				if !found {
+					t.Errorf("want the fault %q at %s, got %s", tt.want, at, r)
+				}
+			})
+		}
+	}
+}
+
+func elementKey(page []byte, i int) []byte {
+	e := page[pageHeaderLen+i*pageElementLen:]
+	pos, n := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
+	return e[pos : pos+n]
+}

@@ -1,0 +1,203 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// files is the state of a check of an [Image]. A pass reads the log once in its order
+// and remembers what it says of the workspaces and records that the sieve selects, then
+// reads the projections in the order of their keys and compares. If memory does not
+// allow to remember all, the sieve is narrowed and there are more passes.
+type files struct {
+	run
+	image Image
+	sieve sieve
+	// pass counts from 1. What is not a workspace's or a record's is checked in the first.
+	pass       int
+	partitions []partition
+
+	workspaces table[workspaceState]
+	// numbers are the last numbers of all workspaces, each one's at its base.
+	numbers []messages.Number
+	// tails are the last numbers as of the checkpoint of the workspaces that have events
+	// behind it, by hash: as few as the tail has events.
+	tails   map[uint64][]messages.Number
+	records table[recordState]
+	ids     idSums
+	// kindsByIndex are what workspaceState.kind refers to, from 1 on.
+	kindsByIndex []*kind
+	kindIndex    map[*kind]uint16
+
+	// lastLSN is the entry of the log read last. lost counts the entries that could not be
+	// read.
+	lastLSN messages.LSN
+	lost    uint64
+
+	found    findings
+	explicit []messages.SequenceNumber
+	done     uint64
+	total    uint64
+}
+
+// partition is what is known of one partition.
+type partition struct {
+	position
+	standing Standing
+	// failed says that its log cannot be read wholly: what it has is not compared, since
+	// that would be with half a log.
+	failed bool
+	// index stands for the entries that its index must have.
+	index uint64
+}
+
+// defaultMaxMemory is used where Options leave MaxMemory zero.
+const defaultMaxMemory = 256 << 20
+
+// Files checks a store as its files show it: like [Run], and also what no event
+// explains, which Run does not see. Its memory is bounded by Options.MaxMemory, half as
+// much for a moment when a table is rebuilt, and what the tail holds; not by the number
+// of workspaces or records. SampleEvery is not used.
+func Files(ctx context.Context, image Image, o Options) (Report, error) {
+	if o.MaxMemory == 0 {
+		o.MaxMemory = defaultMaxMemory
+	}
+	f := &files{
+		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
+		tails: make(map[uint64][]messages.Number), ids: newIDSums(),
+		kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
+	}
+	for _, k := range f.kinds {
+		f.kindIndex[k] = uint16(len(f.kindsByIndex))
+		f.kindsByIndex = append(f.kindsByIndex, k)
+	}
+	err := f.all(ctx)
+	return f.report, err
+}
+
+func (f *files) all(ctx context.Context) error {
+	if err := f.stand(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := f.readLog(ctx); err != nil {
+			return fmt.Errorf("verify the log: %w", err)
+		}
+		if err := f.compare(ctx); err != nil {
+			return fmt.Errorf("verify the projections: %w", err)
+		}
+		if !f.sieve.next() {
+			return nil
+		}
+		f.pass++
+		f.forget()
+	}
+}
+
+// stand finds out where the partitions stand.
+func (f *files) stand(ctx context.Context) error {
+	f.partitions = make([]partition, f.desc.Partitions)
+	for i := range f.partitions {
+		p := &f.partitions[i]
+		p.partition = messages.PartitionID(i)
+		standing, err := f.image.Standing(ctx, p.partition)
+		if err != nil {
+			p.failed = true
+			f.projection = errors.Is(err, storage.ErrConflict)
+			if err := f.readFault(place{partition: p.partition}, "register", err); err != nil {
+				return err
+			}
+			continue
+		}
+		p.standing, p.register = standing, standing.Register
+	}
+	return nil
+}
+
+// forget begins a new pass.
+func (f *files) forget() {
+	f.workspaces.clear()
+	f.records.clear()
+	f.numbers = f.numbers[:0]
+	clear(f.tails)
+	f.found = findings{}
+}
+
+// first reports whether it is the first pass.
+func (f *files) first() bool { return f.pass == 1 }
+
+// memory returns how much the tables take.
+func (f *files) memory() int64 {
+	return int64(len(f.workspaces.slots))*int64(unsafe.Sizeof(slot[workspaceState]{})) +
+		int64(len(f.records.slots))*int64(unsafe.Sizeof(slot[recordState]{})) +
+		int64(cap(f.numbers))*int64(unsafe.Sizeof(messages.Number(0)))
+}
+
+// maybeNarrow narrows the sieve if a table is full and there is no memory for one twice
+// as large.
+func (f *files) maybeNarrow(full bool, grown int64) {
+	for full && f.memory()+grown > f.options.MaxMemory && f.sieve.last > f.sieve.first {
+		f.sieve.narrow()
+		f.found.drop(&f.report, f.sieve.last-f.sieve.first)
+		before := f.workspaces.used + f.records.used
+		f.cut()
+		if f.workspaces.used+f.records.used < before {
+			return
+		}
+	}
+}
+
+// cut forgets what the sieve does not select any more.
+func (f *files) cut() {
+	f.records.resize(len(f.records.slots), f.sieve.selects)
+	f.workspaces.resize(len(f.workspaces.slots), f.sieve.selects)
+	kept := make([]messages.Number, 0, len(f.numbers)/2)
+	for i := range f.workspaces.slots {
+		if w := &f.workspaces.slots[i]; !w.free() {
+			base := len(kept)
+			kept = append(kept, f.numbersOf(&w.value)...)
+			w.value.base = uint32(base)
+		}
+	}
+	f.numbers = kept
+	for key := range f.tails {
+		if !f.sieve.selects(key) {
+			delete(f.tails, key)
+		}
+	}
+}
+
+// tell tells how far the phase is.
+func (f *files) tell(phase Phase) {
+	f.done++
+	if f.done%progressEvery == 0 {
+		f.tellNow(phase)
+	}
+}
+
+func (f *files) tellNow(phase Phase) {
+	if f.options.Progress == nil {
+		return
+	}
+	f.options.Progress(Progress{
+		Partitions: f.report.Partitions, Events: f.report.Events, Workspaces: f.report.Workspaces, Faults: f.report.FaultCount,
+		Phase: phase, Pass: f.pass, Done: min(f.done, f.total), Total: f.total,
+	})
+}
+
+// begin begins a phase of so many steps; end ends it.
+func (f *files) begin(phase Phase, total uint64) {
+	f.done, f.total = 0, total
+	f.tellNow(phase)
+}
+
+func (f *files) end(phase Phase) {
+	f.done = f.total
+	f.tellNow(phase)
+}

@@ -1,0 +1,83 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Image is a store at rest, read in the order of its files. What its methods hand
+// to a callback is lent: it is valid until the callback returns. An error that a
+// callback gets says that this one entry is damaged, and the reading goes on. An
+// error that a callback returns ends the reading.
+type Image interface {
+	Descriptor() messages.Descriptor
+
+	// Standing returns where a partition stands. An error that is damage or a
+	// conflict says that the partition has failed.
+	Standing(ctx context.Context, p messages.PartitionID) (Standing, error)
+
+	// Projected returns the LSN before which every event is said to be projected.
+	Projected() messages.LSN
+
+	// Log reads the log in commit order. Of a damaged entry there is no event.
+	Log(ctx context.Context, each func(messages.LSN, *messages.Event, error) error) error
+
+	// Event returns one entry of the log.
+	Event(ctx context.Context, lsn messages.LSN) (messages.Event, error)
+
+	// PLog reads the index of the partitions' logs in order of its keys, WLog that of
+	// the workspaces' logs, from a workspace on.
+	PLog(ctx context.Context, each func(PLogEntry, error) error) error
+	WLog(ctx context.Context, from messages.WSID, each func(WLogEntry, error) error) error
+
+	// Numbers reads the last numbers in order of their keys. Sequence 0 is the kind.
+	Numbers(ctx context.Context, each func(messages.WSID, messages.SequenceNumber, error) error) error
+
+	// Rows reads the records in order of their keys.
+	Rows(ctx context.Context, each func(*RowEntry, error) error) error
+
+	// IDs reads the index of deduplication ids in order of their hashes; of what is damaged
+	// there is no LSN. HashID returns an id's hash, and FindID what the index has under a
+	// hash.
+	IDs(ctx context.Context, each func(hash uint64, lsn messages.LSN, damage error) error) error
+	HashID(ws messages.WSID, id messages.DedupID) uint64
+	FindID(ctx context.Context, hash uint64) ([]messages.LSN, error)
+
+	// Conflicts reads the conflicts that projections have met.
+	Conflicts(ctx context.Context, each func(error) error) error
+}
+
+// Standing is where a partition stands.
+type Standing struct {
+	messages.Register
+	// LSN, At and Epoch are what the checkpoint says of the last event before it, zero
+	// if there is none.
+	LSN   messages.LSN
+	At    messages.Timestamp
+	Epoch messages.Epoch
+}
+
+// PLogEntry is an entry of the index of the partitions' logs.
+type PLogEntry struct {
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	LSN        messages.LSN
+}
+
+// WLogEntry is an entry of the index of the workspaces' logs.
+type WLogEntry struct {
+	Workspace  messages.WSID
+	WLogOffset messages.WLogOffset
+	LSN        messages.LSN
+}
+
+// RowEntry is a row; the event that wrote it last is named by all three numbers.
+type RowEntry struct {
+	Workspace  messages.WSID
+	ID         messages.RecordID
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	LSN        messages.LSN
+	Data       []byte
+}

@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"math"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// kind is a workspace kind with its sequences, ordered by id; the WLog offset is
+// the first.
+type kind struct {
+	id        messages.WSKind
+	sequences []messages.Sequence
+}
+
+func newKind(k messages.Kind) *kind { return &kind{id: k.ID, sequences: k.All()} }
+
+// index returns a sequence's place, or -1.
+func (k *kind) index(id messages.SeqID) int {
+	return slices.IndexFunc(k.sequences, func(s messages.Sequence) bool { return s.ID == id })
+}
+
+// sequences are where the sequences of a workspace stand.
+type sequences struct {
+	id   messages.WSID
+	kind *kind
+	// last are the last numbers given out, in the order of the kind's sequences.
+	last []messages.Number
+}
+
+// take checks an event's numbers against those before it and takes them over.
+// explicit are the ids of new records that the event was not given.
+func (s *sequences) take(r *run, e *messages.Event, explicit []messages.SequenceNumber) {
+	if want := messages.WLogOffset(s.last[0] + 1); e.WLogOffset != want {
+		r.fault(CheckWLog, placeOf(e), "workspace %d: offset is %d, want %d", s.id, e.WLogOffset, want)
+	}
+	s.last[0] = max(s.last[0], messages.Number(e.WLogOffset))
+	for _, n := range e.Numbers {
+		s.give(r, e, n, explicit)
+	}
+	for _, n := range explicit {
+		s.bring(r, e, n)
+	}
+}
+
+// give checks a number given out: it is one above the last, or above an explicit
+// id that the same event brought along before the number was asked for.
+func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, explicit []messages.SequenceNumber) {
+	i := s.kind.index(n.Seq)
+	if i <= 0 {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: number %d of sequence %d, which kind %d does not have", s.id, n.Number, n.Seq, s.kind.id)
+		return
+	}
+	def := &s.kind.sequences[i]
+	if n.Number > def.Max() {
+		r.fault(CheckSequence, placeOf(e), "workspace %d, sequence %d: number is %d, want at most %d", s.id, n.Seq, n.Number, def.Max())
+	}
+	want := def.Initial
+	if s.last[i] >= def.Initial && s.last[i] < math.MaxUint64 {
+		want = s.last[i] + 1
+	}
+	raised := n.Number > want && slices.Contains(explicit, messages.SequenceNumber{Seq: n.Seq, Number: n.Number - 1})
+	if n.Number != want && !raised {
+		r.fault(CheckSequence, placeOf(e), "workspace %d, sequence %d: number is %d, want %d", s.id, n.Seq, n.Number, want)
+	}
+	s.raise(i, n.Number)
+}
+
+// bring checks an explicit id of a new record; the sequence goes on above it.
+func (s *sequences) bring(r *run, e *messages.Event, n messages.SequenceNumber) {
+	i := s.kind.index(n.Seq)
+	if i <= 0 {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: record of sequence %d, which kind %d does not have", s.id, n.Seq, s.kind.id)
+		return
+	}
+	if limit := s.kind.sequences[i].MaxExplicit(); n.Number > limit {
+		r.fault(CheckEvent, placeOf(e), "workspace %d, sequence %d: explicit id is %d, want at most %d", s.id, n.Seq, n.Number, limit)
+	}
+	s.raise(i, n.Number)
+}
+
+// raise merges by maximum; what is below the initial value is no number of the
+// sequence.
+func (s *sequences) raise(i int, n messages.Number) {
+	if n >= s.kind.sequences[i].Initial {
+		s.last[i] = max(s.last[i], n)
+	}
+}
