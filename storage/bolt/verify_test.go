@@ -229,7 +229,7 @@ func doctoredIndexes() []doctoring {
 			remove(t, s.state, bucketWLog, appendWLogKey(nil, 1, 2))
 		}, []string{"true WLog: partition 1: workspace 1: no event is in its index, want 2"}},
 		{"the checkpoint names another event", value(bucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
-			return checkpoint{next: 6, lsn: 6, at: 4, epoch: 1}.append(nil, checkpointKey)
+			return checkpoint{next: 6, lsn: 6, at: 4, epoch: 1}.encode(checkpointKey)
 		}), []string{"true checkpoint: partition 0, offset 5: the checkpoint says LSN 6 at 4 us, epoch 1, the event is LSN 6 at 5 us, epoch 1"}},
 		{"a conflict", func(t *testing.T, s *Store) {
 			e := &storage.ConflictError{Place: storage.PlaceWLog, Partition: 1, PLogOffset: 2, LSN: 7, Workspace: 1, WLogOffset: 2}
