@@ -21,38 +21,67 @@ func (s *Store) lookAhead(r *writeRequest) {
 	if !checks && len(r.lookups) == 0 {
 		return
 	}
-	checkpoint, known := r.beforehand()
-	if checks && s.state.view(func(tx *bbolt.Tx) error {
-		return s.checkState(tx, r, r.events[len(r.events)-1].offset, known)
-	}) == nil {
-		r.checkedAt = checkpoint
+	b := r.beforehand(s.schema.trust)
+	if checks && (b.covered || s.checkAhead(r, &b) == nil) {
+		r.checkedAt = b.checkpoint
 	}
 	if len(r.lookups) > 0 && s.findStored(r.lookups) == nil {
-		r.lookedUpAt = checkpoint
+		r.lookedUpAt = b.checkpoint
 	}
 }
 
-// beforehand returns the partition's checkpoint, and for each event whether its
-// workspace is known without state.db: to the tail, or from an event before it.
-func (r *writeRequest) beforehand() (checkpoint messages.PLogOffset, known []bool) {
-	known = make([]bool, len(r.events))
-	var seen map[messages.WSID]struct{}
+// beforehand is what is known of a request without state.db.
+type beforehand struct {
+	checkpoint messages.PLogOffset
+	// known says for each event whether its workspace is known: to the tail, or from
+	// an event before it.
+	known []bool
+	// covered says that there is nothing to look for.
+	covered bool
+}
+
+func (r *writeRequest) beforehand(trust messages.TrustLevel) beforehand {
+	known := make([]bool, len(r.events))
+	var before map[messages.WSID]int
 	if len(r.events) > 1 {
-		seen = make(map[messages.WSID]struct{}, len(r.events))
+		before = make(map[messages.WSID]int, len(r.events))
 	}
 	p := r.partition
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	covered := p.ends.plogFree
 	for i := range r.events {
-		ws := r.events[i].ws
-		if _, known[i] = seen[ws]; known[i] {
-			continue
+		n := &r.events[i]
+		count := before[n.ws]
+		if before != nil {
+			before[n.ws]++
 		}
-		if seen != nil {
-			seen[ws] = struct{}{}
+		if _, known[i] = p.tail.last[n.ws]; count > 0 {
+			known[i] = true
 		}
-		_, e := p.tail.lastOf(ws)
-		known[i] = e != nil
+		covered = covered && p.ends.covers(n, known[i], count, trust)
 	}
-	return p.checkpoint, known
+	return beforehand{checkpoint: p.checkpoint, known: known, covered: covered}
+}
+
+// checkAhead looks into state.db, and remembers where the keys end there.
+func (s *Store) checkAhead(r *writeRequest, b *beforehand) error {
+	l := make(learned)
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, b.known); err != nil {
+			return err
+		}
+		for i := range r.events {
+			l.learn(tx, &r.events[i], s.schema.trust)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p := r.partition
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remember(l, b.checkpoint, max(endsInAll/len(s.partitions), 64))
+	return nil
 }

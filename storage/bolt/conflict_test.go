@@ -86,6 +86,7 @@ func TestConflictAtAppend(t *testing.T) {
 		w.flush()
 		e := w.event(2)
 		intact := plant(t, s, place, &e)
+		forgetEnds(s)
 		err := w.try(e)
 		if !checked(level, place) {
 			if err != nil {

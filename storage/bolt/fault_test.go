@@ -352,6 +352,7 @@ func TestFileCutWhileOpen(t *testing.T) {
 				if err := os.Truncate(filepath.Join(dir, cut), size); err != nil {
 					t.Fatal(err)
 				}
+				forgetEnds(s)
 				var last error
 				for _, err := range s.PLog(t.Context(), 0, 0) {
 					last = err

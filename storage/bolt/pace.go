@@ -27,11 +27,11 @@ func (p *pace) run(transaction func() error) error {
 
 // gatherYields is how often in a row the committer lets others run without a
 // request coming of it before it believes that none is on its way.
-const gatherYields = 4
+const gatherYields = 16
 
 // next returns a request that waits, nil if there is none. Those who were answered
 // by the last commit, or whose partition was, come back at once: the processors are
-// left to them for up to a quarter of the time that a commit takes. A caller alone is not
+// left to them for up to half the time that a commit takes. A caller alone is not
 // made to wait: when nobody can run, letting others run takes no time.
 func (p *pace) next(requests <-chan *writeRequest) *writeRequest {
 	for range gatherYields {
@@ -40,7 +40,7 @@ func (p *pace) next(requests <-chan *writeRequest) *writeRequest {
 			return r
 		default:
 		}
-		if time.Since(p.ended) > p.took/4 {
+		if time.Since(p.ended) > p.took/2 {
 			return nil
 		}
 		runtime.Gosched()

@@ -23,6 +23,7 @@ type partition struct {
 	// trimmed, before it.
 	checkpoint messages.PLogOffset
 	tail       tail
+	ends       ends
 	// failed is why nothing can be written before a repair, nil otherwise.
 	failed error
 	// conflicts are the lasting ones of the partition's workspaces; nil if none.

@@ -1,0 +1,119 @@
+package bolt
+
+import (
+	"errors"
+	"testing"
+
+	"go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// forgetEnds makes the store look into state.db again, as after it was opened:
+// nobody else can have written there meanwhile but a test.
+func forgetEnds(s *Store) {
+	for i := range s.partitions {
+		p := &s.partitions[i]
+		p.mu.Lock()
+		p.ends = ends{}
+		p.mu.Unlock()
+	}
+}
+
+// coveredNow reports whether an event needs no look into state.db.
+func coveredNow(s *Store, events ...messages.Event) bool {
+	r := &writeRequest{partition: &s.partitions[events[0].Partition], events: make([]newEvent, len(events))}
+	for i := range events {
+		b := storage.Batch{Partition: events[i].Partition, Epoch: events[i].Epoch}
+		if err := s.prepare(&r.events[i], &events[i], &b); err != nil {
+			return false
+		}
+	}
+	return r.beforehand(s.schema.trust).covered
+}
+
+// The first event of a workspace looks where its keys end; later ones need not, in
+// the tail and flushed, until the store is opened again.
+func TestEndsAreRemembered(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	for round := range 3 {
+		if got := coveredNow(s, w.event(2)); got != (round > 0) {
+			t.Errorf("round %d: covered is %v", round, got)
+		}
+		w.append(2)
+		w.flush()
+	}
+	if coveredNow(s, w.event(4)) {
+		t.Error("a workspace that nobody has looked at is covered")
+	}
+	closeStore(t, s)
+	s = open(t, dir, d, Options{})
+	w = takeOver(t, s, 0)
+	if coveredNow(s, w.event(2)) {
+		t.Error("covered at once after opening")
+	}
+}
+
+// What is remembered is never too low: whatever was appended, flushed and forgotten, a
+// record that is there is in the way.
+func TestEndsAreNeverTooLow(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+		defer closeStore(t, s)
+		w := takeOver(t, s, 0)
+		taken := make(map[recordKey]bool)
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 6).Draw(rt, "step") {
+			case 0:
+				w.flush()
+			case 1:
+				forgetEnds(s)
+			default:
+				// A record with an id near the end of its sequence, taken or not.
+				e := w.event(messages.WSID(rapid.IntRange(0, 2).Draw(rt, "workspace")))
+				e.Numbers, e.Records = nil, e.Records[:1]
+				id := &e.Records[0].ID
+				id.Number = max(id.Number+messages.Number(rapid.IntRange(0, 6).Draw(rt, "from the end")), messages.InitialCRecordID+3) - 3
+				k := recordKey{ws: e.Workspace, id: *id}
+				if taken[k] && coveredNow(s, e) {
+					rt.Fatalf("%v is covered, but taken", k)
+				}
+				err := w.try(e)
+				if taken[k] != errors.Is(err, storage.ErrConflict) || err != nil && !taken[k] {
+					rt.Fatalf("%v: taken: %v, got %v", k, taken[k], err)
+				}
+				taken[k] = true
+			}
+		}
+	})
+}
+
+// What was learned before a flush is not remembered after it: what the flush moved is
+// in neither what was seen of state.db nor in the tail.
+func TestEndsLearnedBeforeAFlush(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	e := w.event(2)
+	l := make(learned)
+	var n newEvent
+	if err := s.prepare(&n, &e, &storage.Batch{Partition: 0, Epoch: e.Epoch}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.state.view(func(tx *bbolt.Tx) error { l.learn(tx, &n, messages.TrustNone); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.append(2, 2)
+	w.flush()
+	forgetEnds(s)
+	p := &s.partitions[0]
+	p.mu.Lock()
+	p.remember(l, 1, 100)
+	p.mu.Unlock()
+	if len(p.ends.last) > 0 {
+		t.Errorf("remembered %v", p.ends.last)
+	}
+}
