@@ -261,6 +261,14 @@ func doctoredValues() []doctoring {
 		{"a number is missing", value(bucketNumbers, appendNumberKey(nil, 1, testSeq), to(nil)), []string{
 			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
 		}},
+		{"all numbers of a workspace are missing", func(t *testing.T, s *Store) {
+			for _, seq := range []messages.SeqID{kindSeq, messages.SeqWLogOffset, messages.SeqCRecordID, testSeq} {
+				remove(t, s.state, bucketNumbers, appendNumberKey(nil, 1, seq))
+			}
+		}, []string{
+			"true numbers: partition 1: workspace 1: stored kind is 0, want 1",
+			"true numbers: partition 1: workspace 1: stored numbers are [], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
+		}},
 		{"a number too many", number(1, messages.SeqOWRecordID, 5), []string{
 			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073} {3 5} {16 1001}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
 		}},

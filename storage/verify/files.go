@@ -61,8 +61,8 @@ type partition struct {
 const defaultMaxMemory = 256 << 20
 
 // Files checks a store as its files show it: like [Run], and also what no event
-// explains, which Run does not see. Its memory is bounded by Options.MaxMemory, half as
-// much for a moment when a table is rebuilt, and what the tail holds; not by the number
+// explains, which Run does not see. What it remembers is bounded by Options.MaxMemory, for
+// a moment once more when a table is rebuilt, and what the tail holds; not by the number
 // of workspaces or records. SampleEvery is not used.
 func Files(ctx context.Context, image Image, o Options) (Report, error) {
 	if o.MaxMemory == 0 {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -34,7 +34,7 @@ func checkInvariants(ctx context.Context, c *console, store storage.Store, event
 
 // printVerdict tells what the check found.
 func (c *console) printVerdict(r *checkResult) {
-	c.print("\nThe verdict\n\n")
+	c.Print("\nThe verdict\n\n")
 	if r.OK {
 		c.printCheck(true, "no log and no sequence has a gap, no number was given twice")
 		c.printCheck(true, "the projections are exactly what the log says")
@@ -42,15 +42,15 @@ func (c *console) printVerdict(r *checkResult) {
 		c.printCheck(false, human.Count(r.FaultCount)+" faults:")
 	}
 	for _, f := range r.Faults {
-		c.tell("      - ", "%s", f)
+		c.Tell("      - ", "%s", f)
 	}
 	if more := uint64(r.FaultCount) - uint64(len(r.Faults)); more > 0 {
-		c.say("      - and %s more", human.Count(more))
+		c.Say("      - and %s more", human.Count(more))
 	}
-	c.tell("      ", "(read: %s events, %s numbers, %s records, %s workspaces)",
+	c.Tell("      ", "(read: %s events, %s numbers, %s records, %s workspaces)",
 		human.Count(r.Events), human.Count(r.Numbers), human.Count(r.Records), human.Count(r.Workspaces))
 }
 
 func (c *console) printCheck(good bool, text string) {
-	c.tell(fmt.Sprintf("  %-3s ", c.mark(good)), "%s", text)
+	c.Tell(fmt.Sprintf("  %-3s ", c.Mark(good)), "%s", text)
 }

@@ -61,13 +61,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestOneLine(t *testing.T) {
-	err := errors.Join(errors.New("first"), errors.New(" second\tand \x1b[31mred"))
-	if got, want := oneLine(err), "first; second?and ?[31mred"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // damage is one way to make a store unusable.
 type damage struct {
 	name string
@@ -91,7 +84,7 @@ func damages() []damage {
 		}, "log.db", false},
 		{"header", func(t *testing.T, dir string) string {
 			return changeHeader(t, dir, 12)
-		}, "header of log.db", false},
+		}, "bucket header, header", false},
 		{"format", func(t *testing.T, dir string) string {
 			return changeHeader(t, dir, 9)
 		}, "unknown format version", false},

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -51,16 +52,16 @@ func (w *work) args() []string {
 func (w *work) check() error {
 	return errors.Join(
 		checkPartitions(w.partitions),
-		inRange("processors", w.processors, 1, maxConcurrent),
-		inRange("commits", w.commits, 0, 1<<30))
+		cli.InRange("processors", w.processors, 1, maxConcurrent),
+		cli.InRange("commits", w.commits, 0, 1<<30))
 }
 
 func (w *work) descriptor() messages.Descriptor { return commitsDescriptor(uint32(w.partitions)) }
 
-func childFlags(set *flag.FlagSet) func(context.Context, streams) error {
+func childFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	var w work
 	w.flags(set)
-	return func(ctx context.Context, s streams) error {
+	return func(ctx context.Context, s cli.Streams) error {
 		if err := w.check(); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func childFlags(set *flag.FlagSet) func(context.Context, streams) error {
 
 // child runs the commits that are missing, tells about each one as soon as it is
 // acknowledged, and then waits to be killed. If its parent is gone, it ends.
-func (w *work) child(ctx context.Context, s streams) error {
+func (w *work) child(ctx context.Context, s cli.Streams) error {
 	running, err := deploy(ctx, w.dir, w.descriptor())
 	if err != nil {
 		return err
@@ -78,13 +79,13 @@ func (w *work) child(ctx context.Context, s streams) error {
 	scanned, err := scanAuthors(ctx, running.store)
 	if err == nil {
 		acks, told := make(chan ack, 1024), make(chan error, 1)
-		go func() { told <- tellAcks(s.out, acks) }()
+		go func() { told <- tellAcks(s.Out, acks) }()
 		err = feed(ctx, running.app, w.processors, limited(w.commits), scanned.last(), func(a ack) { acks <- a })
 		close(acks)
 		err = errors.Join(err, <-told)
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, s.in)
+		_, err = io.Copy(io.Discard, s.In)
 	}
 	return errors.Join(err, running.stop())
 }

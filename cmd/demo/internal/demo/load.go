@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/cmd/demo/internal/latency"
+	"github.com/partita-go/partita/cmd/internal/cli"
+	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
@@ -88,7 +90,7 @@ type latencyResult struct {
 	Max  seconds `json:"max"`
 }
 
-func loadFlags(set *flag.FlagSet) func(context.Context, streams) error {
+func loadFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	var l load
 	set.Uint64Var(&l.events, "events", 100_000, "")
 	set.Uint64Var(&l.workspaces, "workspaces", 10_000, "")
@@ -100,7 +102,7 @@ func loadFlags(set *flag.FlagSet) func(context.Context, streams) error {
 	set.IntVar(&l.body, "body", 200, "")
 	set.BoolVar(&l.check, "check", true, "")
 	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s streams) (err error) {
+	return func(ctx context.Context, s cli.Streams) (err error) {
 		if err := l.bounds(); err != nil {
 			return err
 		}
@@ -119,11 +121,11 @@ func loadFlags(set *flag.FlagSet) func(context.Context, streams) error {
 // bounds returns a usage error for the first flag that is out of range.
 func (l *load) bounds() error {
 	for _, err := range []error{
-		inRange("events", l.events, 1, 1<<40),
-		inRange("workspaces", l.workspaces, 1, 1<<40),
+		cli.InRange("events", l.events, 1, 1<<40),
+		cli.InRange("workspaces", l.workspaces, 1, 1<<40),
 		checkPartitions(l.partitions),
-		inRange("clients", l.clients, 1, maxConcurrent),
-		inRange("body", l.body, 0, 1<<20),
+		cli.InRange("clients", l.clients, 1, maxConcurrent),
+		cli.InRange("body", l.body, 0, 1<<20),
 	} {
 		if err != nil {
 			return err
@@ -190,7 +192,7 @@ func (l *load) summarize(took time.Duration) {
 	r.Command, r.Store = "load", l.dir
 	r.Events, r.Workspaces, r.Partitions = number(s.Count), number(l.workspaces), number(l.partitions)
 	r.Clients, r.Processors, r.Zipf, r.Body = l.clients, l.processors, l.zipf, l.body
-	r.Seconds, r.PerSecond = seconds(took), perSecond(s.Count, took)
+	r.Seconds, r.PerSecond = seconds(took), shared.PerSecond(s.Count, took)
 	r.Latency = latencyResult{
 		Mean: seconds(s.Mean), P50: seconds(s.P50), P90: seconds(s.P90), P99: seconds(s.P99), P999: seconds(s.P999), Max: seconds(s.Max),
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
-	"github.com/partita-go/partita/cmd/demo/internal/table"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/table"
 )
 
 // introduce says what is going to happen.
@@ -18,33 +18,33 @@ func (l *load) introduce() {
 	if l.zipf {
 		spread = "by Zipf's law"
 	}
-	l.tell("", "%s events of %d bytes, spread %s over %s workspaces in %d partitions, by %s clients through %s, into %s", human.Count(l.events), l.body,
+	l.Tell("", "%s events of %d bytes, spread %s over %s workspaces in %d partitions, by %s clients through %s, into %s", human.Count(l.events), l.body,
 		spread, human.Count(l.workspaces), l.partitions, human.Count(l.clients), how, l.dir)
 	if found := l.running.store.Stats().Events; found > 0 {
-		l.say("The store has %s events already.", human.Count(found))
+		l.Say("The store has %s events already.", human.Count(found))
 	}
 }
 
 // tables shows the result.
 func (l *load) tables(c *console) {
 	r := &l.result
-	t := c.table(table.Right("events/s"), table.Right("mean"), table.Right("p50"), table.Right("p90"), table.Right("p99"),
+	t := c.Table(table.Right("events/s"), table.Right("mean"), table.Right("p50"), table.Right("p90"), table.Right("p99"),
 		table.Right("p99.9"), table.Right("max"), table.Right("events per sync"))
 	t.Row(human.Number(r.PerSecond), time.Duration(r.Latency.Mean), time.Duration(r.Latency.P50), time.Duration(r.Latency.P90),
 		time.Duration(r.Latency.P99), time.Duration(r.Latency.P999), time.Duration(r.Latency.Max),
 		fmt.Sprintf("%.1f", float64(r.Events)/float64(max(r.Commits, 1))))
-	c.draw("Throughput, and the time from an event's first attempt until it is durable", t)
-	c.say("\n%s requests were refused for now and sent again, %s outcomes are unknown.", human.Count(r.Busy), human.Count(r.Unknown))
-	c.say("log.db %v, state.db %v", human.Bytes(r.Bytes.Log), human.Bytes(r.Bytes.State))
+	c.Draw("Throughput, and the time from an event's first attempt until it is durable", t)
+	c.Say("\n%s requests were refused for now and sent again, %s outcomes are unknown.", human.Count(r.Busy), human.Count(r.Unknown))
+	c.Say("log.db %v, state.db %v", human.Bytes(r.Bytes.Log), human.Bytes(r.Bytes.State))
 	if r.Check != nil {
 		c.printVerdict(r.Check)
 	} else {
-		c.say("")
+		c.Say("")
 	}
 	c.printCheck(r.consistent(), fmt.Sprintf("%s events were acknowledged, and the log has %s more than before",
 		human.Count(r.Events), human.Count(r.InLog)))
 	if r.Kept {
-		c.say("")
-		c.tell("", "The store stays in %s: demo replay --db %s --from-start", l.dir, l.dir)
+		c.Say("")
+		c.Tell("", "The store stays in %s: demo replay --db %s --from-start", l.dir, l.dir)
 	}
 }

@@ -9,22 +9,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/internal/cli"
+	shared "github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-func replayFlags(set *flag.FlagSet) func(context.Context, streams) error {
+func replayFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	dir := set.String("db", "", "")
 	fromStart := set.Bool("from-start", false, "")
 	top := set.Int("top", 10, "")
 	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s streams) error {
+	return func(ctx context.Context, s cli.Streams) error {
 		if *dir == "" {
-			return wrongUsage("replay: --db is missing")
+			return cli.WrongUsage("replay: --db is missing")
 		}
-		if err := inRange("top", *top, 0, 10_000); err != nil {
+		if err := cli.InRange("top", *top, 0, 10_000); err != nil {
 			return err
 		}
 		r := &replay{console: newConsole(s, *asJSON), dir: *dir, fromStart: *fromStart, top: *top}
@@ -145,7 +147,7 @@ func (r *replay) partitions(ctx context.Context) error {
 	}
 	r.Done()
 	took := time.Since(begun)
-	r.result.Seconds, r.result.PerSecond = seconds(took), perSecond(uint64(r.result.Replayed), took)
+	r.result.Seconds, r.result.PerSecond = seconds(took), shared.PerSecond(uint64(r.result.Replayed), took)
 	return nil
 }
 
@@ -205,7 +207,7 @@ func (r *replay) partition(ctx context.Context, id messages.PartitionID, registe
 	r.result.Partitions = append(r.result.Partitions, replayPartition{
 		Partition: number(id), Epoch: number(register.Epoch), Events: number(register.Last), Checkpoint: number(register.Checkpoint),
 		Replayed: number(seen.events), Workspaces: number(len(seen.workspaces)),
-		Seconds: seconds(took), PerSecond: perSecond(seen.events, took),
+		Seconds: seconds(took), PerSecond: shared.PerSecond(seen.events, took),
 	})
 	if r.fromStart {
 		r.keepBusiest(seen)
@@ -297,7 +299,7 @@ func (r *replay) introduce(total uint64) {
 	if r.fromStart {
 		where = "from the start"
 	}
-	r.say("%s: application %q, %d partitions", r.dir, d.Application, d.Partitions)
-	r.say("log.db %v, state.db %v", human.Bytes(r.result.Bytes.Log), human.Bytes(r.result.Bytes.State))
-	r.tell("", "%s of %s events are to be replayed %s.", human.Count(total), human.Count(r.result.Events), where)
+	r.Say("%s: application %q, %d partitions", r.dir, d.Application, d.Partitions)
+	r.Say("log.db %v, state.db %v", human.Bytes(r.result.Bytes.Log), human.Bytes(r.result.Bytes.State))
+	r.Tell("", "%s of %s events are to be replayed %s.", human.Count(total), human.Count(r.result.Events), where)
 }

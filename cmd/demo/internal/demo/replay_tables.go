@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
-	"github.com/partita-go/partita/cmd/demo/internal/table"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/table"
 	"github.com/partita-go/partita/messages"
 )
 
 // tables shows the result.
 func (r *replay) tables(c *console) {
-	c.draw("Events per partition", r.partitionTable(c))
+	c.Draw("Events per partition", r.partitionTable(c))
 	if !r.fromStart {
 		return
 	}
 	if len(r.result.Busiest) > 0 {
-		c.draw("The busiest workspaces and their last numbers", r.workspaceTable(c))
+		c.Draw("The busiest workspaces and their last numbers", r.workspaceTable(c))
 	}
 	c.printVerdict(r.result.Check)
 }
@@ -30,7 +30,7 @@ func (r *replay) partitionTable(c *console) *table.Table {
 	if r.fromStart {
 		fourth, fifth = table.Right("workspaces"), table.Right("checkpoint")
 	}
-	t := c.table(table.Left("partition"), table.Right("epoch"), table.Right("events"), table.Bar("", 12), fourth, fifth, table.Right("events/s"))
+	t := c.Table(table.Left("partition"), table.Right("epoch"), table.Right("events"), table.Bar("", 12), fourth, fifth, table.Right("events/s"))
 	workspaces := uint64(0)
 	for i, p := range r.result.Partitions {
 		workspaces += uint64(p.Workspaces)
@@ -83,7 +83,7 @@ func (r *replay) workspaceTable(c *console) *table.Table {
 	for _, s := range shown {
 		columns = append(columns, table.Right(fmt.Sprintf("%.16s", s.Name)))
 	}
-	t := c.table(columns...)
+	t := c.Table(columns...)
 	for _, ws := range r.result.Busiest {
 		row := []any{r.workspaceName(ws), fmt.Sprintf("%.12s", ws.Kind), uint64(ws.Events)}
 		for _, s := range shown {

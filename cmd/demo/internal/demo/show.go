@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/internal/cli"
+	shared "github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/messages"
 )
 
-func showFlags(set *flag.FlagSet) func(context.Context, streams) error {
+func showFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	var w work
 	w.flags(set)
 	keep := set.Bool("keep", false, "")
 	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s streams) (err error) {
+	return func(ctx context.Context, s cli.Streams) (err error) {
 		if err := w.check(); err != nil {
 			return err
 		}
@@ -57,8 +59,8 @@ func (s *show) run(ctx context.Context) error {
 	if left := facts.commits - int(min(found, uint64(facts.commits))); left > 0 {
 		err = s.crashAndFinish(ctx, found, left)
 	} else {
-		s.say("")
-		s.tell("", "It has them all, so there is nothing to run.")
+		s.Say("")
+		s.Tell("", "It has them all, so there is nothing to run.")
 	}
 	if err == nil {
 		err = s.finale(ctx, facts)
@@ -86,19 +88,19 @@ func (s *show) verdict() error {
 
 // introduce says what it is all about.
 func (s *show) introduce(facts historyFacts, found uint64) {
-	s.tell("", `%s commits of %d public projects, by %s authors. Each commit runs as a command. Its author is a workspace
+	s.Tell("", `%s commits of %d public projects, by %s authors. Each commit runs as a command. Its author is a workspace
 		with three sequences: the author's commit number, the number of commits made at night (22:00 to 05:59 by the
 		author's clock), and a record id. %d partitions, %d command processors, store in %s`,
 		human.Count(facts.commits), len(facts.repositories), human.Count(len(facts.authors)), s.partitions, s.processors, s.work.dir)
 	if found > 0 {
-		s.tell("", "The store has %s of the commits already.", human.Count(found))
+		s.Tell("", "The store has %s of the commits already.", human.Count(found))
 	}
 }
 
 // step begins a step of the show.
 func (s *show) step(number int, text string) {
-	s.say("")
-	s.tell(fmt.Sprintf("%d. ", number), "%s", text)
+	s.Say("")
+	s.Tell(fmt.Sprintf("%d. ", number), "%s", text)
 }
 
 // look makes the store, or opens the one that is there, and returns how many
@@ -121,7 +123,7 @@ func (s *show) crashAndFinish(ctx context.Context, found uint64, left int) error
 		return err
 	}
 	s.Done()
-	s.tell("   ", "Process %d is dead. It had acknowledged %s commits.", crash.pid, human.Count(len(crash.acks)))
+	s.Tell("   ", "Process %d is dead. It had acknowledged %s commits.", crash.pid, human.Count(len(crash.acks)))
 	s.step(2, "Another process opens the store again.")
 	running, err := deploy(ctx, s.work.dir, s.descriptor())
 	if err != nil {
@@ -160,11 +162,11 @@ func (s *show) recovered(ctx context.Context, running *deployment, crash crash, 
 		r.NotTold = number(extra)
 	}
 	s.result.Crash = r
-	s.tell("   ", `Ready after %s: %s of the log's %s events were replayed, those since the last checkpoints.
+	s.Tell("   ", `Ready after %s: %s of the log's %s events were replayed, those since the last checkpoints.
 		Of the acknowledged commits, %s are missing.`, human.Duration(r.Recovery.total()), human.Count(r.Recovery.Replayed),
 		human.Count(r.Recovery.Events), human.Count(missing))
 	if r.NotTold > 0 {
-		s.tell("   ", "%s more are durable: the process died before it could say so.", human.Count(r.NotTold))
+		s.Tell("   ", "%s more are durable: the process died before it could say so.", human.Count(r.NotTold))
 	}
 	return scanned, nil
 }
@@ -189,7 +191,7 @@ func (s *show) finish(ctx context.Context, running *deployment, scanned scan, le
 	}
 	s.Done()
 	took := time.Since(begun)
-	s.result.Finish = &feedResult{Commits: number(left), Seconds: seconds(took), PerSecond: perSecond(uint64(left), took)}
+	s.result.Finish = &feedResult{Commits: number(left), Seconds: seconds(took), PerSecond: shared.PerSecond(uint64(left), took)}
 	return running.stop()
 }
 
@@ -201,7 +203,7 @@ func (s *show) finale(ctx context.Context, facts historyFacts) error {
 		return err
 	}
 	clean := started(running)
-	s.tell("   ", "Ready after %s: %s events were replayed.", human.Duration(clean.total()), human.Count(clean.Replayed))
+	s.Tell("   ", "Ready after %s: %s events were replayed.", human.Duration(clean.total()), human.Count(clean.Replayed))
 	err = running.undeploy()
 	if err == nil {
 		err = s.examine(ctx, running, facts, clean)

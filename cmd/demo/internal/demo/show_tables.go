@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
-	"github.com/partita-go/partita/cmd/demo/internal/table"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/table"
 )
 
 // tables shows the result.
 func (s *show) tables(c *console) {
 	r := &s.result
-	c.draw("Events per partition, and how many the recovery replayed", partitionTable(c, r.Partitions))
-	c.draw("Time until the first command is taken, and what reading the whole log takes", startTable(c, r))
-	c.draw("The busiest authors and their last numbers", authorTable(c, r.Busiest))
+	c.Draw("Events per partition, and how many the recovery replayed", partitionTable(c, r.Partitions))
+	c.Draw("Time until the first command is taken, and what reading the whole log takes", startTable(c, r))
+	c.Draw("The busiest authors and their last numbers", authorTable(c, r.Busiest))
 	s.printVerdict(c)
 }
 
 func partitionTable(c *console, partitions []partitionResult) *table.Table {
-	t := c.table(table.Left("partition"), table.Right("authors"), table.Right("events"), table.Bar("", 16),
+	t := c.Table(table.Left("partition"), table.Right("authors"), table.Right("events"), table.Bar("", 16),
 		table.Right("at the crash"), table.Right("replayed"), table.Right("share"))
 	var sum partitionResult
 	for _, p := range partitions {
@@ -36,7 +36,7 @@ func partitionTable(c *console, partitions []partitionResult) *table.Table {
 }
 
 func startTable(c *console, r *showResult) *table.Table {
-	t := c.table(table.Left("start"), table.Right("in the log"), table.Right("replayed"),
+	t := c.Table(table.Left("start"), table.Right("in the log"), table.Right("replayed"),
 		table.Right("open"), table.Right("until ready"), table.Right("full scan"))
 	row := func(name string, s startResult) {
 		t.Row(name, uint64(s.Events), uint64(s.Replayed), time.Duration(s.OpenSeconds), s.total(), time.Duration(s.ScanSeconds))
@@ -49,7 +49,7 @@ func startTable(c *console, r *showResult) *table.Table {
 }
 
 func authorTable(c *console, authors []authorResult) *table.Table {
-	t := c.table(table.Left("author"), table.Left("mostly in"), table.Right("commits"), table.Right("nights"),
+	t := c.Table(table.Left("author"), table.Left("mostly in"), table.Right("commits"), table.Right("nights"),
 		table.Right("share"), table.Right("last record"))
 	for _, a := range authors {
 		t.Row(a.Author, a.Repository, uint64(a.Commits), uint64(a.Nights), fmt.Sprintf("%.0f%%", 100*a.NightShare), fmt.Sprint(a.LastRecord))
@@ -72,14 +72,14 @@ func (s *show) printVerdict(c *console) {
 	c.printCheck(right, fmt.Sprintf("%s of %s commits are there, in each author's order",
 		human.Count(r.History.Equal), human.Count(r.Commits)))
 	if r.History.First != "" {
-		c.tell("       ", "%s", r.History.First)
+		c.Tell("       ", "%s", r.History.First)
 	}
 	if r.Crash != nil {
 		c.printCheck(r.Crash.Lost == 0, fmt.Sprintf("of %s commits that were acknowledged before SIGKILL, %s are lost",
 			human.Count(r.Crash.Acknowledged), human.Count(r.Crash.Lost)))
 	}
-	c.say("\nlog.db %v, state.db %v", human.Bytes(r.Bytes.Log), human.Bytes(r.Bytes.State))
+	c.Say("\nlog.db %v, state.db %v", human.Bytes(r.Bytes.Log), human.Bytes(r.Bytes.State))
 	if r.Kept {
-		c.tell("", "The store stays in %s: demo replay --db %s --from-start", s.work.dir, s.work.dir)
+		c.Tell("", "The store stays in %s: demo replay --db %s --from-start", s.work.dir, s.work.dir)
 	}
 }

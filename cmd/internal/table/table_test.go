@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/internal/human"
 )
 
 func example(unicode bool) *Table {

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
-	"github.com/partita-go/partita/cmd/demo/internal/term"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/term"
 )
 
 const (

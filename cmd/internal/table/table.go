@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/partita-go/partita/cmd/demo/internal/human"
+	"github.com/partita-go/partita/cmd/internal/human"
 )
 
 // Column is a column's title and what is special about it.

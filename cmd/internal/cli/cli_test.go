@@ -1,0 +1,13 @@
+package cli
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestOneLine(t *testing.T) {
+	err := errors.Join(errors.New("first"), errors.New(" second\tand \x1b[31mred"))
+	if got, want := OneLine(err), "first; second?and ?[31mred"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,113 @@
+// Package console is where a command tells what it does: lines, tables, progress, and its
+// Result as text or as JSON.
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/progress"
+	"github.com/partita-go/partita/cmd/internal/table"
+)
+
+// Console is where a command tells what it does. It keeps the first error of
+// writing.
+type Console struct {
+	*progress.Progress
+	w       io.Writer
+	unicode bool
+	width   int
+	// json says that the result goes to stdout as JSON, and all else to stderr.
+	json   bool
+	stdout io.Writer
+	err    error
+}
+
+// maxText is how wide text becomes at most: longer lines are hard to read.
+const maxText = 90
+
+// New returns a console. With asJSON all but the result goes to the error stream.
+func New(s cli.Streams, asJSON bool) *Console {
+	w := s.Out
+	if asJSON {
+		w = s.Err
+	}
+	config := progress.For(w)
+	return &Console{Progress: progress.New(config), w: w, unicode: config.Unicode, width: min(config.Width, maxText), json: asJSON, stdout: s.Out}
+}
+
+// Say writes one line.
+func (c *Console) Say(format string, args ...any) { c.Print(fmt.Sprintf(format, args...) + "\n") }
+
+// Tell writes a paragraph, wrapped, each line after the indent. An indent that
+// is not blank, like a number, stands on the first line only.
+func (c *Console) Tell(indent, format string, args ...any) {
+	line := indent
+	blank := strings.Repeat(" ", utf8.RuneCountInString(indent))
+	for word := range strings.FieldsSeq(fmt.Sprintf(format, args...)) {
+		fresh := strings.TrimSpace(line) == "" || line == indent
+		switch {
+		case fresh:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) >= c.width:
+			c.Print(line + "\n")
+			line = blank + word
+		default:
+			line += " " + word
+		}
+	}
+	c.Print(line + "\n")
+}
+
+// Print writes text, in ASCII if there is nothing else.
+func (c *Console) Print(text string) {
+	if !c.unicode {
+		text = strings.ReplaceAll(text, "…", "...")
+	}
+	if _, err := io.WriteString(c.w, text); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+// Table returns an empty table.
+func (c *Console) Table(columns ...table.Column) *table.Table {
+	return table.New(c.unicode, columns...)
+}
+
+// Draw writes a table under its title.
+func (c *Console) Draw(title string, t *table.Table) { c.Print("\n" + title + "\n\n" + t.String()) }
+
+// Result ends a command: it writes the result as JSON if that is wanted, else as
+// text does. It returns the first error of writing anything.
+func (c *Console) Result(value any, text func(*Console)) error {
+	c.Done()
+	if !c.json {
+		text(c)
+		return c.err
+	}
+	out, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err := c.stdout.Write(append(out, '\n')); err != nil {
+		return err
+	}
+	return c.err
+}
+
+// Mark is what stands before the result of a check.
+func (c *Console) Mark(good bool) string {
+	switch {
+	case good && c.unicode:
+		return "✓"
+	case good:
+		return "ok"
+	case c.unicode:
+		return "✗"
+	}
+	return "BAD"
+}

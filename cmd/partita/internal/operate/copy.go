@@ -1,0 +1,133 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+func backupFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	return copyFlags(set, copyCommand{name: "backup", source: "db", copy: backup})
+}
+
+func restoreFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	return copyFlags(set, copyCommand{name: "restore", source: "from", copy: bolt.Restore})
+}
+
+func compactFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	return copyFlags(set, copyCommand{name: "compact", source: "db", copy: bolt.Compact})
+}
+
+// copyCommand makes a copy of a store.
+type copyCommand struct {
+	name string
+	// source is the flag that names the store.
+	source string
+	copy   func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error)
+}
+
+// backup makes a backup of a store that nobody has open.
+func backup(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
+	s, err := open(ctx, from)
+	if err != nil {
+		return copied, err
+	}
+	defer func() { err = errors.Join(err, closeStore(s)) }()
+	return s.Backup(ctx, to, o)
+}
+
+func copyFlags(set *flag.FlagSet, command copyCommand) func(context.Context, cli.Streams) error {
+	from := set.String(command.source, "", "")
+	to := set.String("to", "", "")
+	noVerify := set.Bool("no-verify", false, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) error {
+		if err := errors.Join(required(command.name, command.source, *from), required(command.name, "to", *to)); err != nil {
+			return err
+		}
+		return command.run(ctx, console.New(s, *asJSON), *from, *to, !*noVerify)
+	}
+}
+
+// copyResult is what was copied, in the words of its JSON.
+type copyResult struct {
+	Command  string          `json:"command"`
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	ID       string          `json:"store_id"`
+	Events   number          `json:"events"`
+	Verified bool            `json:"verified"`
+	Seconds  console.Seconds `json:"seconds"`
+	Files    []fileResult    `json:"files"`
+	// Check is there if the copy was checked.
+	Check *checkResult `json:"check,omitempty"`
+}
+
+// fileResult are the sizes of a file, in bytes.
+type fileResult struct {
+	Name string `json:"name"`
+	From number `json:"from_bytes"`
+	To   number `json:"to_bytes"`
+}
+
+func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to string, check bool) error {
+	begun := time.Now()
+	copied, err := k.copy(ctx, from, to, bolt.CopyOptions{SkipVerify: !check, Progress: showCopy(c), Verify: verify.Options{Progress: showCheck(c)}})
+	if err != nil {
+		c.Done()
+		if errors.Is(err, bolt.ErrExists) {
+			return err
+		}
+		return about(from, err)
+	}
+	result := copyResult{
+		Command: k.name, From: from, To: to, ID: copied.ID, Events: number(copied.Events), Verified: check,
+		Seconds: console.Seconds(time.Since(begun)),
+		Files: []fileResult{
+			{Name: "log.db", From: number(copied.LogFrom), To: number(copied.LogTo)},
+			{Name: "state.db", From: number(copied.StateFrom), To: number(copied.StateTo)},
+		},
+	}
+	if check {
+		r := newCheckResult(copied.Report)
+		result.Check = &r
+	}
+	return c.Result(result, result.text)
+}
+
+// showCopy shows the phases of a copy.
+func showCopy(c *console.Console) func(bolt.CopyProgress) {
+	shown := ""
+	return func(p bolt.CopyProgress) {
+		if p.Phase != shown {
+			shown = p.Phase
+			c.Phase(p.Phase, int64(p.Total))
+		}
+		c.Set(int64(p.Done))
+	}
+}
+
+func (r *copyResult) text(c *console.Console) {
+	t := c.Table(table.Left("file"), table.Right("before"), table.Right("copy"), table.Right("gain"))
+	for _, f := range r.Files {
+		if f.From == 0 {
+			t.Row(f.Name, "rebuilt", human.Bytes(f.To), nil)
+			continue
+		}
+		t.Row(f.Name, human.Bytes(f.From), human.Bytes(f.To), fmt.Sprintf("%.1f%%", 100*(1-float64(f.To)/float64(f.From))))
+	}
+	c.Draw("Files", t)
+	c.Say("%s: %s events in %s, store %s", r.Command, human.Count(r.Events), r.To, r.ID)
+	if r.Verified {
+		c.Say("%s the copy was read again: every invariant that its files can show holds", c.Mark(true))
+	}
+}

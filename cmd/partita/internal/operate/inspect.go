@@ -1,0 +1,152 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"flag"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+func inspectFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	dir := set.String("db", "", "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) (err error) {
+		if err := required("inspect", "db", *dir); err != nil {
+			return err
+		}
+		store, err := open(ctx, *dir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeStore(store)) }()
+		in, err := store.Inspect(ctx)
+		if err != nil {
+			return about(*dir, err)
+		}
+		result := newInspectResult(*dir, &in)
+		return console.New(s, *asJSON).Result(result, result.text)
+	}
+}
+
+// inspectResult is what a store says about itself, in the words of its JSON.
+type inspectResult struct {
+	Command     string              `json:"command"`
+	Store       string              `json:"store"`
+	ID          string              `json:"store_id"`
+	Application string              `json:"application"`
+	TrustLevel  messages.TrustLevel `json:"trust_level"`
+	Events      number              `json:"events"`
+	Projected   number              `json:"projected_before_lsn"`
+	Lag         number              `json:"lag"`
+	Workspaces  number              `json:"workspaces"`
+	// MoreWorkspaces says that there are more than were counted.
+	MoreWorkspaces bool               `json:"more_workspaces"`
+	Partitions     []inspectPartition `json:"partitions"`
+	Kinds          []inspectKind      `json:"kinds"`
+	Files          []inspectFile      `json:"files"`
+}
+
+type inspectPartition struct {
+	Partition  number `json:"partition"`
+	Epoch      number `json:"epoch"`
+	Last       number `json:"last_offset"`
+	LastAt     string `json:"last_registered_at,omitempty"`
+	Checkpoint number `json:"checkpoint"`
+	Lag        number `json:"lag"`
+	Failed     string `json:"failed,omitempty"`
+}
+
+type inspectKind struct {
+	Kind      messages.WSKind   `json:"kind"`
+	Name      string            `json:"name"`
+	Sequences []inspectSequence `json:"sequences"`
+}
+
+type inspectSequence struct {
+	Sequence messages.SeqID `json:"sequence"`
+	Name     string         `json:"name"`
+	Initial  id             `json:"initial"`
+}
+
+type inspectFile struct {
+	Name      string `json:"name"`
+	Format    number `json:"format"`
+	Bytes     number `json:"bytes"`
+	Pages     number `json:"pages"`
+	FreePages number `json:"free_pages"`
+	PageSize  number `json:"page_size"`
+}
+
+func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
+	r := &inspectResult{
+		Command: "inspect", Store: dir, ID: in.ID, Application: in.Descriptor.Application, TrustLevel: in.Descriptor.TrustLevel,
+		Events: number(in.Events), Projected: number(in.Projected), Workspaces: number(in.Workspaces), MoreWorkspaces: in.MoreWorkspaces,
+	}
+	for i := range in.Partitions {
+		r.addPartition(&in.Partitions[i])
+	}
+	for _, k := range in.Descriptor.Kinds {
+		kind := inspectKind{Kind: k.ID, Name: k.Name}
+		for _, s := range k.All() {
+			kind.Sequences = append(kind.Sequences, inspectSequence{Sequence: s.ID, Name: s.Name, Initial: id(s.Initial)})
+		}
+		r.Kinds = append(r.Kinds, kind)
+	}
+	for _, f := range []bolt.FileInspection{in.Log, in.State} {
+		r.Files = append(r.Files, inspectFile{
+			Name: f.Name, Format: number(f.Format), Bytes: number(f.Size), Pages: number(f.Pages), FreePages: number(f.FreePage), PageSize: number(f.PageSize),
+		})
+	}
+	return r
+}
+
+func (r *inspectResult) addPartition(p *bolt.PartitionInspection) {
+	result := inspectPartition{
+		Partition: number(p.Partition), Epoch: number(p.Epoch), Last: number(p.Last), Checkpoint: number(p.Checkpoint), Lag: number(p.Lag()),
+	}
+	if p.Last != 0 {
+		result.LastAt = p.LastRegisteredAt.String()
+	}
+	if p.Failed != nil {
+		result.Failed = cli.OneLine(p.Failed)
+	}
+	r.Lag += result.Lag
+	r.Partitions = append(r.Partitions, result)
+}
+
+func (r *inspectResult) text(c *console.Console) {
+	c.Say("application %q, %d partitions, trust level %d, store %s", r.Application, len(r.Partitions), r.TrustLevel, r.ID)
+	more := ""
+	if r.MoreWorkspaces {
+		more = "more than "
+	}
+	c.Say("%s events, %s of them not in the projections yet, %s%s workspaces", human.Count(r.Events), human.Count(r.Lag), more, human.Count(r.Workspaces))
+	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
+	for _, f := range r.Files {
+		t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes), uint64(f.Pages), uint64(f.FreePages))
+	}
+	c.Draw("Files", t)
+	t = c.Table(table.Right("partition"), table.Right("epoch"), table.Right("last offset"), table.Right("checkpoint"), table.Right("lag"), table.Left("last event at"))
+	for _, p := range r.Partitions {
+		t.Row(uint64(p.Partition), uint64(p.Epoch), uint64(p.Last), uint64(p.Checkpoint), uint64(p.Lag), p.LastAt)
+	}
+	c.Draw("Partitions", t)
+	for _, p := range r.Partitions {
+		if p.Failed != "" {
+			c.Say("partition %d has failed: %s", p.Partition, p.Failed)
+		}
+	}
+	t = c.Table(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"))
+	for _, k := range r.Kinds {
+		for _, s := range k.Sequences {
+			t.Row(k.Name, s.Name, uint64(s.Sequence), uint64(s.Initial))
+		}
+	}
+	c.Draw("Sequences", t)
+}

@@ -1,0 +1,18 @@
+package operate
+
+import (
+	"strconv"
+
+	"github.com/partita-go/partita/cmd/internal/console"
+)
+
+// number is a count, an offset or a size: a JSON number as long as that is exact.
+type number = console.Number
+
+// id is an id or a number of a sequence, which may have any size: always a string.
+type id uint64
+
+// MarshalJSON implements json.Marshaler.
+func (n id) MarshalJSON() ([]byte, error) {
+	return append(strconv.AppendUint([]byte{'"'}, uint64(n), 10), '"'), nil
+}

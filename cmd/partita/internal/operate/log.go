@@ -1,0 +1,128 @@
+package operate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+// unset is what --partition and --workspace are without a value.
+const unset = ""
+
+func logFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	var l logCommand
+	set.StringVar(&l.dir, "db", "", "")
+	partition := set.String("partition", unset, "")
+	workspace := set.String("workspace", unset, "")
+	set.Uint64Var(&l.next, "from", 1, "")
+	set.Uint64Var(&l.left, "limit", math.MaxUint64, "")
+	set.BoolVar(&l.follow, "follow", false, "")
+	set.DurationVar(&l.every, "every", time.Second, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) error {
+		if err := l.check(*partition, *workspace); err != nil {
+			return err
+		}
+		l.notes, l.out = s.Err, bufio.NewWriter(s.Out)
+		l.write = writeText
+		if *asJSON {
+			l.write = writeJSON
+		}
+		err := l.run(ctx)
+		if flushErr := l.out.Flush(); err == nil {
+			err = flushErr
+		}
+		return err
+	}
+}
+
+// logCommand prints a log.
+type logCommand struct {
+	dir    string
+	source logSource
+	// next is the first LSN or offset to print, left how many events at the most.
+	next, left uint64
+	follow     bool
+	every      time.Duration
+
+	out   *bufio.Writer
+	notes io.Writer
+	write func(io.Writer, *messages.Event) error
+	// waiting says that somebody was told that the store is locked.
+	waiting bool
+}
+
+// logSource reads a log from an LSN or an offset on.
+type logSource func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error]
+
+func (l *logCommand) check(partition, workspace string) error {
+	if err := required("log", "db", l.dir); err != nil {
+		return err
+	}
+	l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+		return s.Log(ctx, messages.LSN(from))
+	}
+	switch {
+	case partition != unset && workspace != unset:
+		return cli.WrongUsage("log: --partition and --workspace exclude each other")
+	case partition != unset:
+		p, err := messages.ParsePartitionID(partition)
+		if err != nil {
+			return cli.WrongUsage("--partition: %v", err)
+		}
+		l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+			return s.PLog(ctx, p, messages.PLogOffset(from))
+		}
+	case workspace != unset:
+		ws, err := messages.ParseWSID(workspace)
+		if err != nil {
+			return cli.WrongUsage("--workspace: %v", err)
+		}
+		l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+			return s.WLog(ctx, ws, messages.WLogOffset(from))
+		}
+	}
+	l.next = max(l.next, 1)
+	return errors.Join(cli.InRange("every", uint64(max(l.every, 0)), uint64(time.Millisecond), uint64(24*time.Hour)))
+}
+
+func (l *logCommand) run(ctx context.Context) error {
+	if l.follow {
+		return l.runFollowing(ctx)
+	}
+	return l.print(ctx)
+}
+
+// print prints what is in the log from next on.
+func (l *logCommand) print(ctx context.Context) (err error) {
+	s, err := open(ctx, l.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(s)) }()
+	if l.left == 0 {
+		return nil
+	}
+	for e, err := range l.source(ctx, s, l.next) {
+		if err != nil {
+			return about(l.dir, err)
+		}
+		if err := l.write(l.out, &e); err != nil {
+			return err
+		}
+		l.next++
+		if l.left--; l.left == 0 {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+func numbersFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	dir := set.String("db", "", "")
+	workspace := set.String("workspace", unset, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) (err error) {
+		if err := errors.Join(required("numbers", "db", *dir), required("numbers", "workspace", *workspace)); err != nil {
+			return err
+		}
+		ws, err := messages.ParseWSID(*workspace)
+		if err != nil {
+			return cli.WrongUsage("--workspace: %v", err)
+		}
+		store, err := open(ctx, *dir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeStore(store)) }()
+		result, err := readNumbers(ctx, store, ws)
+		if err != nil {
+			return about(*dir, err)
+		}
+		result.Command, result.Store = "numbers", *dir
+		return console.New(s, *asJSON).Result(result, result.text)
+	}
+}
+
+// numbersResult are a workspace's last numbers, in the words of its JSON.
+type numbersResult struct {
+	Command   string           `json:"command"`
+	Store     string           `json:"store"`
+	Workspace id               `json:"workspace"`
+	Partition number           `json:"partition"`
+	Kind      messages.WSKind  `json:"kind"`
+	KindName  string           `json:"kind_name"`
+	Events    number           `json:"events"`
+	Sequences []sequenceResult `json:"sequences"`
+}
+
+// sequenceResult is where a sequence stands.
+type sequenceResult struct {
+	Sequence messages.SeqID `json:"sequence"`
+	Name     string         `json:"name"`
+	Initial  id             `json:"initial"`
+	// Last is the last number given out, 0 if none was. Stored is the same as of the
+	// partition's checkpoint.
+	Last   id `json:"last"`
+	Stored id `json:"stored"`
+}
+
+// readNumbers returns the numbers that the projections have, raised by the events that
+// they have not yet.
+func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbersResult, error) {
+	stored, err := s.Numbers(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	last := make(map[messages.SeqID]messages.Number)
+	before := make(map[messages.SeqID]messages.Number)
+	for _, n := range stored.Numbers {
+		last[n.Seq], before[n.Seq] = n.Number, n.Number
+	}
+	d := s.Descriptor()
+	p := messages.PartitionOf(ws, d.Partitions)
+	kindID, err := addTail(ctx, s, p, ws, last)
+	if err != nil {
+		return nil, err
+	}
+	if stored.Kind != 0 {
+		kindID = stored.Kind
+	}
+	if kindID == 0 {
+		return nil, fmt.Errorf("workspace %d has no event", ws)
+	}
+	kind, _ := d.Kind(kindID)
+	r := &numbersResult{Workspace: id(ws), Partition: number(p), Kind: kindID, KindName: kind.Name, Events: number(last[messages.SeqWLogOffset])}
+	for _, seq := range kind.All() {
+		n := last[seq.ID]
+		if n < seq.Initial {
+			n = 0
+		}
+		r.Sequences = append(r.Sequences, sequenceResult{Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Last: id(n), Stored: id(before[seq.ID])})
+	}
+	return r, nil
+}
+
+// tailStep is how many events are read at a time.
+const tailStep = 4096
+
+// addTail raises the numbers by what the tail says of the workspace, and returns its kind,
+// 0 if the tail has none of its events.
+func addTail(ctx context.Context, s *bolt.Store, p messages.PartitionID, ws messages.WSID, last map[messages.SeqID]messages.Number) (kind messages.WSKind, err error) {
+	r, err := s.Register(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	for from := r.Checkpoint; from <= r.Last; {
+		events, err := s.Tail(ctx, p, from, tailStep)
+		if err != nil || len(events) == 0 {
+			return kind, err
+		}
+		for i := range events {
+			e := &events[i]
+			if e.Workspace != ws {
+				continue
+			}
+			kind = e.WorkspaceKind
+			last[messages.SeqWLogOffset] = max(last[messages.SeqWLogOffset], messages.Number(e.WLogOffset))
+			for _, n := range e.Numbers {
+				last[n.Seq] = max(last[n.Seq], n.Number)
+			}
+		}
+		from += messages.PLogOffset(len(events))
+	}
+	return kind, nil
+}
+
+func (r *numbersResult) text(c *console.Console) {
+	c.Say("workspace %d: partition %d, kind %d (%s), %d events", r.Workspace, r.Partition, r.Kind, r.KindName, r.Events)
+	t := c.Table(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"))
+	for _, s := range r.Sequences {
+		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), given(s.Last), given(s.Stored))
+	}
+	c.Draw("Last numbers given out", t)
+}
+
+// given returns a number in words.
+func given(n id) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(uint64(n))
+}

@@ -1,0 +1,119 @@
+// Package operate is the operator's tool behind its main function. Each command has its
+// own file; what they do is done by package bolt, for programs to call as well.
+//
+// No command changes a byte of the store that it reads.
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// Exit statuses.
+const (
+	exitFine  = cli.Fine
+	exitFault = cli.Failed
+	exitBlind = cli.Wrong
+)
+
+// Run does what the arguments say, without the program's name, and returns the exit
+// status: 0 if all is fine, 1 if the store has faults, 2 if it could not look or the
+// arguments are wrong.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := cli.Program{Name: "partita", Usage: usage, Status: status, Commands: []cli.Command{
+		{Name: "verify", Flags: verifyFlags},
+		{Name: "inspect", Flags: inspectFlags},
+		{Name: "log", Flags: logFlags},
+		{Name: "numbers", Flags: numbersFlags},
+		{Name: "backup", Flags: backupFlags},
+		{Name: "restore", Flags: restoreFlags},
+		{Name: "compact", Flags: compactFlags},
+		{Name: "repair", Flags: repairFlags},
+	}}
+	return p.Run(ctx, args, cli.Streams{In: stdin, Out: stdout, Err: stderr})
+}
+
+func status(err error) int {
+	if errors.Is(err, verify.ErrFaults) {
+		return exitFault
+	}
+	return exitBlind
+}
+
+const usage = `Partita looks after a store. No command changes the store that it reads. Nobody
+may have it open for writing meanwhile: a running process is told by its lock.
+
+  partita verify --db DIR       check all that the files can show
+    --max-faults N              how many faults are told in words (default 100)
+    --max-memory MiB            what the check may remember (default 256); with
+                                more it reads the files several times
+
+  partita inspect --db DIR      application, partitions, files
+
+  partita log --db DIR          print events, in commit order
+    --partition P               those of a partition
+    --workspace W               those of a workspace
+    --from N                    from this LSN or offset on (default 1)
+    --limit N                   at most so many (default: all)
+    --follow                    go on with those that come. Only what a process
+                                has written that closed the store again is seen:
+                                a running one lets nobody else read
+    --every DURATION            how often --follow looks (default 1s)
+
+  partita numbers --db DIR --workspace W
+                                a workspace's sequences and their last numbers
+
+  partita backup --db DIR --to DIR2     copy a store
+  partita restore --from DIR2 --to DIR  make a store of a copy, with a new id;
+                                        only log.db is needed of the copy
+  partita compact --db DIR --to DIR2    copy a store without its free pages
+    --no-verify                 do not check the copy. One that has a fault is
+                                not kept; nothing is ever overwritten
+
+  partita repair --db DIR --dry-run
+                                say what would repair each fault, and do nothing
+
+  Each command takes --json: JSON on stdout, with stable names; all else goes to
+  stderr. Ids and numbers of any size are strings there.
+
+Exit status: 0 fine; 1 the store has faults; 2 it could not look: the store is
+locked, missing, foreign, too damaged, of an unknown format; or wrong usage.
+`
+
+// about says which store an error is about, and what to do about a lock.
+func about(dir string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrLocked):
+		return fmt.Errorf("%s: %w: a running process has it open. Stop it, or let it make a backup (bolt.Store.Backup) and look at that", dir, err)
+	case strings.Contains(err.Error(), dir):
+		return err
+	}
+	return fmt.Errorf("%s: %w", dir, err)
+}
+
+// open opens a store to read it.
+func open(ctx context.Context, dir string) (*bolt.Store, error) {
+	s, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: true})
+	return s, about(dir, err)
+}
+
+// closeStore closes a store that was only read: nothing can wait.
+func closeStore(s *bolt.Store) error { return s.Close(context.Background()) }
+
+// required returns a usage error if a flag is empty.
+func required(command, name, value string) error {
+	if value == "" {
+		return cli.WrongUsage("%s: --%s is missing", command, name)
+	}
+	return nil
+}

@@ -1,0 +1,549 @@
+package operate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+func TestWrongUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"", "no command"},
+		{"nonsense", `unknown command "nonsense"`},
+		{"--db x", `unknown flag "--db"`},
+		{"verify", "verify: --db is missing"},
+		{"verify --db", "-db"},
+		{"verify --db x y", `unexpected argument "y"`},
+		{"verify --db x --max-faults 0", "--max-faults: got 0, want 1 to 1000000"},
+		{"verify --db x --max-memory 0", "--max-memory: got 0"},
+		{"inspect --json", "inspect: --db is missing"},
+		{"log", "log: --db is missing"},
+		{"log --db x --partition 1 --workspace 2", "exclude each other"},
+		{"log --db x --partition -1", "--partition"},
+		{"log --db x --workspace y", "--workspace"},
+		{"log --db x --from y", "-from"},
+		{"log --db x --follow --every 0s", "--every"},
+		{"numbers --db x", "numbers: --workspace is missing"},
+		{"backup --to x", "backup: --db is missing"},
+		{"backup --db x", "backup: --to is missing"},
+		{"restore --db x --to y", "-db"},
+		{"restore --to y", "restore: --from is missing"},
+		{"compact --db x", "compact: --to is missing"},
+		{"repair --db x", "needs --dry-run"},
+		{"repair --dry-run", "repair: --db is missing"},
+	} {
+		o := run(t, strings.Fields(tt.args)...)
+		o.fails(t, exitBlind, tt.want, "see partita help")
+		if o.stdout != "" {
+			t.Errorf("%s: got stdout %q", tt.args, o.stdout)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range []string{"help", "-h", "--help", "verify -h", "log --help"} {
+		o := run(t, strings.Fields(args)...).has(t, exitFine)
+		if o.stderr != "" || o.stdout != usage {
+			t.Errorf("%s: got stdout %q, stderr %q", args, o.stdout, o.stderr)
+		}
+	}
+	for line := range strings.Lines(usage) {
+		if len(line) > 81 {
+			t.Errorf("got a line of %d characters: %s", len(line), line)
+		}
+	}
+}
+
+// everyCommand are the commands that read a store; TO is replaced by a new directory.
+func everyCommand(dir string) [][]string {
+	return [][]string{
+		{"verify", "--db", dir},
+		{"inspect", "--db", dir},
+		{"log", "--db", dir},
+		{"numbers", "--db", dir, "--workspace", "4"},
+		{"backup", "--db", dir, "--to", "TO"},
+		{"restore", "--from", dir, "--to", "TO"},
+		{"compact", "--db", dir, "--to", "TO"},
+		{"repair", "--db", dir, "--dry-run"},
+	}
+}
+
+func withTarget(t *testing.T, args []string) []string {
+	args = append([]string(nil), args...)
+	for i := range args {
+		if args[i] == "TO" {
+			args[i] = filepath.Join(t.TempDir(), "to")
+		}
+	}
+	return args
+}
+
+// No command changes the store, whether it may write there or not, as text and as JSON.
+func TestNothingIsChanged(t *testing.T) {
+	dir := newStore(t)
+	before := contents(t, dir)
+	check(t, os.Chmod(dir, 0o500))
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	for _, name := range []string{"log.db", "state.db"} {
+		check(t, os.Chmod(filepath.Join(dir, name), 0o400))
+	}
+	// Those who only read do not keep each other out.
+	reader, err := bolt.OpenExisting(limit(t), dir, bolt.Options{ReadOnly: true})
+	check(t, err)
+	t.Cleanup(func() { check(t, reader.Close(context.Background())) })
+	for _, args := range everyCommand(dir) {
+		if o := run(t, withTarget(t, args)...).has(t, exitFine); o.stderr != "" || o.stdout == "" {
+			t.Errorf("%s: got stderr %q, stdout %q", args[0], o.stderr, o.stdout)
+		}
+		o := run(t, append(withTarget(t, args), "--json")...).has(t, exitFine)
+		if args[0] != "log" && o.json(t)["command"] != args[0] {
+			t.Errorf("%s: got %s", args[0], o.stdout)
+		}
+		untouched(t, dir, before)
+	}
+}
+
+// What cannot be looked at is one clear line and status 2, from every command.
+func TestCannotLook(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(t *testing.T, dir string)
+		want string
+		// but are commands that can do with it.
+		but string
+	}{
+		"missing": {func(t *testing.T, dir string) { check(t, os.RemoveAll(dir)) }, "no store there", ""},
+		"empty":   {func(t *testing.T, dir string) { remove(t, dir, "log.db"); remove(t, dir, "state.db") }, "no store there", ""},
+		"foreign": {func(t *testing.T, dir string) {
+			check(t, os.WriteFile(filepath.Join(dir, "log.db"), []byte("hello"), 0o600))
+		}, "not a file of this store", ""},
+		"another bbolt file": {func(t *testing.T, dir string) {
+			remove(t, dir, "log.db")
+			db, err := bbolt.Open(filepath.Join(dir, "log.db"), 0o600, nil)
+			check(t, err)
+			check(t, db.Close())
+		}, "no header", ""},
+		"another store's state": {func(t *testing.T, dir string) {
+			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
+		}, "is of store", "restore"},
+		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair"},
+		"damaged": {func(t *testing.T, dir string) {
+			content, err := os.ReadFile(filepath.Join(dir, "log.db"))
+			check(t, err)
+			content[20] ^= 1
+			check(t, os.WriteFile(filepath.Join(dir, "log.db"), content, 0o600))
+		}, "meta page 0", "verify repair"},
+		"locked": {lock, "a running process has it open", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := newStore(t)
+			tt.do(t, dir)
+			for _, args := range everyCommand(dir) {
+				if strings.Contains(tt.but, args[0]) {
+					continue
+				}
+				args = withTarget(t, args)
+				o := run(t, args...)
+				o.fails(t, exitBlind, tt.want, dir)
+				if name == "locked" {
+					continue // it takes a second
+				}
+				o = run(t, append(args, "--json")...).has(t, exitBlind)
+				if o.stdout != "" || !strings.Contains(o.stderr, tt.want) {
+					t.Errorf("%s --json: got stdout %q, stderr %q", args[0], o.stdout, o.stderr)
+				}
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	check(t, os.Remove(filepath.Join(dir, name)))
+}
+
+// lock lets another process open the store until the test ends.
+func lock(t *testing.T, dir string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], holdCommand, dir)
+	stdin, err := child.StdinPipe()
+	check(t, err)
+	stdout, err := child.StdoutPipe()
+	check(t, err)
+	check(t, child.Start())
+	t.Cleanup(func() {
+		check(t, stdin.Close())
+		check(t, child.Wait())
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || line != "open\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+}
+
+// change writes to a file of a store behind partita's back.
+func change(t *testing.T, dir, name, bucket string, fn func(b *bbolt.Bucket) error) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, name), 0o600, nil)
+	check(t, err)
+	check(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket([]byte(bucket))) }))
+	check(t, db.Close())
+}
+
+// loseIndexes removes the first n entries of the workspaces' index.
+func loseIndexes(t *testing.T, dir string, n int) {
+	change(t, dir, "state.db", "wlog", func(b *bbolt.Bucket) error {
+		c := b.Cursor()
+		for k, _ := c.First(); k != nil && n > 0; k, _ = c.First() {
+			if err := c.Delete(); err != nil {
+				return err
+			}
+			n--
+		}
+		return nil
+	})
+}
+
+func damageEvent(t *testing.T, dir string) {
+	change(t, dir, "log.db", "log", func(b *bbolt.Bucket) error {
+		k, v := b.Cursor().First()
+		v = bytes.Clone(v)
+		v[len(v)-1] ^= 1
+		return b.Put(k, v)
+	})
+}
+
+func TestVerify(t *testing.T) {
+	dir := newStore(t)
+	o := run(t, "verify", "--db", dir).has(t, exitFine)
+	for _, text := range []string{"5 events of 2 workspaces in 2 partitions, 10 numbers, 4 records\n", "every invariant that the files can show holds"} {
+		if !strings.Contains(o.stdout, text) {
+			t.Errorf("want %q in:\n%s", text, o.stdout)
+		}
+	}
+	loseIndexes(t, dir, 2)
+	damageEvent(t, dir)
+	o = run(t, "verify", "--db", dir)
+	o.fails(t, exitFault, dir, "store violates its invariants", "faults")
+	for _, text := range []string{"damage: log.db, LSN 1: checksum does not match"} {
+		if !strings.Contains(o.stdout, text) {
+			t.Errorf("want %q in:\n%s", text, o.stdout)
+		}
+	}
+	o = run(t, "verify", "--db", dir, "--json", "--max-faults", "1").has(t, exitFault)
+	d := o.json(t)
+	faults, ok := d["faults"].([]any)
+	if !ok || len(faults) != 1 || d["ok"] != false || d["fault_count"].(float64) < 2 {
+		t.Errorf("got %s", o.stdout)
+	}
+	first := faults[0].(map[string]any)
+	if first["check"] != "damage" || first["where"] != "log.db, LSN 1" || first["projection"] != false {
+		t.Errorf("got %v", first)
+	}
+}
+
+// A meta page that is damaged is a fault with its place.
+func TestVerifyMetaPage(t *testing.T) {
+	dir := newStore(t)
+	content, err := os.ReadFile(filepath.Join(dir, "log.db"))
+	check(t, err)
+	content[20] ^= 1
+	check(t, os.WriteFile(filepath.Join(dir, "log.db"), content, 0o600))
+	o := run(t, "verify", "--db", dir).has(t, exitFault)
+	if !strings.Contains(o.stdout, "meta page 0 at byte 0") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	o = run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault)
+	if !strings.Contains(o.stdout, "-> copy the meta page") || !strings.Contains(o.stdout, "docs/operating.md") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+// golden replaces what differs from run to run.
+func golden(text string) string {
+	for _, r := range []struct{ pattern, by string }{
+		{`store [0-9a-f]{32}`, "store ID"},
+		{`(log|state)\.db( +)(\d+) .*`, "$1.db$2$3 SIZES"}, {`format +size +pages +free`, "format, size, pages, free"},
+		{`none +none`, "neither"}, {`\n─+`, "\n---"}, {`\n-+`, "\n---"},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.by)
+	}
+	return text
+}
+
+func TestInspect(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	dir := newStore(t)
+	o := run(t, "inspect", "--db", dir).has(t, exitFine)
+	const want = `application "shops", 2 partitions, trust level 0, store ID
+5 events, 1 of them not in the projections yet, 2 workspaces
+
+Files
+
+ file      format, size, pages, free
+---
+ log.db         2 SIZES
+ state.db       2 SIZES
+
+Partitions
+
+ partition  epoch  last offset  checkpoint  lag  last event at
+---
+         0      1            3           3    1  2023-11-14T22:13:20.000003Z
+         1      1            2           3    0  2023-11-14T22:13:20.000002Z
+
+Sequences
+
+ kind  sequence    id                 from
+---
+ shop  WLogOffset   1                    1
+ shop  CRecordID    2  322,685,000,131,072
+ shop  OWRecordID   3  322,680,000,131,072
+ shop  Invoice     16                    1
+`
+	if got := golden(o.stdout); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	d := run(t, "inspect", "--db", dir, "--json").has(t, exitFine).json(t)
+	if d["application"] != "shops" || d["lag"] != 1.0 || d["workspaces"] != 2.0 || len(d["files"].([]any)) != 2 || len(d["partitions"].([]any)) != 2 {
+		t.Errorf("got %v", d)
+	}
+	damageEvent(t, dir)
+	change(t, dir, "log.db", "epochs", func(b *bbolt.Bucket) error { return b.Put([]byte{0, 0, 0, 1}, []byte("bad")) })
+	if o := run(t, "inspect", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "partition 1 has failed: ") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+func TestLog(t *testing.T) {
+	dir := newStore(t)
+	line := func(n int, middle, body string) string {
+		return fmt.Sprintf("partition 0/%d  workspace 4/%d  2023-11-14T22:13:20.00000%dZ  epoch 1  16:%d  creates 16/%d \"row %d\"%s  body %s\n", n, n, n, n, n, n, middle, body)
+	}
+	all := line(1, "", `"invoice 1"`) + line(2, "  id ab000000000000000000000000000000", "0xff00") + line(3, "", `"invoice 3"`)
+	for _, tt := range []struct{ args, want string }{
+		{"--partition 0", all},
+		{"--workspace 4", all},
+		{"--workspace 4 --from 3", line(3, "", `"invoice 3"`)},
+		{"--partition 0 --limit 1", line(1, "", `"invoice 1"`)},
+		{"--partition 0 --from 9", ""},
+		{"--workspace 6", ""},
+		{"--limit 0", ""},
+	} {
+		if o := run(t, append([]string{"log", "--db", dir}, strings.Fields(tt.args)...)...).has(t, exitFine); o.stdout != tt.want {
+			t.Errorf("%s: got:\n%s\nwant:\n%s", tt.args, o.stdout, tt.want)
+		}
+	}
+	if o := run(t, "log", "--db", dir).has(t, exitFine); strings.Count(o.stdout, "\n") != 5 {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	run(t, "log", "--db", dir, "--partition", "2").fails(t, exitBlind, "partition 2")
+	o := run(t, "log", "--db", dir, "--workspace", bigWorkspace.String(), "--limit", "1", "--json").has(t, exitFine)
+	const want = `{"partition":1,"plog_offset":1,"workspace":"9223372036854775809","workspace_kind":1,"wlog_offset":1,` +
+		`"registered_at":"2023-11-14T22:13:20.000001Z","epoch":1,"numbers":[{"sequence":16,"number":"1"}],` +
+		`"records":[{"sequence":16,"number":"1","new":true,"data":"row 1"}],"body":"invoice 1"}` + "\n"
+	if o.stdout != want {
+		t.Errorf("got:\n%s\nwant:\n%s", o.stdout, want)
+	}
+	o = run(t, "log", "--db", dir, "--workspace", "4", "--from", "2", "--limit", "1", "--json").has(t, exitFine)
+	if d := o.json(t); d["body_base64"] != "/wA=" || d["body"] != nil || d["dedup_id"] != "ab000000000000000000000000000000" {
+		t.Errorf("got %s", o.stdout)
+	}
+}
+
+// reaction is what happens when a text was written.
+type reaction struct {
+	text string
+	do   func()
+}
+
+// script takes what is written, and reacts to one text after the other.
+type script struct {
+	reactions []reaction
+	all       strings.Builder
+}
+
+func (s *script) Write(b []byte) (int, error) {
+	s.all.Write(b)
+	if len(s.reactions) > 0 && strings.Contains(s.all.String(), s.reactions[0].text) {
+		do := s.reactions[0].do
+		s.reactions = s.reactions[1:]
+		do()
+	}
+	return len(b), nil
+}
+
+// Following shows what a process has written that has closed the store again, says when
+// it has to wait for one, shows nothing twice, and ends with its context.
+func TestFollow(t *testing.T) {
+	dir := newStore(t)
+	ctx, cancel := context.WithCancel(limit(t))
+	defer cancel()
+	must := func(err error) {
+		if err != nil {
+			t.Error(err)
+			cancel()
+		}
+	}
+	var s *bolt.Store
+	stdout := &script{reactions: []reaction{
+		{"workspace 4/3", func() {
+			var err error
+			s, err = bolt.OpenExisting(limit(t), dir, bolt.Options{})
+			must(err)
+		}},
+		{"workspace 4/4", cancel},
+	}}
+	stderr := &script{reactions: []reaction{{"is open in a running process", func() {
+		e := event(4, 4)
+		e.Epoch = 2
+		_, err := s.TakeEpoch(limit(t), 0)
+		must(err)
+		must(s.Append(limit(t), storage.Batch{Partition: 0, Epoch: 2, Events: []messages.Event{e}}))
+		must(s.Close(limit(t)))
+	}}}}
+	status := Run(ctx, []string{"log", "--db", dir, "--workspace", "4", "--from", "2", "--follow", "--every", "1ms"}, strings.NewReader(""), stdout, stderr)
+	outcome{status: status, stdout: stdout.all.String(), stderr: stderr.all.String()}.has(t, exitBlind)
+	if got := strings.Count(stdout.all.String(), "\n"); got != 3 || !strings.HasSuffix(stderr.all.String(), "partita: interrupted\n") ||
+		strings.Count(stderr.all.String(), "running process") != 1 {
+		t.Errorf("got %d lines, stderr %q, stdout:\n%s", got, stderr.all.String(), stdout.all.String())
+	}
+	o := run(t, "log", "--db", dir, "--follow", "--limit", "6").has(t, exitFine)
+	if strings.Count(o.stdout, "\n") != 6 {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	dir := newStore(t)
+	o := run(t, "numbers", "--db", dir, "--workspace", "4").has(t, exitFine)
+	const want = `workspace 4: partition 0, kind 1 (shop), 3 events
+
+Last numbers given out
+
+ id  sequence              first  last  at the checkpoint
+---
+  1  WLogOffset                1     3                  2
+  2  CRecordID   322685000131072  neither
+  3  OWRecordID  322680000131072  neither
+ 16  Invoice                   1     3                  2
+`
+	if got := golden(o.stdout); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	d := run(t, "numbers", "--db", dir, "--workspace", bigWorkspace.String(), "--json").has(t, exitFine).json(t)
+	last := d["sequences"].([]any)[3].(map[string]any)
+	if d["workspace"] != "9223372036854775809" || last["last"] != "2" || last["stored"] != "2" || last["name"] != "Invoice" {
+		t.Errorf("got %v", d)
+	}
+	run(t, "numbers", "--db", dir, "--workspace", "6").fails(t, exitBlind, "workspace 6 has no event")
+}
+
+// A backup, a store restored from it and a compacted one hold the same events.
+func TestCopies(t *testing.T) {
+	dir, base := newStore(t), t.TempDir()
+	events := run(t, "log", "--db", dir).has(t, exitFine).stdout
+	id := func(dir string) any {
+		return run(t, "inspect", "--db", dir, "--json").has(t, exitFine).json(t)["store_id"]
+	}
+	backup, restored, compact := filepath.Join(base, "backup"), filepath.Join(base, "restored"), filepath.Join(base, "compact")
+	for _, args := range [][]string{
+		{"backup", "--db", dir, "--to", backup},
+		{"restore", "--from", backup, "--to", restored},
+		{"compact", "--db", dir, "--to", compact},
+	} {
+		to := args[len(args)-1]
+		o := run(t, args...).has(t, exitFine)
+		if !strings.Contains(o.stdout, "the copy was read again") || !strings.Contains(o.stdout, "5 events in "+to) {
+			t.Errorf("%s: got:\n%s", args[0], o.stdout)
+		}
+		run(t, args...).fails(t, exitBlind, "there is something already", to)
+		run(t, "verify", "--db", to).has(t, exitFine)
+		if got := run(t, "log", "--db", to).has(t, exitFine).stdout; got != events {
+			t.Errorf("%s: got:\n%s\nwant:\n%s", args[0], got, events)
+		}
+		if same := id(to) == id(dir); same != (args[0] != "restore") {
+			t.Errorf("%s: got store id %v, the store has %v", args[0], id(to), id(dir))
+		}
+	}
+	d := run(t, "compact", "--db", dir, "--to", filepath.Join(base, "again"), "--json", "--no-verify").has(t, exitFine).json(t)
+	if d["verified"] != false || d["check"] != nil || d["events"] != 5.0 || len(d["files"].([]any)) != 2 {
+		t.Errorf("got %v", d)
+	}
+	damageEvent(t, dir)
+	for _, args := range [][]string{{"backup", "--db"}, {"restore", "--from"}, {"compact", "--db"}} {
+		to := filepath.Join(base, "bad "+args[0])
+		run(t, append(args, dir, "--to", to)...).fails(t, exitFault, "the copy is not kept", "LSN 1")
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%s: the copy was kept", args[0])
+		}
+	}
+	entries, err := os.ReadDir(base)
+	check(t, err)
+	if len(entries) != 4 {
+		t.Errorf("got %v, want four copies", entries)
+	}
+}
+
+func TestRepair(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		do     func(t *testing.T, dir string)
+		status int
+		want   []string
+	}{
+		{"sound", func(*testing.T, string) {}, exitFine, []string{"there is nothing to repair"}},
+		{"index", func(t *testing.T, dir string) { loseIndexes(t, dir, 1) }, exitFault, []string{"-> delete state.db", "it rebuilds the file from log.db"}},
+		{"event", damageEvent, exitFault, []string{"-> restore from a backup", "partita restore --from BACKUP"}},
+		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := newStore(t)
+			tt.do(t, dir)
+			before := contents(t, dir)
+			o := run(t, "repair", "--db", dir, "--dry-run").has(t, tt.status)
+			for _, text := range tt.want {
+				if !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), text) {
+					t.Errorf("want %q in:\n%s", text, o.stdout)
+				}
+			}
+			var d struct {
+				OK      bool `json:"ok"`
+				Actions []struct{ Remedy, Text string }
+			}
+			o = run(t, "repair", "--db", dir, "--dry-run", "--json").has(t, tt.status)
+			check(t, json.Unmarshal([]byte(o.stdout), &d))
+			if d.OK != (tt.status == exitFine) || len(d.Actions) > 1 {
+				t.Errorf("got %s", o.stdout)
+			}
+			untouched(t, dir, before)
+		})
+	}
+}
+
+// What repair says about the projections is true: without state.db the store is sound
+// after the next start.
+func TestRemedy(t *testing.T) {
+	dir := newStore(t)
+	loseIndexes(t, dir, 1)
+	run(t, "verify", "--db", dir).has(t, exitFault)
+	remove(t, dir, "state.db")
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	check(t, s.Close(limit(t)))
+	run(t, "verify", "--db", dir).has(t, exitFine)
+}

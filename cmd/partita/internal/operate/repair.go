@@ -1,0 +1,151 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+func repairFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	dir := set.String("db", "", "")
+	dryRun := set.Bool("dry-run", false, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) error {
+		switch {
+		case *dir == "":
+			return required("repair", "db", *dir)
+		case !*dryRun:
+			return cli.WrongUsage("repair: it only says what to do, and that needs --dry-run: partita never repairs a store itself")
+		}
+		return runRepair(ctx, console.New(s, *asJSON), *dir)
+	}
+}
+
+// remedy is what repairs a fault.
+type remedy string
+
+// The remedies.
+const (
+	// nothingToDo: the next start does it.
+	nothingToDo remedy = "nothing"
+	// deleteState: what is wrong can be rebuilt from the log.
+	deleteState remedy = "delete state.db"
+	// copyMeta: a meta page of the log can be taken from the other one.
+	copyMeta remedy = "copy the meta page"
+	// restoreLog: the log itself is wrong.
+	restoreLog remedy = "restore from a backup"
+)
+
+// words says what to do.
+func (r remedy) words(dir string) string {
+	switch r {
+	case nothingToDo:
+		return "do nothing: state.db is missing, and the next start rebuilds it from log.db"
+	case deleteState:
+		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db", dir)
+	case copyMeta:
+		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
+	case restoreLog:
+		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from"
+	}
+	return string(r)
+}
+
+// remedyOf returns what repairs a fault.
+func remedyOf(f verify.Fault) remedy {
+	switch {
+	case f.Projection:
+		return deleteState
+	case strings.Contains(f.Where, "meta page"):
+		return copyMeta
+	}
+	return restoreLog
+}
+
+// repairResult is what would be done, in the words of its JSON.
+type repairResult struct {
+	Command    string         `json:"command"`
+	Store      string         `json:"store"`
+	OK         bool           `json:"ok"`
+	FaultCount number         `json:"fault_count"`
+	Actions    []actionResult `json:"actions"`
+	Faults     []faultRemedy  `json:"faults"`
+}
+
+// actionResult is one thing to do.
+type actionResult struct {
+	Remedy remedy `json:"remedy"`
+	Text   string `json:"text"`
+}
+
+// faultRemedy is a fault and what repairs it.
+type faultRemedy struct {
+	faultResult
+	Remedy remedy `json:"remedy"`
+	line   string
+}
+
+func runRepair(ctx context.Context, c *console.Console, dir string) error {
+	report, err := bolt.Verify(ctx, dir, verify.Options{Progress: showCheck(c)})
+	missing := false
+	if err != nil {
+		c.Done()
+		if missing = onlyStateMissing(err); !missing {
+			return about(dir, err)
+		}
+	}
+	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}}
+	needed := make(map[remedy]bool)
+	for _, f := range report.Faults {
+		needed[remedyOf(f)] = true
+		r.Faults = append(r.Faults, faultRemedy{faultResult: newFaultResult(f), Remedy: remedyOf(f), line: f.String()})
+	}
+	switch {
+	case needed[restoreLog] || needed[copyMeta]:
+		// What restores the log rebuilds state.db as well.
+		delete(needed, deleteState)
+	case missing:
+		needed[nothingToDo] = true
+	}
+	for _, each := range []remedy{nothingToDo, deleteState, copyMeta, restoreLog} {
+		if needed[each] {
+			r.Actions = append(r.Actions, actionResult{Remedy: each, Text: each.words(dir)})
+		}
+	}
+	if err := c.Result(r, r.text); err != nil {
+		return err
+	}
+	return faulty(dir, report)
+}
+
+// onlyStateMissing reports whether a store could not be looked at since state.db is not
+// there.
+func onlyStateMissing(err error) bool {
+	return errors.Is(err, storage.ErrNotFound) && strings.Contains(err.Error(), "state.db")
+}
+
+func (r *repairResult) text(c *console.Console) {
+	for _, f := range r.Faults {
+		c.Say("%s\n  -> %s", f.line, f.Remedy)
+	}
+	if more := int(r.FaultCount) - len(r.Faults); more > 0 {
+		c.Say("and %s more", human.Count(more))
+	}
+	if len(r.Actions) == 0 {
+		c.Say("%s no fault: there is nothing to repair", c.Mark(true))
+		return
+	}
+	c.Say("\nWhat to do (nothing was changed):")
+	for _, a := range r.Actions {
+		c.Tell("  - ", "%s", a.Text)
+	}
+}

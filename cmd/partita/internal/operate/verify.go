@@ -1,0 +1,155 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// maxFaults bounds --max-faults.
+const maxFaults = 1_000_000
+
+func verifyFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+	dir := set.String("db", "", "")
+	faults := set.Int("max-faults", 100, "")
+	memory := set.Int("max-memory", 256, "")
+	asJSON := set.Bool("json", false, "")
+	return func(ctx context.Context, s cli.Streams) error {
+		err := errors.Join(required("verify", "db", *dir), cli.InRange("max-faults", *faults, 1, maxFaults),
+			cli.InRange("max-memory", *memory, 1, 1<<20))
+		if err != nil {
+			return err
+		}
+		return runVerify(ctx, console.New(s, *asJSON), *dir, verify.Options{MaxFaults: *faults, MaxMemory: int64(*memory) << 20})
+	}
+}
+
+// verifyResult is what a check has found, in the words of its JSON.
+type verifyResult struct {
+	Command string `json:"command"`
+	Store   string `json:"store"`
+	checkResult
+	Seconds   console.Seconds `json:"seconds"`
+	PerSecond float64         `json:"events_per_second"`
+}
+
+// checkResult is a report as JSON.
+type checkResult struct {
+	OK         bool          `json:"ok"`
+	Partitions number        `json:"partitions"`
+	Workspaces number        `json:"workspaces"`
+	Events     number        `json:"events"`
+	Numbers    number        `json:"numbers"`
+	Records    number        `json:"records"`
+	FaultCount number        `json:"fault_count"`
+	Faults     []faultResult `json:"faults"`
+}
+
+// faultResult is a fault as JSON. Where is set for what is no partition's.
+type faultResult struct {
+	Check      verify.Check `json:"check"`
+	Where      string       `json:"where,omitempty"`
+	Partition  *number      `json:"partition,omitempty"`
+	PLogOffset number       `json:"plog_offset,omitempty"`
+	Workspace  *id          `json:"workspace,omitempty"`
+	Projection bool         `json:"projection"`
+	Text       string       `json:"text"`
+}
+
+func newCheckResult(r verify.Report) checkResult {
+	c := checkResult{
+		OK: r.FaultCount == 0, Partitions: number(r.Partitions), Workspaces: number(r.Workspaces), Events: number(r.Events),
+		Numbers: number(r.Numbers), Records: number(r.Rows), FaultCount: number(r.FaultCount), Faults: []faultResult{},
+	}
+	for _, f := range r.Faults {
+		c.Faults = append(c.Faults, newFaultResult(f))
+	}
+	return c
+}
+
+func newFaultResult(f verify.Fault) faultResult {
+	result := faultResult{Check: f.Check, Where: f.Where, Projection: f.Projection, Text: f.Text}
+	if f.Where == "" {
+		partition := number(f.Partition)
+		result.Partition, result.PLogOffset = &partition, number(f.PLogOffset)
+		if f.Workspace != 0 || f.PLogOffset != 0 {
+			workspace := id(f.Workspace)
+			result.Workspace = &workspace
+		}
+	}
+	return result
+}
+
+func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Options) error {
+	begun := time.Now()
+	o.Progress = showCheck(c)
+	report, err := bolt.Verify(ctx, dir, o)
+	if err != nil {
+		c.Done()
+		return about(dir, err)
+	}
+	took := time.Since(begun)
+	result := verifyResult{
+		Command: "verify", Store: dir, checkResult: newCheckResult(report),
+		Seconds: console.Seconds(took), PerSecond: console.PerSecond(report.Events, took),
+	}
+	err = c.Result(result, func(c *console.Console) {
+		sayFaults(c, report)
+		sayChecked(c, report)
+	})
+	if err != nil {
+		return err
+	}
+	return faulty(dir, report)
+}
+
+// showCheck shows the phases of a check.
+func showCheck(c *console.Console) func(verify.Progress) {
+	shown := ""
+	return func(p verify.Progress) {
+		name := string(p.Phase)
+		if p.Pass > 1 {
+			name = fmt.Sprintf("%s, pass %d", p.Phase, p.Pass)
+		}
+		if key := fmt.Sprint(name, p.Total); key != shown {
+			shown = key
+			c.Phase(name, int64(p.Total))
+		}
+		c.Set(int64(p.Done))
+	}
+}
+
+// sayFaults tells the faults.
+func sayFaults(c *console.Console, r verify.Report) {
+	for _, f := range r.Faults {
+		c.Say("%s", f)
+	}
+	if more := r.FaultCount - uint64(len(r.Faults)); more > 0 {
+		c.Say("and %s more", human.Count(more))
+	}
+}
+
+// sayChecked tells how much was looked at, and the verdict.
+func sayChecked(c *console.Console, r verify.Report) {
+	c.Say("%s events of %s workspaces in %s partitions, %s numbers, %s records",
+		human.Count(r.Events), human.Count(r.Workspaces), human.Count(r.Partitions), human.Count(r.Numbers), human.Count(r.Rows))
+	if r.FaultCount == 0 {
+		c.Say("%s no fault: every invariant that the files can show holds", c.Mark(true))
+	}
+}
+
+// faulty returns an [verify.ErrFaults] if the report has faults, without their text.
+func faulty(dir string, r verify.Report) error {
+	if r.FaultCount == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s faults", dir, verify.ErrFaults, human.Count(r.FaultCount))
+}
