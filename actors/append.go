@@ -70,9 +70,7 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.D
 	m := &messages.Append{
 		Workspace: to.Workspace, Kind: to.Kind, Drafts: drafts, DedupID: to.DedupID, Expected: to.Expected,
 	}
-	if ctx.Done() != nil {
-		copyParts(m)
-	}
+	copyParts(m)
 	if deadline, ok := ctx.Deadline(); ok {
 		m.Deadline = messages.TimestampOf(deadline)
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// copyParts gives a message its own copy of all that it refers to: one whose context
-// has ended may still be on its way to the store when its sender goes on.
+// copyParts gives a message its own copy of all that it refers to: it may still be on
+// its way to the store when its sender goes on, since its context has ended, or the
+// partition.
 func copyParts(m *messages.Append) {
 	if m.Expected != nil {
 		m.Expected = new(*m.Expected)

@@ -7,7 +7,10 @@ package actors
 // Each message that is Posted is Handled exactly once, after Posted. Taken comes
 // between the two, and is missing if the mailbox answered or dropped the message
 // itself: the request lane was full, the mailbox was closed, or the sender stopped
-// waiting for room.
+// waiting for room or for its turn.
+//
+// What a message refers to must not be looked at in Handled: with the answer on its
+// way, its memory may be in use again.
 //
 // The methods are called without any lock held. They must be safe for concurrent
 // use, must not block and must not panic.

@@ -187,6 +187,8 @@ func (r *rig) ready() {
 
 func interrupted(message any) (any, bool) {
 	switch message.(type) {
+	case *messages.Append:
+		return &messages.Refused{Err: errors.Join(messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
 	case messages.PartitionMessage, messages.CommandProcessorMessage:
 		return &messages.Refused{Err: messages.ErrInterrupted}, true
 	}

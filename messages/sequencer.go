@@ -60,7 +60,8 @@ type Raise struct {
 
 // Flush ends a transaction whose event is durable. It is answered by [Flushed]
 // or [Refused]. A late or repeated Flush is answered from the log: Flushed if
-// the event is there under the token's epoch and offset, else ErrFenced.
+// the event is there under the token's epoch and offset, else ErrFenced. Of a
+// transaction that was cancelled it must not be asked: its offset is somebody else's.
 type Flush struct {
 	Token Token
 

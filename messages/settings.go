@@ -17,14 +17,15 @@ type Settings struct {
 	// at which a flush starts. Default 500.
 	FlushThreshold int
 	// FlushInterval is how long anything may wait for a flush below the threshold.
-	// Default 500 ms.
+	// Under load a store may let a flush wait for half a second more, so that it
+	// writes more at once. Default 500 ms.
 	FlushInterval time.Duration
 	// BusyLimit is the number of changed keys that are not flushed yet at which
-	// Start is answered Busy. At least FlushThreshold. Default 50,000, or
+	// Start and Append are answered Busy. At least FlushThreshold. Default 50,000, or
 	// FlushThreshold if that is larger.
 	BusyLimit int
-	// BusyEvents is the number of events that are not flushed yet at which Start is
-	// answered Busy; a flush starts at half of it, whatever the keys. It should not
+	// BusyEvents is the number of events that are not flushed yet at which Start and
+	// Append are answered Busy; a flush starts at half of it, whatever the keys. It should not
 	// exceed the store's own limit. Default 65,536.
 	BusyEvents int
 	// InFlightEvents and InFlightBytes bound the events that the partition was asked

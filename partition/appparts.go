@@ -57,11 +57,11 @@ func NewAppParts(system *actor.ActorSystem, o Options) *AppParts {
 // interrupted answers the requester of the message that an actor failed on.
 func interrupted(message any) (any, bool) {
 	switch message.(type) {
+	case *messages.Append, messages.CommandProcessorMessage:
+		// It may have got as far as its write.
+		return &messages.Refused{Err: fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
 	case messages.PartitionMessage:
 		return &messages.Refused{Err: messages.ErrInterrupted}, true
-	case messages.CommandProcessorMessage:
-		// The command may have got as far as its write.
-		return &messages.Refused{Err: fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
 	}
 	return nil, false
 }

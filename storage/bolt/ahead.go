@@ -56,9 +56,10 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) beforehand {
 		if before != nil {
 			before[n.ws]++
 		}
-		if _, known[i] = p.tail.last[n.ws]; count > 0 {
-			known[i] = true
-		}
+		// An entry before the checkpoint is about to be trimmed: when the committer comes,
+		// it may be gone, and the checkpoint be the same.
+		o, ok := p.tail.last[n.ws]
+		known[i] = count > 0 || ok && o >= p.checkpoint
 		covered = covered && p.ends.covers(n, known[i], count, trust)
 	}
 	return beforehand{checkpoint: p.checkpoint, known: known, covered: covered}

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -69,4 +70,27 @@ func first(t *testing.T, s *Store, ws messages.WSID) messages.Event {
 	}
 	t.Fatalf("workspace %d has no event", ws)
 	return messages.Event{}
+}
+
+// The look ahead comes while the tail is trimmed, the append after it: what only an
+// entry said that is gone since is looked for in state.db.
+func TestLookAheadWhileTrimming(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2, 4)
+	p := &s.partitions[0]
+	untrimmed := p.tail
+	untrimmed.last, untrimmed.written = maps.Clone(untrimmed.last), maps.Clone(untrimmed.written)
+	w.flush()
+	forgetEnds(s)
+	e := w.event(2)
+	e.WLogOffset = 7 // the last one is 1
+	trimmed := p.tail
+	p.tail = untrimmed
+	r := requestOf(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{e}})
+	p.tail = trimmed
+	s.writes <- r
+	if err := r.await(t.Context(), s.committed); !errors.Is(err, storage.ErrOutOfOrder) {
+		t.Errorf("got %v, want out of order", err)
+	}
 }

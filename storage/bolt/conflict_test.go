@@ -322,3 +322,31 @@ func TestRecoveryTellsForeignRows(t *testing.T) {
 		})
 	}
 }
+
+// The log has a workspace's offset twice, which level 2 took while it ran: the first
+// one stays, also if both are projected at once, and the workspace errs.
+func TestConflictWithinOneRebuild(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustAll)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	w.flush()
+	twice := w.event(2)
+	twice.WLogOffset = 1
+	if err := w.try(twice); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, d, Options{})
+	w = takeOver(t, s, 0)
+	if events := collectEvents(t, s.WLog(t.Context(), 2, 1)); len(events) != 1 || events[0].PLogOffset != 1 {
+		t.Errorf("got %d events, want the first one", len(events))
+	}
+	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceWLog) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	w.append(4)
+}

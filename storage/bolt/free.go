@@ -11,7 +11,7 @@ import (
 // Nobody else may put keys between those that it was asked for.
 type freeKeys struct {
 	cursor *bbolt.Cursor
-	// What lies between them, with the lower one, is free; if it is endless, all above.
+	// What lies between them is free; if it is endless, all above the lower one.
 	from, to []byte
 	endless  bool
 }
@@ -19,7 +19,7 @@ type freeKeys struct {
 func newFreeKeys(b *bbolt.Bucket) *freeKeys { return &freeKeys{cursor: b.Cursor()} }
 
 func (f *freeKeys) free(key []byte) bool {
-	if f.from != nil && bytes.Compare(key, f.from) >= 0 && (f.endless || bytes.Compare(key, f.to) < 0) {
+	if f.from != nil && bytes.Compare(key, f.from) > 0 && (f.endless || bytes.Compare(key, f.to) < 0) {
 		return true
 	}
 	found, _ := f.cursor.Seek(key)

@@ -55,7 +55,7 @@ const (
 	// paceFactor is how much longer than a transaction the pause after it is.
 	paceFactor = 2
 	// paceLimit is the longest pause.
-	paceLimit = time.Second
+	paceLimit = 500 * time.Millisecond
 	// paceStep is how often a pause looks whether it should end early.
 	paceStep = 5 * time.Millisecond
 	// A pause ends when what is not flushed takes this part of what it may take, of

@@ -49,8 +49,10 @@ func compareNumbers(a, b numberPut) int {
 	return cmp.Or(cmp.Compare(a.ws, b.ws), cmp.Compare(a.seq, b.seq))
 }
 
+// compareWLog orders by key, and what should not be there, two entries of one key, by
+// time: the first one stays.
 func compareWLog(a, b indexPut) int {
-	return cmp.Or(cmp.Compare(a.e.ws, b.e.ws), cmp.Compare(a.e.wlog, b.e.wlog))
+	return cmp.Or(cmp.Compare(a.e.ws, b.e.ws), cmp.Compare(a.e.wlog, b.e.wlog), cmp.Compare(a.e.lsn, b.e.lsn))
 }
 
 // compareRecords orders by key, and the writes of one record by time.
