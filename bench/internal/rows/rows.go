@@ -15,6 +15,7 @@ const peerCallers = 64
 func All() []measure.Spec {
 	return slices.Concat(
 		limitRows(),
+		partitaRows(),
 		[]measure.Spec{
 			{Name: "bbolt-update", Callers: 1, New: newUpdate},
 			{Name: "postgres-counter", Callers: peerCallers, New: newPostgresCounter},

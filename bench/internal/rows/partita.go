@@ -1,0 +1,263 @@
+package rows
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/bench/internal/event"
+	"github.com/partita-go/partita/bench/internal/ledger"
+	"github.com/partita-go/partita/bench/internal/measure"
+	"github.com/partita-go/partita/bench/internal/usage"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+const (
+	kindTenant messages.WSKind = 1
+	seqOrder   messages.SeqID  = 16
+)
+
+// shape is what distinguishes one row of partita from another.
+type shape struct {
+	partitions uint32
+	// workspaces is how many there are; 0 means as many as for every row.
+	workspaces int
+	// zipf chooses the workspaces by a Zipf distribution with s=1.01, v=1, else
+	// each is as likely as any other.
+	zipf bool
+	// dedup gives each event a deduplication id.
+	dedup bool
+}
+
+// partita appends through the client and the actors: PLog, WLog, two new records,
+// three numbers (two of the application, one record id) and their SeqData.
+type partita struct {
+	shape   shape
+	callers []partitaCaller
+	ledger  *ledger.Ledger
+	dir     string
+	store   *bolt.Store
+	parts   *partition.AppParts
+	system  *actor.ActorSystem
+	app     *partition.App
+	drained time.Duration
+}
+
+// partitaCaller makes one caller's drafts.
+type partitaCaller struct {
+	source  *event.Source
+	random  *rand.Rand
+	zipf    *rand.Zipf
+	draft   messages.Draft
+	records [event.Records]messages.DraftRecord
+}
+
+// newPartita returns how a row of a shape is made.
+func newPartita(sh shape) func(measure.Settings) measure.Row {
+	return func(s measure.Settings) measure.Row {
+		if sh.workspaces == 0 {
+			sh.workspaces = s.Workspaces
+		}
+		p := &partita{shape: sh, ledger: ledger.New(sh.workspaces), callers: make([]partitaCaller, s.Callers)}
+		for i := range p.callers {
+			p.callers[i].init(i, sh)
+		}
+		return p
+	}
+}
+
+func (c *partitaCaller) init(i int, sh shape) {
+	c.source = event.NewSource(i, sh.workspaces)
+	c.random = rand.New(rand.NewPCG(uint64(i), 1))
+	if sh.zipf {
+		c.zipf = rand.NewZipf(c.random, 1.01, 1, uint64(sh.workspaces-1))
+	}
+	for r := range c.records {
+		c.records[r] = messages.DraftRecord{Number: r, New: true}
+	}
+	c.draft = messages.Draft{
+		Wanted:  []messages.Wanted{{Seq: messages.SeqCRecordID, Count: event.Records}, {Seq: seqOrder}},
+		Records: c.records[:],
+	}
+}
+
+// next makes the next draft and returns its workspace.
+func (c *partitaCaller) next() int {
+	ws := c.source.Next()
+	if c.zipf != nil {
+		ws = int(c.zipf.Uint64())
+	}
+	c.draft.Body = c.source.Body()
+	for r := range c.records {
+		c.records[r].Data = c.source.Record(r)
+	}
+	return ws
+}
+
+func (p *partita) descriptor() messages.Descriptor {
+	return messages.Descriptor{
+		Application: "bench", Partitions: p.shape.partitions,
+		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: []messages.Sequence{{ID: seqOrder, Name: "order", Initial: 1}}}},
+	}
+}
+
+func (p *partita) Setup(ctx context.Context, dir string) error {
+	p.dir = dir
+	store, err := bolt.Open(ctx, dir, p.descriptor(), bolt.Options{})
+	if err != nil {
+		return err
+	}
+	p.store = store
+	p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	p.parts = partition.NewAppParts(p.system, partition.Options{})
+	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor()}, store); err != nil {
+		return err
+	}
+	return p.app.Ready(ctx)
+}
+
+// Do appends one event, waiting for a place if the partition is busy, as a caller
+// would that has nothing else to do.
+func (p *partita) Do(ctx context.Context, caller int) error {
+	c := &p.callers[caller]
+	ws := c.next()
+	to := partition.AppendTo{Workspace: messages.WSID(ws), Kind: kindTenant, Wait: true}
+	if p.shape.dedup {
+		binary.BigEndian.PutUint64(to.DedupID[:], c.random.Uint64())
+		binary.BigEndian.PutUint64(to.DedupID[8:], c.random.Uint64())
+	}
+	sequencer, err := p.app.SequencerOf(to.Workspace)
+	if err != nil {
+		return err
+	}
+	for {
+		done, err := sequencer.Append(ctx, to, c.draft)
+		if err == nil {
+			return p.ledger.Acknowledge(ws, uint64(done.WLogOffset))
+		}
+		busy, ok := errors.AsType[*partition.BusyError](err)
+		if !ok {
+			return err
+		}
+		select {
+		case <-time.After(busy.RetryAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Settle waits until everything is in the projections: a clean stop.
+func (p *partita) Settle(ctx context.Context) error {
+	begin := time.Now()
+	err := p.parts.Close(ctx)
+	p.drained = time.Since(begin)
+	p.parts = nil
+	return err
+}
+
+// Check compares what the workspaces' logs say with what was acknowledged, and
+// checks every invariant of the store.
+func (p *partita) Check(ctx context.Context, failed uint64) (string, error) {
+	report, err := verify.Run(ctx, p.store, verify.Options{SampleEvery: 97})
+	if err != nil {
+		return "", err
+	}
+	if err := report.Err(); err != nil {
+		return "", err
+	}
+	stored := make([]uint64, p.shape.workspaces)
+	for ws := range stored {
+		n, err := p.store.Numbers(ctx, messages.WSID(ws))
+		if err != nil {
+			return "", err
+		}
+		stored[ws] = lastOffset(n)
+	}
+	if err := p.ledger.Check(stored, failed); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d events in %d workspaces verified, each offset acknowledged once; drained in %v",
+		p.ledger.Count(), p.shape.workspaces, p.drained.Round(time.Millisecond)), nil
+}
+
+func lastOffset(n storage.WorkspaceNumbers) uint64 {
+	for _, s := range n.Numbers {
+		if s.Seq == messages.SeqWLogOffset {
+			return uint64(s.Number)
+		}
+	}
+	return 0
+}
+
+func (p *partita) Sizes() ([]usage.Size, error) {
+	var sizes []usage.Size
+	for _, name := range []string{"log.db", "state.db"} {
+		size, err := usage.SizeOf(filepath.Join(p.dir, name))
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}
+
+func (p *partita) Note() string {
+	spread := "uniform"
+	if p.shape.zipf {
+		spread = "Zipf s=1.01 v=1"
+	}
+	return fmt.Sprintf("partita, default settings, %d partitions, %d workspaces (%s), deduplication ids: %v",
+		p.shape.partitions, p.shape.workspaces, spread, p.shape.dedup)
+}
+
+func (p *partita) Close(ctx context.Context) error {
+	var errs []error
+	if p.parts != nil {
+		errs = append(errs, p.parts.Close(ctx))
+	}
+	if p.store != nil {
+		errs = append(errs, p.store.Close(ctx))
+	}
+	if p.system != nil {
+		p.system.Shutdown()
+	}
+	return errors.Join(errs...)
+}
+
+// partitaRows are the rows of partita: the main one with and without ids, and
+// those around it.
+func partitaRows() []measure.Spec {
+	spec := func(name string, callers int, sh shape) measure.Spec {
+		return measure.Spec{Name: "partita" + name, Callers: callers, New: newPartita(sh)}
+	}
+	const main = 256
+	rows := []measure.Spec{
+		spec("", main, shape{partitions: 16}),
+		spec("/dedup", main, shape{partitions: 16, dedup: true}),
+	}
+	for _, n := range []int{64, 8, 1} {
+		rows = append(rows, spec(fmt.Sprintf("/callers=%d", n), n, shape{partitions: 16}))
+	}
+	for _, n := range []uint32{1, 10, 100, 1000} {
+		rows = append(rows, spec(fmt.Sprintf("/partitions=%d", n), main, shape{partitions: n}))
+	}
+	for _, n := range []int{100, 10_000, 1_000_000} {
+		rows = append(rows, spec(fmt.Sprintf("/workspaces=%d,zipf", n), main, shape{partitions: 16, workspaces: n, zipf: true}))
+	}
+	for _, n := range []int{100, 1_000_000} {
+		rows = append(rows, spec(fmt.Sprintf("/workspaces=%d,uniform", n), main, shape{partitions: 16, workspaces: n}))
+	}
+	return rows
+}
