@@ -67,14 +67,12 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) beforehand {
 
 // checkAhead looks into state.db, and remembers where the keys end there.
 func (s *Store) checkAhead(r *writeRequest, b *beforehand) error {
-	l := make(learned)
+	var l learned
 	err := s.state.view(func(tx *bbolt.Tx) error {
 		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, b.known); err != nil {
 			return err
 		}
-		for i := range r.events {
-			l.learn(tx, &r.events[i], s.schema.trust)
-		}
+		l = learnAll(tx, r, s.schema.trust)
 		return nil
 	})
 	if err != nil {

@@ -74,24 +74,37 @@ func (d *ends) raiseTo(k numberKey, n messages.Number) {
 	}
 }
 
-// learned is where keys end in state.db.
-type learned map[numberKey]messages.Number
+// learned is what a look into state.db has shown.
+type learned struct {
+	last     map[numberKey]messages.Number
+	plogFree bool
+}
+
+// learnAll looks where the keys end that a request continues.
+func learnAll(tx *bbolt.Tx, r *writeRequest, trust messages.TrustLevel) learned {
+	_, taken := firstPLogKey(tx.Bucket(bucketPLog).Cursor(), r.partition.id, r.events[0].offset)
+	l := learned{last: make(map[numberKey]messages.Number), plogFree: !taken}
+	for i := range r.events {
+		l.learn(tx, &r.events[i], trust)
+	}
+	return l
+}
 
 // learn looks where the keys of an event's workspace end. Its kind is what the
 // event says, which was compared with what is stored.
 func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	k := numberKey{n.ws, messages.SeqWLogOffset}
-	if _, ok := l[k]; !ok {
-		l[k] = endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
-		l[numberKey{n.ws, kindSeq}] = messages.Number(n.wsKind)
+	if _, ok := l.last[k]; !ok {
+		l.last[k] = endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
+		l.last[numberKey{n.ws, kindSeq}] = messages.Number(n.wsKind)
 	}
 	if trust > messages.TrustNone {
 		return
 	}
 	for _, r := range n.records {
 		k := numberKey{n.ws, r.seq}
-		if _, ok := l[k]; !ok {
-			l[k] = endOf(tx.Bucket(bucketRecords).Cursor(), appendNumberKey(nil, n.ws, r.seq))
+		if _, ok := l.last[k]; !ok {
+			l.last[k] = endOf(tx.Bucket(bucketRecords).Cursor(), appendNumberKey(nil, n.ws, r.seq))
 		}
 	}
 }
@@ -120,14 +133,14 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 	if p.checkpoint != checkpoint {
 		return
 	}
-	p.ends.plogFree = true
-	if len(p.ends.last)+len(l) > limit {
+	p.ends.plogFree = p.ends.plogFree || l.plogFree
+	if len(p.ends.last)+len(l.last) > limit {
 		p.ends.last = nil // what is in use comes back
 	}
 	if p.ends.last == nil {
-		p.ends.last = make(map[numberKey]messages.Number, len(l))
+		p.ends.last = make(map[numberKey]messages.Number, len(l.last))
 	}
-	for k, n := range l {
+	for k, n := range l.last {
 		if _, ok := p.ends.last[k]; ok || k.seq == kindSeq {
 			continue
 		}
@@ -135,7 +148,7 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 			p.ends.last[k] = n
 		}
 	}
-	for k, n := range l {
+	for k, n := range l.last {
 		if k.seq == kindSeq {
 			p.ends.last[k] = n
 		}

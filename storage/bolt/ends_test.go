@@ -98,12 +98,9 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	e := w.event(2)
-	l := make(learned)
-	var n newEvent
-	if err := s.prepare(&n, &e, &storage.Batch{Partition: 0, Epoch: e.Epoch}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.state.view(func(tx *bbolt.Tx) error { l.learn(tx, &n, messages.TrustNone); return nil }); err != nil {
+	r := requestOf(t, s, &storage.Batch{Partition: 0, Epoch: e.Epoch, Events: []messages.Event{e}})
+	var l learned
+	if err := s.state.view(func(tx *bbolt.Tx) error { l = learnAll(tx, r, messages.TrustNone); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	w.append(2, 2)
@@ -115,5 +112,17 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	p.mu.Unlock()
 	if len(p.ends.last) > 0 {
 		t.Errorf("remembered %v", p.ends.last)
+	}
+}
+
+// A foreign entry further behind the end of a partition's log is met when the log
+// comes there, though everything before it was covered.
+func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 4), []byte("foreign!"))
+	w.append(2, 2, 2)
+	if err := w.try(w.event(2)); !conflictAt(err, storage.PlacePLog) {
+		t.Errorf("got %v, want a conflict", err)
 	}
 }
