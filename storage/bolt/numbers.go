@@ -34,6 +34,39 @@ func storedNumber(b *bbolt.Bucket, ws messages.WSID, seq messages.SeqID) (messag
 	return messages.Number(n), nil
 }
 
+// decodeNumber returns what an entry says of its sequence.
+func decodeNumber(k, v []byte) (messages.SeqID, messages.Number, error) {
+	if len(k) != numberKeyLen {
+		return 0, 0, &storage.DamagedError{Where: placeOf(bucketNumbers, "key %x", k), Cause: errLayout}
+	}
+	seq := messages.SeqID(binary.BigEndian.Uint16(k[workspaceKeyLen:]))
+	n, err := unsealUint(bucketNumbers, k, v)
+	if err != nil {
+		return 0, 0, damagedNumber(messages.WSID(be64(k)), seq, err)
+	}
+	return seq, messages.Number(n), nil
+}
+
+// checkBefore makes sure that the entry before a workspace's first one is sound. A
+// page has no checksum: an entry whose key is damaged seems to be another
+// workspace's, or nobody's, and its number would be given again. But it still lies
+// where it lay, between its neighbours. So who reads a workspace's entries looks at
+// the one before them and the one behind them too.
+func checkBefore(c *bbolt.Cursor, first []byte) error {
+	k, _ := c.Seek(first)
+	var v []byte
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	if k == nil {
+		return nil
+	}
+	_, _, err := decodeNumber(k, v)
+	return err
+}
+
 func damagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
 	return &storage.DamagedError{Where: placeOf(bucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
 }
@@ -138,16 +171,18 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.Workspac
 	}
 	w := storage.WorkspaceNumbers{Workspace: ws}
 	err := s.state.view(func(tx *bbolt.Tx) error {
-		prefix := appendNumberKey(make([]byte, 0, numberKeyLen), ws, 0)
+		first := appendNumberKey(make([]byte, 0, numberKeyLen), ws, 0)
 		c := tx.Bucket(bucketNumbers).Cursor()
-		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix[:workspaceKeyLen]); k, v = c.Next() {
-			if len(k) != numberKeyLen {
-				return &storage.DamagedError{Where: placeOf(bucketNumbers, "key %x", k), Cause: errLayout}
-			}
-			seq := messages.SeqID(binary.BigEndian.Uint16(k[workspaceKeyLen:]))
-			n, err := unsealUint(bucketNumbers, k, v)
+		if err := checkBefore(c, first); err != nil {
+			return err
+		}
+		for k, v := c.Seek(first); k != nil; k, v = c.Next() {
+			seq, n, err := decodeNumber(k, v)
 			if err != nil {
-				return damagedNumber(ws, seq, err)
+				return err
+			}
+			if !bytes.HasPrefix(k, first[:workspaceKeyLen]) {
+				break
 			}
 			if seq == kindSeq {
 				w.Kind = messages.WSKind(n)
