@@ -31,6 +31,9 @@ type childConfig struct {
 	// Seed makes what the clients do reproducible, but not in which order.
 	Seed                uint64
 	Clients, Processors int
+	// Appenders and Drafters are the clients that append, and the command processors
+	// that do.
+	Appenders, Drafters int
 	// StopAfter is after how many acknowledgements the child stops cleanly. Zero
 	// means never.
 	StopAfter  int64
@@ -44,8 +47,13 @@ type entry struct {
 	Phase string `json:",omitempty"`
 	// Acked is an event that was acknowledged.
 	Acked *acked `json:",omitempty"`
-	// Refused is the body of an event of which nothing may be left.
-	Refused string `json:",omitempty"`
+	// Refused are the bodies of events of which nothing may be left.
+	Refused []string `json:",omitempty"`
+	// Begun is an append that is under way: unless it is answered, it is wholly there
+	// or not at all.
+	Begun *begun `json:",omitempty"`
+	// Appended is what the answer to an append promised, for each of its events.
+	Appended []*acked `json:",omitempty"`
 	// Trouble is an error that must not happen.
 	Trouble string `json:",omitempty"`
 }
@@ -63,11 +71,14 @@ type acked struct {
 	Records []messages.RecordID
 }
 
-// journal writes lines to the parent. One write is one line, which a pipe takes
-// whole or not at all.
-type journal struct{ pipe *os.File }
+// journal is where clients note what they were promised.
+type journal interface{ write(e entry) }
 
-func (j journal) write(e entry) {
+// pipe writes lines to the parent. One write is one line, which a pipe takes whole
+// or not at all.
+type pipe struct{ pipe *os.File }
+
+func (j pipe) write(e entry) {
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = j.pipe.Write(append(line, '\n'))
@@ -77,7 +88,7 @@ func (j journal) write(e entry) {
 	}
 }
 
-func (j journal) phase(p string) { j.write(entry{Phase: p}) }
+func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
 
 // runChild is the main function of a child process. It returns the exit code.
 func runChild(config string) int {
@@ -86,7 +97,7 @@ func runChild(config string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	child := &child{childConfig: c, journal: journal{os.NewFile(journalFD, "journal")}}
+	child := &child{childConfig: c, journal: pipe{os.NewFile(journalFD, "journal")}}
 	if err := child.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -100,19 +111,21 @@ type child struct {
 	app     *partition.App
 	acks    atomic.Int64
 	stop    context.CancelFunc
+	// tolerates says which errors more than the usual ones may happen. Nil means none.
+	tolerates func(error) bool
 }
 
 func (c *child) run(ctx context.Context) error {
 	descriptor := shop(c.Partitions)
-	c.journal.phase("opening")
+	c.phase("opening")
 	store, err := bolt.Open(ctx, c.Dir, descriptor, bolt.Options{
 		TailEvents: c.TailEvents,
-		Progress:   func(p bolt.Progress) { c.journal.phase(p.Phase.String()) },
+		Progress:   func(p bolt.Progress) { c.phase(p.Phase.String()) },
 	})
 	if err != nil {
 		return err
 	}
-	c.journal.phase("opened")
+	c.phase("opened")
 	parts := partition.NewAppParts(system, partition.Options{})
 	c.app, err = parts.Deploy(ctx, partition.Application{Descriptor: descriptor, Settings: c.Settings}, store)
 	if err != nil {
@@ -121,15 +134,15 @@ func (c *child) run(ctx context.Context) error {
 	if err := c.app.Ready(ctx); err != nil {
 		return err
 	}
-	c.journal.phase("ready")
+	c.phase("ready")
 	if err := c.load(ctx); err != nil {
 		return err
 	}
-	c.journal.phase("stopping")
+	c.phase("stopping")
 	if err := errors.Join(parts.Close(ctx), store.Close(ctx)); err != nil {
 		return err
 	}
-	c.journal.phase("stopped")
+	c.phase("stopped")
 	return nil
 }
 
@@ -137,6 +150,14 @@ func (c *child) run(ctx context.Context) error {
 func (c *child) load(ctx context.Context) error {
 	ctx, c.stop = context.WithCancel(ctx)
 	defer c.stop()
+	if err := c.work(ctx); err != nil || c.StopAfter == 0 {
+		return err
+	}
+	return c.settle()
+}
+
+// work runs all clients until ctx ends.
+func (c *child) work(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i := range c.Processors {
 		p, err := c.app.SpawnCommandProcessor(recordBody)
@@ -148,11 +169,18 @@ func (c *child) load(ctx context.Context) error {
 	for i := range c.Clients {
 		all.Go(func() { c.repeat(ctx, uint64(1000+i), func(b *client) { b.transaction(ctx) }) })
 	}
-	all.Wait()
-	if c.StopAfter == 0 {
-		return nil
+	for i := range c.Appenders {
+		all.Go(func() { c.repeat(ctx, uint64(2000+i), func(b *client) { b.append(ctx) }) })
 	}
-	return c.settle()
+	for i := range c.Drafters {
+		p, err := c.app.SpawnAppendProcessor(draftBody)
+		if err != nil {
+			return err
+		}
+		all.Go(func() { c.repeat(ctx, uint64(3000+i), func(b *client) { b.draft(ctx, p) }) })
+	}
+	all.Wait()
+	return nil
 }
 
 // settle waits until every partition has handled what the clients left behind when
@@ -214,6 +242,10 @@ type client struct {
 	id     uint64
 	count  int
 	random *rand.Rand
+	// named is the last append that had a deduplication id and was answered, doubtful
+	// are those of which nobody knows.
+	named    *begun
+	doubtful []*begun
 }
 
 func (b *client) workspace() messages.WSID { return messages.WSID(b.random.Uint64N(b.Workspaces)) }
@@ -298,8 +330,13 @@ func (b *client) end(ctx context.Context, tx *partition.Transaction, ws messages
 
 func (b *client) acked(a *acked) {
 	b.journal.write(entry{Acked: a})
-	if n := b.acks.Add(1); n == b.StopAfter {
-		b.stop()
+	b.counted()
+}
+
+// counted counts an acknowledgement.
+func (c *child) counted() {
+	if n := c.acks.Add(1); n == c.StopAfter {
+		c.stop()
 	}
 }
 
@@ -309,18 +346,24 @@ func (b *client) failed(ctx context.Context, err error) {
 	if errors.Is(err, messages.ErrOutcomeUnknown) {
 		return
 	}
-	b.journal.write(entry{Refused: b.body()})
+	b.journal.write(entry{Refused: []string{b.body()}})
+	b.explain(ctx, err)
+}
+
+// explain journals an error that must not happen, and waits where that is of use.
+func (c *child) explain(ctx context.Context, err error) {
 	for _, expected := range []error{
 		context.DeadlineExceeded, context.Canceled, messages.ErrDeadlineExceeded, messages.ErrFenced, messages.ErrNoTransaction,
-		storage.ErrTailFull,
+		storage.ErrTailFull, messages.ErrExpectedOffset,
 	} {
 		if errors.Is(err, expected) {
 			return
 		}
 	}
-	if errors.Is(err, messages.ErrBusy) {
-		_ = b.app.Ready(ctx) // it replays its tail after an Actualize
-		return
+	switch {
+	case errors.Is(err, messages.ErrBusy):
+		_ = c.app.Ready(ctx) // it replays its tail after an Actualize
+	case c.tolerates == nil || !c.tolerates(err):
+		c.journal.write(entry{Trouble: err.Error()})
 	}
-	b.journal.write(entry{Trouble: err.Error()})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,6 +18,10 @@ type ledger struct {
 	refused map[string]bool
 	phases  []string
 	trouble []string
+	// open are the appends that were begun and not answered, by their first body;
+	// named are the answered ones that have a deduplication id.
+	open  map[string]*begun
+	named []answered
 }
 
 // position is an event's place.
@@ -26,44 +31,93 @@ type position struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{acked: make(map[position]*acked), refused: make(map[string]bool)}
+	return &ledger{acked: make(map[position]*acked), refused: make(map[string]bool), open: make(map[string]*begun)}
 }
 
-// read takes a line of the journal. Two acknowledgements of one place are trouble.
+// read takes a line of the journal.
 func (l *ledger) read(line []byte) entry {
 	var e entry
 	if err := json.Unmarshal(line, &e); err != nil {
 		l.trouble = append(l.trouble, fmt.Sprintf("line %q: %v", line, err))
 	}
-	switch {
-	case e.Phase != "":
-		l.phases = append(l.phases, e.Phase)
-	case e.Refused != "":
-		l.refused[e.Refused] = true
-	case e.Trouble != "":
-		l.trouble = append(l.trouble, e.Trouble)
-	case e.Acked != nil:
-		at := position{e.Acked.Partition, e.Acked.PLogOffset}
-		if twice := l.acked[at]; twice != nil {
-			l.trouble = append(l.trouble, fmt.Sprintf("acknowledged twice: %+v and %+v", *twice, *e.Acked))
-		}
-		l.acked[at] = e.Acked
-	}
+	l.write(e)
 	return e
 }
 
+// write takes an entry of the journal.
+func (l *ledger) write(e entry) {
+	switch {
+	case e.Phase != "":
+		l.phases = append(l.phases, e.Phase)
+	case len(e.Refused) > 0:
+		delete(l.open, e.Refused[0])
+		for _, body := range e.Refused {
+			l.refused[body] = true
+		}
+	case e.Trouble != "":
+		l.trouble = append(l.trouble, e.Trouble)
+	case e.Acked != nil:
+		l.acknowledge(e.Acked)
+	case e.Begun != nil:
+		l.open[e.Begun.Bodies[0]] = e.Begun
+	case len(e.Appended) > 0:
+		l.appended(e.Appended)
+	}
+}
+
+// acknowledge notes what was promised. Two acknowledgements of one place are
+// trouble.
+func (l *ledger) acknowledge(a *acked) {
+	at := position{a.Partition, a.PLogOffset}
+	if twice := l.acked[at]; twice != nil {
+		l.trouble = append(l.trouble, fmt.Sprintf("acknowledged twice: %+v and %+v", *twice, *a))
+	}
+	l.acked[at] = a
+}
+
+// appended notes the answer to an append: the first one counts, and what is
+// repeated must say the same.
+func (l *ledger) appended(all []*acked) {
+	body := all[0].Body
+	b := l.open[body]
+	delete(l.open, body)
+	if b == nil {
+		for _, a := range all {
+			if was := l.acked[position{a.Partition, a.PLogOffset}]; was == nil || !reflect.DeepEqual(was, a) {
+				l.trouble = append(l.trouble, fmt.Sprintf("%s: a repetition was told %+v, the first was %+v", body, *a, was))
+			}
+		}
+		return
+	}
+	for _, a := range all {
+		l.acknowledge(a)
+	}
+	if b.ID != (messages.DedupID{}) {
+		l.named = append(l.named, answered{b, all})
+	}
+}
+
 // compare checks that a store has everything that was acknowledged, as it was
-// acknowledged, and nothing that was refused.
+// acknowledged, nothing that was refused, nothing twice, and of each append whose
+// outcome is unknown all or nothing.
 func (l *ledger) compare(t testing.TB, store storage.Store) {
 	t.Helper()
 	found := 0
+	places := make(map[string]place)
 	for p := range messages.PartitionID(store.Descriptor().Partitions) {
 		for e, err := range store.PLog(limit(t), p, 1) {
 			check(t, err)
-			if l.refused[string(e.Body)] {
-				t.Errorf("partition %d, offset %d: %s was refused", p, e.PLogOffset, e.Body)
+			body := string(e.Body)
+			if l.refused[body] {
+				t.Errorf("partition %d, offset %d: %s was refused", p, e.PLogOffset, body)
 			}
-			if a := l.acked[position{p, e.PLogOffset}]; a != nil {
+			at := place{position{p, e.PLogOffset}, e.Workspace, e.WLogOffset}
+			// The events of a synthetic history all have the same body.
+			if was, twice := places[body]; twice && e.Body[0] != 0 {
+				t.Errorf("%s is there twice: %+v and %+v", body, was, at)
+			}
+			places[body] = at
+			if a := l.acked[at.position]; a != nil {
 				found++
 				a.compare(t, &e)
 			}
@@ -72,8 +126,33 @@ func (l *ledger) compare(t testing.TB, store storage.Store) {
 	if found != len(l.acked) {
 		t.Errorf("got %d acknowledged events, want %d", found, len(l.acked))
 	}
+	for _, b := range l.open {
+		b.whole(t, places)
+	}
 	for _, trouble := range l.trouble {
 		t.Errorf("child: %s", trouble)
+	}
+}
+
+// place is where an event stands in both logs.
+type place struct {
+	position
+	workspace messages.WSID
+	wlog      messages.WLogOffset
+}
+
+// whole checks that the events of an append are all there, one behind the other in
+// both logs, or that none is.
+func (b *begun) whole(t testing.TB, places map[string]place) {
+	t.Helper()
+	first, there := places[b.Bodies[0]]
+	for i, body := range b.Bodies {
+		want := first
+		want.offset += messages.PLogOffset(i)
+		want.wlog += messages.WLogOffset(i)
+		if at, ok := places[body]; ok != there || ok && at != want {
+			t.Errorf("event %d of %d of an append: got %v at %+v, the first: %v at %+v", i+1, len(b.Bodies), ok, at, there, first)
+		}
 	}
 }
 

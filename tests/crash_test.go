@@ -113,7 +113,8 @@ func (c *crash) strike(t *testing.T, b blow, seed uint64) bool {
 		b.before(t, c.site)
 	}
 	config := childConfig{
-		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed, Clients: 24, Processors: 8,
+		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed,
+		Clients: 24, Processors: 8, Appenders: 16, Drafters: 4,
 	}
 	if b.config != nil {
 		b.config(&config)
@@ -165,7 +166,7 @@ func (c *crash) ended(t *testing.T, cmd *exec.Cmd, b blow, acks int) (killed boo
 	err := cmd.Wait()
 	killed = err != nil && cmd.ProcessState.ExitCode() == -1
 	last := c.phases[len(c.phases)-1]
-	t.Logf("%-24s killed %5v in phase %-8s after %4d acknowledgements", b.name, killed, last, acks)
+	t.Logf("%-24s killed %5v in phase %-8s after %4d acknowledgements, %d appends unanswered", b.name, killed, last, acks, len(c.open))
 	stderr := cmd.Stderr.(*bytes.Buffer).String()
 	if stderr != "" || err != nil && !killed {
 		t.Errorf("child: %v\n%s", err, stderr)
@@ -182,6 +183,7 @@ func (c *crash) check(t *testing.T, b blow, clean bool) {
 	tx := d.open(t, messages.WSID(began.UnixNano()))
 	t.Logf("%-24s first Start granted after %v, %d events replayed", "", time.Since(began).Round(time.Millisecond), d.replayed())
 	check(t, tx.Cancel(limit(t)))
+	c.resolve(t, d)
 	c.compare(t, d.store)
 	verifyStore(t, d.store)
 	if clean {
@@ -217,6 +219,7 @@ func TestCleanChild(t *testing.T) {
 	if n := d.replayed(); n != 0 {
 		t.Errorf("got %d events replayed after a clean stop, want 0", n)
 	}
+	c.resolve(t, d)
 	c.compare(t, d.store)
 	d.stop(t)
 }

@@ -54,6 +54,7 @@ func forEachFlushFault(t *testing.T, test func(t *testing.T, s *site, d *deploym
 			check(t, d.store.Close(limit(t)))
 			_ = d.parts.Close(limit(t))
 			s.faulty = false
+			s.app.Settings.StopLimit = 0 // a clean stop takes what the disk takes
 			d = s.run(t)
 			d.invoice(t, 7, 4)
 			d.stop(t)
