@@ -332,3 +332,96 @@ func TestAppendFenced(t *testing.T) {
 	_, err = r.sequencers[0].Append(r.ctx, to(7), bill("bill"))
 	wants(t, "append to a failed partition", err, messages.ErrPartitionFailed)
 }
+
+// An explicit id that is taken is refused; who gets a number of his own is not.
+func TestAppendExplicitConflict(t *testing.T) {
+	r := readyRig(t, setup{})
+	r.append(7)
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
+	held := r.appending(r.ctx, to(1))
+	r.arrives(gate)
+	bad := make(chan error, 1)
+	go func() {
+		_, err := r.of(7).Append(r.ctx, to(7), messages.Draft{
+			Records: []messages.DraftRecord{{ID: messages.RecordID{Seq: invoices, Number: 1}, New: true}},
+		})
+		bad <- err
+	}()
+	r.spyAppends(2)
+	good := r.appending(r.ctx, to(7))
+	r.spyAppends(3)
+	gate.Release()
+	wants(t, "held", next(t, held), nil)
+	wants(t, "explicit id", next(t, bad), storage.ErrConflict)
+	wants(t, "number", next(t, good), nil)
+}
+
+// All of a batch that need the key that is taken are refused in one try.
+func TestAppendConflictOfMany(t *testing.T) {
+	for name, conflict := range map[string]*storage.ConflictError{
+		"record": {Place: storage.PlaceRecord, PLogOffset: 3, Workspace: 7, Record: messages.RecordID{Seq: invoices, Number: 2}},
+		"WLog":   {Place: storage.PlaceWLog, PLogOffset: 3, Workspace: 7, WLogOffset: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := readyRig(t, setup{})
+			r.append(7)
+			gate := r.newGate()
+			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
+			held := r.appending(r.ctx, to(1))
+			r.arrives(gate)
+			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Fail(conflict), Times: 1})
+			one := r.appending(r.ctx, to(7))
+			r.spyAppends(2)
+			two := r.appending(r.ctx, to(7))
+			r.spyAppends(3)
+			gate.Release()
+			wants(t, "held", next(t, held), nil)
+			wants(t, "first", next(t, one), storage.ErrConflict)
+			wants(t, "second", next(t, two), storage.ErrConflict)
+		})
+	}
+}
+
+// Damage refuses the appends that meet it, whether the store can name them or not;
+// the partition's view of the log is as good as it was.
+func TestAppendDamaged(t *testing.T) {
+	damage := &storage.DamagedError{Where: "bucket dedup, run 1", Cause: errAny}
+	for name, c := range map[string]struct{ err, want error }{
+		"named": {&storage.LookupError{PLogOffsets: []messages.PLogOffset{4}, Cause: damage}, storage.ErrDamaged},
+		// Tried one by one, the store takes all of them now.
+		"unnamed": {damage, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := readyRig(t, setup{})
+			r.append(7)
+			gate := r.newGate()
+			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
+			held := r.appending(r.ctx, to(1))
+			r.arrives(gate)
+			before := r.partitions[0].Status().Actualizations
+			r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Fail(c.err), Times: 1})
+			good := r.appending(r.ctx, to(8))
+			r.spyAppends(2)
+			bad := r.appending(r.ctx, toOnce(7, 1))
+			r.spyAppends(3)
+			gate.Release()
+			wants(t, "held", next(t, held), nil)
+			wants(t, "good", next(t, good), nil)
+			wants(t, "bad", next(t, bad), c.want)
+			if n := r.partitions[0].Status().Actualizations - before; n != 0 {
+				t.Errorf("%d actualizations", n)
+			}
+		})
+	}
+	t.Run("alone", func(t *testing.T) {
+		r := readyRig(t, setup{})
+		before := r.partitions[0].Status().Actualizations
+		r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Fail(damage), Times: 1})
+		_, err := r.of(7).Append(r.ctx, toOnce(7, 1), bill("bill"))
+		wants(t, "append", err, storage.ErrDamaged)
+		if n := r.partitions[0].Status().Actualizations - before; n != 0 {
+			t.Errorf("%d actualizations", n)
+		}
+	})
+}

@@ -69,6 +69,13 @@ func refusedEvents(err error) []messages.RefusedEvent {
 		}
 		return refused
 	}
+	if lookup, ok := errors.AsType[*storage.LookupError](err); ok {
+		refused := make([]messages.RefusedEvent, 0, len(lookup.PLogOffsets))
+		for _, o := range lookup.PLogOffsets {
+			refused = append(refused, messages.RefusedEvent{PLogOffset: o})
+		}
+		return refused
+	}
 	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	if !ok {
 		return nil
@@ -76,9 +83,9 @@ func refusedEvents(err error) []messages.RefusedEvent {
 	event := messages.RefusedEvent{PLogOffset: conflict.PLogOffset}
 	switch conflict.Place {
 	case storage.PlaceWLog:
-		event.Seq = messages.SeqWLogOffset
+		event.Taken = messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(conflict.WLogOffset)}
 	case storage.PlaceRecord:
-		event.Seq = conflict.Record.Seq
+		event.Taken = messages.SequenceNumber(conflict.Record)
 	case storage.PlaceLog, storage.PlacePLog:
 		return nil
 	}
@@ -86,10 +93,11 @@ func refusedEvents(err error) []messages.RefusedEvent {
 }
 
 // isDivergence reports whether the store refused a batch because of what the
-// partition holds, or takes nothing any more.
+// partition holds, or takes nothing any more. Damage says nothing about what it
+// holds.
 func isDivergence(err error) bool {
 	for _, known := range []error{
-		storage.ErrOutOfOrder, storage.ErrTimeFell, storage.ErrConflict, storage.ErrClosed, storage.ErrReadOnly, storage.ErrDamaged,
+		storage.ErrOutOfOrder, storage.ErrTimeFell, storage.ErrConflict, storage.ErrClosed, storage.ErrReadOnly,
 	} {
 		if errors.Is(err, known) {
 			return true

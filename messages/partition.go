@@ -79,9 +79,9 @@ type RefusedEvent struct {
 	// Duplicate is the offset in the workspace's log of the event that has the same
 	// deduplication id, 0 if that is not why.
 	Duplicate WLogOffset
-	// Seq is the sequence of the workspace whose key is taken: SeqWLogOffset for the
-	// next entry of its log, else that of a new record. 0 if that is not why.
-	Seq SeqID
+	// Taken is the number of the workspace whose key is taken: an offset in its log,
+	// or the id of a new record. Zero if that is not why.
+	Taken SequenceNumber
 }
 
 // EventsLoaded is the reader's answer to [LoadEvents].

@@ -173,6 +173,26 @@ func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 // Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Cause }
 
+// LookupError names the events of a batch of whose deduplication ids nobody can know
+// whether the log has them, since what would say so is damaged. Nothing of the batch
+// was written; the damage says nothing about other ids.
+type LookupError struct {
+	Partition messages.PartitionID
+	// PLogOffsets are those of the refused events, in the order of the batch, at least
+	// one.
+	PLogOffsets []messages.PLogOffset
+	// Cause is the damage that the first of them met.
+	Cause error
+}
+
+func (e *LookupError) Error() string {
+	return fmt.Sprintf("deduplication ids cannot be looked up: partition %d, offset %d (%d of the batch): %v",
+		e.Partition, e.PLogOffsets[0], len(e.PLogOffsets), e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *LookupError) Unwrap() error { return e.Cause }
+
 // NumbersError names the first number of a Flush that the log does not bear out.
 type NumbersError struct {
 	Partition  messages.PartitionID

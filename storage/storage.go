@@ -49,9 +49,9 @@ type Log interface {
 	// the workspace's log as far as the tail knows it), ErrTimeFell, [*ConflictError]
 	// (a key that must be free is not; the check is atomic with the write),
 	// [*DuplicateError] (deduplication ids that the log has, at every trust level;
-	// atomic too; they come before conflicts), [*DamagedError] (ids cannot be looked up),
-	// ErrInvalidEvent, ErrTailFull (the projections lag too far behind), ErrFull (no space),
-	// ErrClosed.
+	// atomic too; they come before conflicts), [*LookupError] (ids cannot be looked up, since
+	// something is damaged), [*DamagedError], ErrInvalidEvent, ErrTailFull (the projections
+	// lag too far behind), ErrFull (no space), ErrClosed.
 	Append(ctx context.Context, b Batch) error
 }
 

@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,24 +14,24 @@ import (
 func TestRefusedAt(t *testing.T) {
 	for at, name := range []string{"first", "middle", "last"} {
 		for reason, refuse := range map[string]struct {
-			by   func(w *world, m *messages.Append)
+			by   func(w *world, at int, m *messages.Append)
 			want error
 		}{
-			"WLog": {func(w *world, m *messages.Append) {
+			"WLog": {func(w *world, _ int, m *messages.Append) {
 				m.Workspace = 5
-				w.taken[taken{5, messages.SeqWLogOffset}] = true
+				w.taken[taken{5, messages.SeqWLogOffset, 2}] = true
 			}, errConflict},
-			"record": {func(w *world, m *messages.Append) {
+			"record": {func(w *world, at int, m *messages.Append) {
 				m.Drafts[0].Records = []messages.DraftRecord{{Number: 0, New: true}}
-				w.taken[taken{1, seqPlain}] = true
+				w.taken[taken{1, seqPlain, messages.Number(at) + 1}] = true
 			}, errConflict},
-			"nobody knows": {func(_ *world, m *messages.Append) { m.Drafts[0].Body = []byte(poison) }, errPoison},
+			"nobody knows": {func(_ *world, _ int, m *messages.Append) { m.Drafts[0].Body = []byte(poison) }, errPoison},
 		} {
 			t.Run(name+"/"+reason, func(t *testing.T) {
 				w := warm(t, messages.Settings{})
 				w.event(5, kindWide)
 				ms := []messages.Append{w.one(1, kindWide, seqPlain), w.one(1, kindWide, seqPlain), w.one(1, kindWide, seqPlain)}
-				refuse.by(w, &ms[at])
+				refuse.by(w, at, &ms[at])
 				calls := w.batched(ms...)
 				w.settle()
 				next := messages.Number(1)
@@ -50,45 +51,151 @@ func TestRefusedAt(t *testing.T) {
 	}
 }
 
-// TestConflictRefusesAllOfItsKey: all of the batch that need the key, and nobody
+// rowOf makes a record under the first number that a message wants.
+func rowOf(m messages.Append, isNew bool) messages.Append {
+	m.Drafts[len(m.Drafts)-1].Records = []messages.DraftRecord{{Number: 0, New: isNew}}
+	return m
+}
+
+// mustSplit checks which of a batch were refused by a conflict.
+func (w *world) mustSplit(calls []*call, refused ...int) {
+	w.t.Helper()
+	for i, c := range calls {
+		if slices.Contains(refused, i) {
+			w.mustRefuse(c, errConflict)
+		} else {
+			w.mustWait(c)
+		}
+	}
+}
+
+// TestConflictRefusesAllOfItsKey: all of the batch that need the key now, and nobody
 // else: not the other workspace, not the other sequence, not an update.
 func TestConflictRefusesAllOfItsKey(t *testing.T) {
-	row := func(m messages.Append, isNew bool) messages.Append {
-		m.Drafts[len(m.Drafts)-1].Records = []messages.DraftRecord{{Number: 0, New: isNew}}
-		return m
-	}
 	t.Run("record", func(t *testing.T) {
 		w := warm(t, messages.Settings{})
-		w.taken[taken{1, seqPlain}] = true
-		update := w.one(1, kindWide, seqPlain)
+		w.taken[taken{1, seqPlain, 1}] = true
 		group := w.one(1, kindWide, seqPlain)
 		group.Drafts = append(group.Drafts, w.draft())
 		calls := w.batched(
-			row(w.one(1, kindWide, seqPlain), true), row(w.one(3, kindWide, seqPlain), true), row(w.one(1, kindWide, seqFrom), true),
-			row(update, false), row(group, true), row(w.one(1, kindWide, seqPlain), true))
+			rowOf(w.one(1, kindWide, seqPlain), true), rowOf(w.one(3, kindWide, seqPlain), true), rowOf(w.one(1, kindWide, seqFrom), true),
+			rowOf(group, true), rowOf(w.one(1, kindWide, seqPlain), true), rowOf(w.one(1, kindWide, seqPlain), false))
 		w.write1()
-		for i, refused := range []bool{true, false, false, false, true, true} {
-			if refused {
-				w.mustRefuse(calls[i], errConflict)
-			} else {
-				w.mustWait(calls[i])
-			}
-		}
+		w.mustSplit(calls, 0, 3, 4)
 		w.mustBatch(3, 1, 1)
 		w.write1()
-		w.mustAppend(calls[3])
+		w.mustAppend(calls[5])
 		w.finish()
 	})
 	t.Run("WLog", func(t *testing.T) {
 		w := warm(t, messages.Settings{})
-		w.taken[taken{1, messages.SeqWLogOffset}] = true
+		w.taken[taken{1, messages.SeqWLogOffset, 2}] = true
 		calls := w.batched(w.one(3, kindWide), w.one(1, kindWide), w.one(3, kindWide), w.one(1, kindWide))
 		w.write1()
-		w.mustRefuse(calls[1], errConflict)
-		w.mustRefuse(calls[3], errConflict)
+		w.mustSplit(calls, 1, 3)
 		w.mustBatch(3, 3)
 		w.finish()
 	})
+}
+
+// TestConflictRefusesNobodyElse: a key that is taken says nothing about who gets
+// another one when he is numbered anew.
+func TestConflictRefusesNobodyElse(t *testing.T) {
+	explicit := func(m messages.Append, n messages.Number) messages.Append {
+		d := &m.Drafts[len(m.Drafts)-1]
+		d.Records = append(d.Records, messages.DraftRecord{ID: messages.RecordID{Seq: seqPlain, Number: n}, New: true})
+		return m
+	}
+	second := func(m messages.Append) messages.Append {
+		m.Drafts[0].Records = []messages.DraftRecord{{Number: 1, New: true}}
+		return m
+	}
+	plain := func(w *world) messages.Append { return rowOf(w.one(1, kindWide, seqPlain), true) }
+	for name, test := range map[string]struct {
+		key     taken
+		appends func(w *world) []messages.Append
+		// refused are those that the first try refuses, never those that are ever.
+		refused, never []int
+	}{
+		"explicit id": {
+			taken{1, seqPlain, 5},
+			func(w *world) []messages.Append { return []messages.Append{explicit(w.one(1, kindWide), 5), plain(w)} },
+			[]int{0}, []int{0},
+		},
+		"explicit id, and a number above": {
+			taken{1, seqPlain, 5},
+			func(w *world) []messages.Append {
+				return []messages.Append{explicit(w.one(1, kindWide, seqPlain), 5), plain(w), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"number above an explicit id": {
+			taken{1, seqPlain, 6},
+			func(w *world) []messages.Append {
+				m := explicit(w.one(1, kindWide), 5)
+				m.Drafts = append(m.Drafts, w.draft(seqPlain))
+				return []messages.Append{rowOf(m, true), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"behind an explicit id": {
+			taken{1, seqPlain, 1},
+			func(w *world) []messages.Append {
+				return []messages.Append{plain(w), explicit(w.one(1, kindWide), 5), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"before": {
+			taken{1, seqPlain, 2},
+			func(w *world) []messages.Append { return []messages.Append{plain(w), plain(w), plain(w)} },
+			[]int{1, 2}, []int{1, 2},
+		},
+		"behind an update": {
+			taken{1, seqPlain, 1},
+			func(w *world) []messages.Append {
+				return []messages.Append{plain(w), rowOf(w.one(1, kindWide, seqPlain), false), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"second number": {
+			taken{1, seqPlain, 2},
+			func(w *world) []messages.Append {
+				return []messages.Append{second(w.one(1, kindWide, seqPlain, seqPlain)), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"behind one who needs his second number": {
+			taken{1, seqPlain, 1},
+			func(w *world) []messages.Append {
+				return []messages.Append{plain(w), second(w.one(1, kindWide, seqPlain, seqPlain)), plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
+		"second of a group": {
+			taken{1, messages.SeqWLogOffset, 4},
+			func(w *world) []messages.Append {
+				m := w.one(1, kindWide)
+				m.Drafts = append(m.Drafts, w.draft())
+				return []messages.Append{w.one(1, kindWide), m, w.one(1, kindWide)}
+			},
+			[]int{1}, []int{1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := warm(t, messages.Settings{})
+			w.taken[test.key] = true
+			calls := w.batched(test.appends(w)...)
+			w.write1()
+			w.mustSplit(calls, test.refused...)
+			w.settle()
+			for i, c := range calls {
+				if !slices.Contains(test.never, i) {
+					w.mustAppend(c)
+				}
+			}
+			w.finish()
+		})
+	}
 }
 
 // TestRefusedGoFirst: who was in the refused attempt is written before anybody joins,
@@ -96,7 +203,7 @@ func TestConflictRefusesAllOfItsKey(t *testing.T) {
 func TestRefusedGoFirst(t *testing.T) {
 	w := warm(t, messages.Settings{})
 	w.event(5, kindWide)
-	w.taken[taken{5, messages.SeqWLogOffset}] = true
+	w.taken[taken{5, messages.SeqWLogOffset, 2}] = true
 	late := w.one(1, kindWide)
 	late.Deadline = w.now
 	calls := w.batched(w.one(5, kindWide), w.one(1, kindWide), late, w.one(3, kindWide))
@@ -120,7 +227,7 @@ func TestRefusedGoFirstAgain(t *testing.T) {
 	for ws := messages.WSID(5); ws <= 11; ws += 2 {
 		w.event(ws, kindWide)
 	}
-	w.taken[taken{5, messages.SeqWLogOffset}], w.taken[taken{7, messages.SeqWLogOffset}] = true, true
+	w.taken[taken{5, messages.SeqWLogOffset, 2}], w.taken[taken{7, messages.SeqWLogOffset, 2}] = true, true
 	w.batched(w.one(5, kindWide), w.one(7, kindWide), w.one(9, kindWide), w.one(11, kindWide))
 	w.append(w.one(1, kindWide))
 	w.reconfigure(messages.Settings{BatchEvents: 2})
@@ -171,7 +278,7 @@ func TestRefusalOfNobody(t *testing.T) {
 		w.mustAppend(first)
 		answer := &messages.EventsWritten{
 			Generation: w.core.generation, First: 4, Outcome: messages.WriteRefused, Err: errConflict,
-			Refused: []messages.RefusedEvent{{PLogOffset: offset + 1, Seq: messages.SeqWLogOffset}},
+			Refused: []messages.RefusedEvent{{PLogOffset: offset + 1, Taken: messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: 1}}},
 		}
 		if offset == 2 {
 			answer.Refused[0].PLogOffset = 3
@@ -277,6 +384,61 @@ func TestWriteDiverged(t *testing.T) {
 	}
 	w.mustBe(messages.StateNormal)
 	w.finish()
+}
+
+// TestAstray: the log never takes a workspace's events. That costs a bounded number
+// of actualizations, whoever else is written meanwhile.
+func TestAstray(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	w.event(5, kindWide)
+	w.quiesce()
+	w.reconfigure(messages.Settings{FlushInterval: never})
+	w.done(w.append(w.one(7, kindWide)))
+	w.astray[5] = true
+	before := w.core.Status().Actualizations
+	bad := w.append(w.one(5, kindWide))
+	for bad.reply == nil {
+		// This one is born and not flushed: it needs no load, and gets ahead.
+		w.append(w.one(7, kindWide))
+		w.settleBut(readerLeaf)
+		w.work(readerLeaf)
+		w.deliver(readerLeaf)
+		if n := w.core.Status().Actualizations - before; n >= maxDivergences {
+			t.Fatalf("%d actualizations", n)
+		}
+	}
+	w.mustRefuse(bad, errDiverged)
+	w.settle()
+	before = w.core.Status().Actualizations
+	for range 5 {
+		calls := w.batched(w.one(1, kindWide), w.one(5, kindWide), w.one(3, kindWide))
+		w.settle()
+		w.mustAppend(calls[0])
+		w.mustRefuse(calls[1], errDiverged)
+		w.mustAppend(calls[2])
+	}
+	if n := w.core.Status().Actualizations - before; n != 0 {
+		t.Fatalf("%d more actualizations", n)
+	}
+	clear(w.astray)
+	w.done(w.append(w.one(5, kindWide)))
+	// It is trusted again.
+	c := w.append(w.one(5, kindWide))
+	w.writeFault, w.faultyWrites = writeDiverges, 1
+	w.settle()
+	w.mustAppend(c)
+	w.finish()
+}
+
+// TestAstrayIsBounded: not every workspace that ever diverged is remembered.
+func TestAstrayIsBounded(t *testing.T) {
+	var d diverging
+	for ws := range messages.WSID(3 * maxDiverging) {
+		d.note(ws)
+		if _, ok := d[ws]; !ok || len(d) > maxDiverging {
+			t.Fatalf("%d workspaces, the last one remembered: %v", len(d), ok)
+		}
+	}
 }
 
 // TestWriteFenced: somebody else owns the partition.

@@ -178,7 +178,7 @@ func TestStopWhileWriting(t *testing.T) {
 		clean bool
 	}{
 		"done":       {func(*world) {}, [2]error{}, true},
-		"refused":    {func(w *world) { w.taken[taken{1, messages.SeqWLogOffset}] = true }, [2]error{errConflict, messages.ErrBusy}, true},
+		"refused":    {func(w *world) { w.taken[taken{1, messages.SeqWLogOffset, 2}] = true }, [2]error{errConflict, messages.ErrBusy}, true},
 		"no space":   {func(w *world) { w.writeFault = writeNoSpace }, [2]error{errNoSpace, errNoSpace}, true},
 		"tail full":  {func(w *world) { w.writeFault = writeTailFull }, [2]error{messages.ErrBusy, messages.ErrBusy}, true},
 		"diverged":   {func(w *world) { w.writeFault = writeDiverges }, [2]error{messages.ErrBusy, messages.ErrBusy}, false},

@@ -14,7 +14,7 @@ func (c *Core) eventsWritten(m *messages.EventsWritten) {
 	}
 	switch m.Outcome {
 	case messages.WriteDone:
-		c.writeDivergences = 0
+		c.diverging.forget(c.batch.members)
 		c.commitBatch()
 		c.endBatch(written, nil)
 	case messages.WriteRefused:
@@ -49,18 +49,27 @@ func (c *Core) writeRefused(m *messages.EventsWritten) {
 
 // refuseSomebody tries one by one, if nobody knows who is refused.
 func (c *Core) refuseSomebody(err error) {
-	writers := 0
-	for i := range c.batch.members {
-		if c.batch.members[i].fate == writes {
-			writers++
-		}
-	}
-	if writers == 1 {
+	if c.batch.lone() != nil {
 		c.refuseWriters(err)
 		return
 	}
 	c.endBatch(unwritten, nil)
 	c.redo.single = c.redo.left > 0
+}
+
+// lone returns the member that writes, nil if there are others.
+func (a *attempt) lone() (lone *member) {
+	for i := range a.members {
+		m := &a.members[i]
+		switch {
+		case m.fate != writes:
+		case lone != nil:
+			return nil
+		default:
+			lone = m
+		}
+	}
+	return lone
 }
 
 // refuseWriters refuses all of the batch that wanted to write.
@@ -76,61 +85,77 @@ func (c *Core) refuseWriters(err error) {
 // refuse marks the members that a refused event speaks of, and reports whether
 // there are any.
 func (a *attempt) refuse(e *messages.RefusedEvent, err error) (some bool) {
-	at := int(e.PLogOffset - a.first)
-	if at < 0 || at >= len(a.events) {
+	i := a.writerOf(int(e.PLogOffset - a.first))
+	if i < 0 {
 		return false
 	}
+	m := &a.members[i]
+	m.fate, m.err = refused, err
+	switch {
+	case e.Duplicate > 0:
+		m.fate, m.duplicate = repeats, e.Duplicate
+	case e.Taken.Seq != 0:
+		if first, needs, _ := a.demand(m, e.Taken.Seq); needs && first == e.Taken.Number {
+			a.refuseBehind(i, e.Taken.Seq, err)
+		}
+	}
+	return true
+}
+
+// writerOf returns the index of the member that writes the event at an index, -1 if
+// there is none.
+func (a *attempt) writerOf(at int) int {
 	for i := range a.members {
 		m := &a.members[i]
-		switch {
-		case m.fate != writes || !a.concerns(m, at, e.Seq):
-			continue
-		case e.Duplicate > 0:
-			m.fate, m.duplicate = repeats, e.Duplicate
-		default:
-			m.fate = refused
+		if m.fate == writes && m.at <= at && at < m.at+len(m.append.Drafts) {
+			return i
 		}
-		m.err, some = err, true
 	}
-	return some
+	return -1
 }
 
-// concerns reports whether a member would be refused like the event at an index: it
-// is the member's own, or the key that is taken is the next one of the sequence for
-// the member too.
-func (a *attempt) concerns(m *member, at int, seq messages.SeqID) bool {
-	events := a.events[m.at : m.at+len(m.append.Drafts)]
-	switch {
-	case at >= m.at && at < m.at+len(events):
-		return true
-	case m.append.Workspace != a.events[at].Workspace:
-		return false
-	case seq == messages.SeqWLogOffset:
-		return true
+// refuseBehind refuses the members behind one that needed the key of the sequence's
+// next number, which is taken, as far as it is sure that they would need it now.
+func (a *attempt) refuseBehind(i int, seq messages.SeqID, err error) {
+	ws := a.members[i].append.Workspace
+	for i++; i < len(a.members); i++ {
+		m := &a.members[i]
+		if m.fate != writes || m.append.Workspace != ws {
+			continue
+		}
+		switch _, needs, passes := a.demand(m, seq); {
+		case needs:
+			m.fate, m.err = refused, err
+		case passes:
+			return
+		}
 	}
-	return slices.ContainsFunc(events, func(e messages.Event) bool { return creates(&e, seq) })
 }
 
-// creates reports whether an event creates a record of a sequence.
-func creates(e *messages.Event, seq messages.SeqID) bool {
-	return slices.ContainsFunc(e.Records, func(r messages.Record) bool { return r.New && r.ID.Seq == seq })
-}
-
-// writeDiverged replays the tail and then tries again. If that was of no use, it
-// is the events that the log does not take, not the partition's view of it.
-func (c *Core) writeDiverged(err error) {
-	c.writeDivergences++
-	switch {
-	case c.state == messages.StateTerminating:
-		c.endBatch(unwritten, nil)
-		c.giveUpStop(err)
-	case c.writeDivergences >= maxDivergences:
-		c.refuseSomebody(err)
-	default:
-		c.endBatch(unwritten, nil)
-		c.lastErr = err
-		c.becomeActualizing()
+// demand returns the first number of a sequence that a member was given, 0 if it was
+// given none, whether it needs that one's key, whatever the number is, and whether
+// the sequence may pass that number by it.
+func (a *attempt) demand(m *member, seq messages.SeqID) (first messages.Number, needs, passes bool) {
+	if seq == messages.SeqWLogOffset {
+		return messages.Number(a.events[m.at].WLogOffset), true, true
 	}
+	if i := slices.IndexFunc(m.numbers, func(n messages.SequenceNumber) bool { return n.Seq == seq }); i >= 0 {
+		first = m.numbers[i].Number
+	}
+	events := a.eventsOf(m)
+	for i := range events {
+		for _, r := range events[i].Records {
+			switch {
+			case !r.New || r.ID.Seq != seq:
+			case r.ID.Number == first:
+				needs = true
+			case !slices.Contains(m.numbers, messages.SequenceNumber(r.ID)):
+				// An explicit id may lift the sequence.
+				return first, false, true
+			}
+		}
+	}
+	return first, needs, first != 0
 }
 
 // writeFenced: somebody else owns the partition.

@@ -93,9 +93,8 @@ type Core struct {
 	searches []search
 	// lastSearch numbers the searches.
 	lastSearch uint64
-	// writeDivergences counts the batches in a row for which the log was not as the
-	// partition holds it.
-	writeDivergences int
+	// diverging is kept when the tail is replayed.
+	diverging diverging
 
 	txn         transaction
 	serial      uint64

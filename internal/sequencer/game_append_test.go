@@ -215,17 +215,24 @@ func (g *game) spoil(m messages.Append) (messages.Append, error) {
 
 // breakWrites breaks the appender, or puts something of somebody else's in the way.
 func (g *game) breakWrites() {
-	switch n := g.dice.roll(12, "write"); n {
+	ws := messages.WSID(2*g.dice.roll(6, "workspace") + 1)
+	switch n := g.dice.roll(14, "write"); n {
 	case 0, 1, 2, 3, 4:
 		g.writeFault = writeFault(1 + n)
 	case 5, 6:
 		g.writeFault, g.faultyWrites = writeDiverges, 1+g.dice.roll(6, "times")
 	case 7, 8, 9:
 		seqs := []messages.SeqID{messages.SeqWLogOffset, messages.SeqCRecordID, seqPlain}
-		g.taken[taken{messages.WSID(2*g.dice.roll(6, "workspace") + 1), seqs[g.dice.roll(3, "sequence")]}] = true
+		seq := seqs[g.dice.roll(3, "sequence")]
+		next := max(g.truth[ws].numbers[seq]+1, g.kinds()[kindWide][seq].Initial)
+		g.taken[taken{ws, seq, next + messages.Number(g.dice.roll(3, "ahead"))}] = true
 	case 10:
 		clear(g.taken)
 	case 11:
 		g.failSearches = 1
+	case 12:
+		g.astray[ws] = true
+	case 13:
+		clear(g.astray)
 	}
 }

@@ -13,6 +13,9 @@ type waiting struct {
 	ws *workspace
 	// numbers and bytes are what an Append asks for.
 	numbers, bytes int
+	// divergences counts the tries to write an Append for which the log was not as
+	// the partition holds it.
+	divergences int
 }
 
 func (w *waiting) workspace() messages.WSID {

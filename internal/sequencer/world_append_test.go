@@ -39,10 +39,11 @@ var (
 // was.
 const poison = "poison"
 
-// taken is a key of somebody else's where a workspace's next one would go.
+// taken is a key of somebody else's.
 type taken struct {
 	workspace messages.WSID
 	seq       messages.SeqID
+	number    messages.Number
 }
 
 // writing is a batch in the appender's hands: the message as it was, too.
@@ -106,6 +107,12 @@ func (w *world) writeEvents(job *writing) *messages.EventsWritten {
 // judgeBatch looks for what the store does not take.
 func (w *world) judgeBatch(events []messages.Event, answer *messages.EventsWritten) {
 	for i := range events {
+		if w.astray[events[i].Workspace] {
+			answer.Outcome, answer.Err = messages.WriteDiverged, errDiverged
+			return
+		}
+	}
+	for i := range events {
 		if e := &events[i]; e.DedupID != (messages.DedupID{}) {
 			if first := w.findID(e.Workspace, e.DedupID); first != nil {
 				answer.Outcome, answer.Err = messages.WriteRefused, errTwice
@@ -115,29 +122,32 @@ func (w *world) judgeBatch(events []messages.Event, answer *messages.EventsWritt
 	}
 	for i := range events {
 		e := &events[i]
-		switch seq := w.takenKey(e); {
+		switch key := w.takenKey(e); {
 		case answer.Outcome != messages.WriteDone:
 			return
 		case strings.HasPrefix(string(e.Body), poison):
 			answer.Outcome, answer.Err = messages.WriteRefused, errPoison
-		case seq != 0:
+		case key.Seq != 0:
 			answer.Outcome, answer.Err = messages.WriteRefused, errConflict
-			answer.Refused = []messages.RefusedEvent{{PLogOffset: e.PLogOffset, Seq: seq}}
+			answer.Refused = []messages.RefusedEvent{{PLogOffset: e.PLogOffset, Taken: key}}
 		}
 	}
 }
 
-// takenKey returns the sequence whose key an event needs and somebody else has.
-func (w *world) takenKey(e *messages.Event) messages.SeqID {
-	if w.taken[taken{e.Workspace, messages.SeqWLogOffset}] {
-		return messages.SeqWLogOffset
-	}
+// takenKey returns the number whose key an event needs and somebody else has.
+func (w *world) takenKey(e *messages.Event) messages.SequenceNumber {
+	needs := []messages.SequenceNumber{{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)}}
 	for _, r := range e.Records {
-		if r.New && w.taken[taken{e.Workspace, r.ID.Seq}] {
-			return r.ID.Seq
+		if r.New {
+			needs = append(needs, messages.SequenceNumber(r.ID))
 		}
 	}
-	return 0
+	for _, n := range needs {
+		if w.taken[taken{e.Workspace, n.Seq, n.Number}] {
+			return n
+		}
+	}
+	return messages.SequenceNumber{}
 }
 
 // appendBatch writes events that must continue the log, with the next numbers.

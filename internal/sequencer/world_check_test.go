@@ -371,6 +371,7 @@ func (w *world) heal() {
 	w.failLoads, w.failReplays, w.failFind, w.failSearches = 0, 0, 0, 0
 	w.writeFault = writeWorks
 	clear(w.taken)
+	clear(w.astray)
 	w.damage = nil
 }
 

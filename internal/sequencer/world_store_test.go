@@ -42,6 +42,8 @@ type store struct {
 	writeFault                       writeFault
 	faultyWrites                     int
 	taken                            map[taken]bool
+	// astray are workspaces whose events never continue the log.
+	astray map[messages.WSID]bool
 	// damage changes what the tail says.
 	damage func(*messages.Numbering)
 	// permitted says that the actualizer holds one of the permits to replay.
@@ -66,7 +68,7 @@ func newStore() store {
 	return store{
 		seqData: make(map[messages.WSID]lasts), truth: make(map[messages.WSID]lasts),
 		checkpoint: 1, piece: 100,
-		taken: make(map[taken]bool), bodies: make(map[string]int),
+		taken: make(map[taken]bool), astray: make(map[messages.WSID]bool), bodies: make(map[string]int),
 	}
 }
 

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -21,16 +22,26 @@ const logFill = 1.0
 
 // committer is the only writer of log.db. It takes every request that waits,
 // accepts or refuses each one alone, writes the accepted ones in one transaction,
-// publishes them and then replies. While it syncs, the next ones gather.
+// publishes them and then replies. A refusal is answered at once unless it rests on
+// what is being written. While it syncs, the next ones gather.
 type committer struct {
 	s *Store
 	// staged is what the requests accepted so far will have changed.
 	staged *staging
 	// accepted wait for the commit.
 	accepted []*writeRequest
+	// held wait for it too.
+	held []heldRefusal
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken error
 	pace   pace
+}
+
+// heldRefusal is a refusal that is true if the commit succeeds: it says that ids are
+// in the log that requests of the same commit put there.
+type heldRefusal struct {
+	r   *writeRequest
+	err error
 }
 
 func newCommitter(s *Store) *committer {
@@ -70,7 +81,7 @@ func (c *committer) drain() {
 // returns false when the store must not be written any more.
 func (c *committer) serve(first *writeRequest) bool {
 	c.staged.reset()
-	c.accepted = c.accepted[:0]
+	c.accepted, c.held = c.accepted[:0], c.held[:0]
 	events, bytes := 0, 0
 	for r := first; r != nil; {
 		c.admit(r)
@@ -83,13 +94,14 @@ func (c *committer) serve(first *writeRequest) bool {
 		}
 		r = c.pace.next(c.s.writes)
 	}
+	// Without these there are no held ones.
 	if len(c.accepted) == 0 {
 		return true
 	}
 	return c.finish(c.pace.run(func() error { return c.s.log.update(c.write) }))
 }
 
-// admit stages a request or answers it with its refusal.
+// admit stages a request, or answers it with its refusal, or holds that back.
 func (c *committer) admit(r *writeRequest) {
 	if !r.claim() {
 		return
@@ -98,11 +110,20 @@ func (c *committer) admit(r *writeRequest) {
 	if err == nil {
 		err = c.staged.admit(r)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		c.accepted = append(c.accepted, r)
+	case errors.Is(err, storage.ErrDuplicate) && c.staged.hasIDOf(r):
+		c.held = append(c.held, heldRefusal{r: r, err: err})
+	default:
 		r.reply(err)
-		return
 	}
-	c.accepted = append(c.accepted, r)
+}
+
+// hasIDOf reports whether accepted requests have one of the request's deduplication
+// ids. The request itself is not accepted.
+func (g *staging) hasIDOf(r *writeRequest) bool {
+	return slices.ContainsFunc(r.lookups, func(l dedupLookup) bool { return g.ids[l.key] != 0 })
 }
 
 // write puts all that was accepted. It overwrites nothing: the log must end where
@@ -178,6 +199,10 @@ func (c *committer) finish(err error) bool {
 	for i, r := range c.accepted {
 		r.reply(err)
 		c.accepted[i] = nil
+	}
+	for i, h := range c.held {
+		h.r.reply(firstError(err, h.err))
+		c.held[i] = heldRefusal{}
 	}
 	return !unknown
 }

@@ -3,10 +3,12 @@ package bolt
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // dedupKey names the one event of a workspace that may have a deduplication id.
@@ -63,45 +65,63 @@ type dedupLookup struct {
 	key dedupKey
 	// found is the offset of the event that has it, 0 if none is known yet.
 	found messages.WLogOffset
+	// damage is why nobody can know whether an event in state.db has it.
+	damage error
 	// candidates are the entries of the log that may have it, in their order.
 	candidates []messages.LSN
 }
 
 // findStored looks the ids that were not found yet up in state.db, and in the log
-// which of the events found there have them.
+// which of the events found there have them. Damage is the own of each lookup that
+// meets it; the first of it is returned.
 func (s *Store) findStored(lookups []dedupLookup) error {
-	err := s.state.view(func(tx *bbolt.Tx) error {
+	for next := 0; next < len(lookups); next++ {
+		// A page that bbolt cannot read ends the view, but not the other lookups.
+		err := s.findCandidates(lookups, &next)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, storage.ErrDamaged) {
+			return err
+		}
+		lookups[next].damage = err
+	}
+	var first error
+	for i := range lookups {
+		l := &lookups[i]
+		if l.found != 0 {
+			continue
+		}
+		if l.damage == nil {
+			l.damage = s.confirm(l)
+		}
+		if l.damage != nil && !errors.Is(l.damage, storage.ErrDamaged) {
+			return l.damage
+		}
+		first = firstError(first, l.damage)
+	}
+	return first
+}
+
+// findCandidates looks ids up in state.db from the next one on, and leaves next
+// where it ended.
+func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
+	return s.state.view(func(tx *bbolt.Tx) error {
 		r, err := newDedupReader(tx)
 		if err != nil {
 			return err
 		}
-		for i := range lookups {
-			l := &lookups[i]
-			if l.found != 0 {
-				continue
-			}
-			if l.candidates, err = r.candidates(l.candidates[:0], l.key.hash(s.id)); err != nil {
-				return err
+		for ; *next < len(lookups); *next++ {
+			if l := &lookups[*next]; l.found == 0 {
+				l.candidates, l.damage = r.candidates(l.candidates[:0], l.key.hash(s.id))
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for i := range lookups {
-		if err := s.confirm(&lookups[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // confirm reads the candidates: other ids may have the same hash.
 func (s *Store) confirm(l *dedupLookup) error {
-	if l.found != 0 || len(l.candidates) == 0 {
-		return nil
-	}
 	return s.scanLog(l.candidates, func(v *eventView) error {
 		if l.found == 0 && v.ws == l.key.ws && v.dedup == l.key.id {
 			l.found = v.wlog

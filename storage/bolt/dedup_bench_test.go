@@ -29,7 +29,7 @@ func fillIDs(b testing.TB, s *Store, n, flush int) {
 			entries[i] = dedupEntry{hash: random.Uint64(), lsn: 1}
 		}
 		n -= len(entries)
-		if err := s.state.update(func(tx *bbolt.Tx) error { return putDedup(tx, new(byteArena), entries) }); err != nil {
+		if err := s.state.update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(byteArena), entries) }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -177,8 +177,8 @@ type dedupRun struct {
 	serial uint64
 	// entries is how many it has, or will have when it is complete.
 	entries uint64
-	// through is the last hash that it has been filled up to: lastHash if it is
-	// complete.
+	// through is the last hash that it has been filled up to: 0 if it has nothing yet,
+	// lastHash if it is complete.
 	through uint64
 	// into is the serial of the run that is being filled from this one, 0 if none: it
 	// has the hashes up to its through, and this one counts for the others only.
@@ -253,5 +253,8 @@ func (d *dedupRuns) run(serial uint64) *dedupRun {
 
 // counts reports whether a run is the one to ask for a hash.
 func (d *dedupRuns) counts(r *dedupRun, hash uint64) bool {
-	return hash <= r.through && (r.into == 0 || hash > d.run(r.into).through)
+	return r.has(hash) && (r.into == 0 || !d.run(r.into).has(hash))
 }
+
+// has reports whether a run has been filled up to a hash.
+func (r *dedupRun) has(hash uint64) bool { return r.through != 0 && hash <= r.through }

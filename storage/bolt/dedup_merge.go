@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -14,6 +15,10 @@ import (
 // entry is rewritten once for each factor dedupFanIn that the store grows. A merge
 // goes on piece by piece, hash after hash, with each flush: it is done before the
 // next one of its size begins, and no flush pays for a big one.
+//
+// A merge that meets damage stays where it is, and its runs as they are. It is as if
+// they were not there for the merges of the others, so that each damage keeps the runs
+// of one merge at most.
 const (
 	// dedupFanIn is how many runs of a class are merged.
 	dedupFanIn = 3
@@ -40,10 +45,17 @@ type dedupWriter struct {
 	dedupRuns
 	bucket *bbolt.Bucket
 	arena  *byteArena
+	stuck  stuckMerges
 }
 
-// putDedup adds the entries of a flush as a run, and moves the merges on.
-func putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
+// stuckMerges are the merges that have met damage, by the serial of the run that is
+// being filled.
+type stuckMerges map[uint64]bool
+
+// putDedup adds the entries of a flush as a run, and moves the merges on but for those
+// that are known to be stuck: to meet their damage with each flush would cost, and say
+// nothing new.
+func (s *Store) putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -51,7 +63,8 @@ func putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
 	if err != nil {
 		return err
 	}
-	w := &dedupWriter{dedupRuns: runs, bucket: tx.Bucket(bucketDedup), arena: arena}
+	w := &dedupWriter{dedupRuns: runs, bucket: tx.Bucket(bucketDedup), arena: arena, stuck: make(stuckMerges)}
+	maps.Copy(w.stuck, s.stuck)
 	w.bucket.FillPercent = logFill
 	slices.SortFunc(entries, compareEntries)
 	run := w.add(uint64(len(entries)))
@@ -59,10 +72,19 @@ func putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
 	if err := w.putBlocks(run.serial, 0, lastHash, entries); err != nil {
 		return err
 	}
-	w.startMerges()
-	if err := w.mergeOn(max(mergeLeast, mergePace*len(entries))); err != nil {
+	// Those under way come first: they may turn out to be stuck.
+	pace, begun := max(mergeLeast, mergePace*len(entries)), w.next
+	if err := w.mergeOn(0, pace); err != nil {
 		return err
 	}
+	w.startMerges()
+	if err := w.mergeOn(begun, pace); err != nil {
+		return err
+	}
+	tx.OnCommit(func() {
+		s.stuck = w.stuck
+		s.counts.stuckMerges.Store(int64(len(w.stuck)))
+	})
 	return tx.Bucket(bucketHeader).Put(keyDedup, w.encode())
 }
 
@@ -97,7 +119,7 @@ func (w *dedupWriter) putBlocks(serial, first, last uint64, entries []dedupEntry
 }
 
 // startMerges begins a merge of each class that has enough runs and is not being
-// merged yet.
+// merged yet. Runs of a merge that is stuck do not count.
 func (w *dedupWriter) startMerges() {
 	idle := make(map[int][]int)
 	busy := make(map[int]bool)
@@ -108,7 +130,7 @@ func (w *dedupWriter) startMerges() {
 		top = max(top, class)
 		switch {
 		case r.into != 0:
-			busy[class] = true
+			busy[class] = busy[class] || !w.stuck[r.into]
 		case r.through == lastHash:
 			idle[class] = append(idle[class], i)
 		}
@@ -128,14 +150,20 @@ func (w *dedupWriter) startMerges() {
 	}
 }
 
-// mergeOn moves each merge on by about as many entries as given. One that meets
-// damage stays where it is: that is for those to find who look up what is there.
-func (w *dedupWriter) mergeOn(entries int) error {
-	for _, r := range slices.Clone(w.runs) {
-		if r.through == lastHash {
+// mergeOn moves each merge into a run from a serial on by about as many entries as
+// given. One that meets damage stays where it is.
+func (w *dedupWriter) mergeOn(from uint64, entries int) error {
+	for i := range w.runs {
+		to := &w.runs[i]
+		if to.serial < from || to.through == lastHash || w.stuck[to.serial] {
 			continue
 		}
-		if err := w.mergeStep(w.run(r.serial), entries); err != nil && !errors.Is(err, storage.ErrDamaged) {
+		err := w.mergeStep(to, entries)
+		if errors.Is(err, storage.ErrDamaged) {
+			w.stuck[to.serial] = true
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

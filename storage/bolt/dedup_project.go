@@ -27,5 +27,5 @@ func (p *projection) putIDs(tx *bbolt.Tx) error {
 			entries = append(entries, put.entry)
 		}
 	}
-	return putDedup(tx, &p.arena, entries)
+	return p.s.putDedup(tx, &p.arena, entries)
 }

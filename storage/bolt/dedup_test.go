@@ -55,11 +55,14 @@ func runsOf(t testing.TB, s *Store) dedupRuns {
 			blocks[be64(k)] = append(blocks[be64(k)], b)
 			return err
 		})
-		if len(blocks) != len(runs.runs) {
-			t.Errorf("got blocks of %d runs, want %d", len(blocks), len(runs.runs))
-		}
 		for _, r := range runs.runs {
-			checkBlocks(t, &runs, r, blocks[r.serial])
+			if r.through != 0 {
+				checkBlocks(t, &runs, r, blocks[r.serial])
+				delete(blocks, r.serial)
+			}
+		}
+		if len(blocks) != 0 {
+			t.Errorf("got blocks of %d runs that have none", len(blocks))
 		}
 		return err
 	})
@@ -82,7 +85,7 @@ func checkBlocks(t testing.TB, runs *dedupRuns, r dedupRun, blocks []dedupBlock)
 		t.Fatalf("run %d: %d blocks do not end at %x", r.serial, len(blocks), r.through)
 	}
 	begin := uint64(0)
-	if r.into != 0 {
+	if r.into != 0 && runs.run(r.into).through != 0 {
 		begin = runs.run(r.into).through + 1
 	}
 	if blocks[0].first > begin || blocks[0].last < begin {
@@ -93,7 +96,7 @@ func checkBlocks(t testing.TB, runs *dedupRuns, r dedupRun, blocks []dedupBlock)
 // putEntries projects entries as one flush.
 func putEntries(t testing.TB, s *Store, entries ...dedupEntry) {
 	t.Helper()
-	err := s.state.update(func(tx *bbolt.Tx) error { return putDedup(tx, new(byteArena), slices.Clone(entries)) })
+	err := s.state.update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(byteArena), slices.Clone(entries)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,6 +324,9 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 	if _, err := s.Find(t.Context(), 3, messages.DedupID{1}); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("got %v", err)
 	}
+	if got := s.Stats().StuckMerges; got != 1 {
+		t.Fatalf("got %d merges that are stuck, want 1", got)
+	}
 	list := get(t, s.state, bucketHeader, keyDedup)
 	w.append(3)
 	other.append(1)
@@ -338,6 +344,175 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 	put(t, s.state, bucketHeader, keyDedup, list)
 	other.flush()
 	checkFind(t, s, 1, e.DedupID, 2)
+}
+
+// spoilSlot damages the slot of a run that answers for a hash, or mends it again. It
+// returns the first and the last hash of the slot.
+func spoilSlot(t testing.TB, s *Store, serial, hash uint64) (first, last uint64) {
+	t.Helper()
+	var key []byte
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		b, err := seekBlock(tx.Bucket(bucketDedup).Cursor(), serial, hash)
+		key = appendDedupKey(nil, serial, b.last)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := get(t, s.state, bucketDedup, key)
+	b, err := decodeDedupBlock(key, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := b.slotOf(hash)
+	value[dedupHeadLen+4*b.slots+4*slot] ^= 1
+	put(t, s.state, bucketDedup, key, value)
+	width := (b.last-b.first)/uint64(b.slots) + 1
+	first = b.first + uint64(slot)*width
+	return first, min(b.last, first+width-1)
+}
+
+// idleRun returns the last run that no merge is about.
+func idleRun(t testing.TB, runs *dedupRuns) uint64 {
+	t.Helper()
+	for _, r := range slices.Backward(runs.runs) {
+		if r.into == 0 && r.through == lastHash {
+			return r.serial
+		}
+	}
+	t.Fatal("there is none")
+	return 0
+}
+
+// Each damage keeps the runs of one merge, and no more: the others are merged without
+// them. What is whole is found.
+func TestDamageDoesNotStopMerges(t *testing.T) {
+	const stuckRuns = dedupFanIn + 1 // those that are merged, and the one that is being filled
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	damages := 0
+	hash := func(i int) uint64 { return uint64(i) << 54 }
+	next := func(i int) dedupRuns {
+		putEntries(t, s, dedupEntry{hash: hash(i), lsn: messages.LSN(i + 1)})
+		runs := runsOf(t, s)
+		if got, want := len(runs.runs), dedupFanIn+damages*stuckRuns; got > want {
+			t.Fatalf("flush %d: got %d runs after %d damages, want at most %d", i, got, damages, want)
+		}
+		return runs
+	}
+	const flushes = 300
+	for i := range flushes {
+		runs := next(i)
+		if i%80 == 10 {
+			spoilSlot(t, s, idleRun(t, &runs), lastHash)
+			damages++
+		}
+	}
+	for i := range flushes {
+		if got := candidatesOf(t, s, hash(i)); !slices.Equal(got, []messages.LSN{messages.LSN(i + 1)}) {
+			t.Fatalf("flush %d: got %v", i, got)
+		}
+	}
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		r, err := newDedupReader(tx)
+		if err == nil {
+			_, err = r.candidates(nil, lastHash)
+		}
+		return err
+	})
+	if !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("got %v", err)
+	}
+	if got := s.Stats().StuckMerges; got != int64(damages) {
+		t.Fatalf("got %d merges that are stuck after %d damages", got, damages)
+	}
+	for i := range 2 * dedupFanIn {
+		closeStore(t, s)
+		s = open(t, dir, d, Options{})
+		next(flushes + i)
+		if got := s.Stats().StuckMerges; got != int64(damages) {
+			t.Fatalf("opened again: got %d merges that are stuck after %d damages", got, damages)
+		}
+	}
+}
+
+// A merge that meets damage on its way holds up no other of its size. It is not tried
+// again before the store is opened anew: a flush does not pay for old damage.
+func TestDamageInALongMerge(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	random := rand.New(rand.NewPCG(5, 6))
+	lsn := messages.LSN(0)
+	want := make(map[uint64]messages.LSN)
+	fill := func(n int) dedupRuns {
+		entries := make([]dedupEntry, n)
+		for i := range entries {
+			lsn++
+			entries[i] = dedupEntry{hash: random.Uint64(), lsn: lsn}
+		}
+		want[entries[0].hash] = lsn - messages.LSN(n) + 1
+		putEntries(t, s, entries...)
+		return runsOf(t, s)
+	}
+	// Three runs that fill the next one over many flushes.
+	var runs dedupRuns
+	for range dedupFanIn * dedupFanIn {
+		runs = fill(8000)
+	}
+	if len(runs.runs) != dedupFanIn {
+		t.Fatalf("got %+v", runs.runs)
+	}
+	sources := slices.Clone(runs.runs)
+	for runs = fill(1); runs.run(sources[1].serial).into == 0; runs = fill(1) {
+	}
+	long := runs.run(sources[1].serial).into
+	if through := runs.run(long).through; through == 0 || through == lastHash {
+		t.Fatalf("got %x", through)
+	}
+	const middle = 1 << 63
+	first, last := spoilSlot(t, s, sources[1].serial, middle)
+	for range 4 * dedupFanIn * dedupFanIn {
+		runs = fill(8000)
+		others := make(map[int]int)
+		for _, r := range runs.runs {
+			if r.into != long {
+				others[r.class()]++
+			}
+			if n := others[r.class()]; n > 2*dedupFanIn {
+				t.Fatalf("got %d runs of a class: %+v", n, runs.runs)
+			}
+		}
+	}
+	through := runs.run(long).through
+	if got := s.Stats().StuckMerges; got != 1 || through >= first {
+		t.Fatalf("got %d merges that are stuck, the first one at %x, want it before %x", got, through, first)
+	}
+	check := func() {
+		t.Helper()
+		for hash, lsn := range want {
+			if hash >= first && hash <= last {
+				continue
+			}
+			if got := candidatesOf(t, s, hash); !slices.Equal(got, []messages.LSN{lsn}) {
+				t.Fatalf("hash %x: got %v, want %v", hash, got, lsn)
+			}
+		}
+	}
+	check()
+	spoilSlot(t, s, sources[1].serial, middle)
+	if runs = fill(1); runs.run(long).through != through {
+		t.Fatalf("the merge was tried again: at %x, was at %x", runs.run(long).through, through)
+	}
+	closeStore(t, s)
+	s = open(t, dir, d, Options{})
+	for range 30 {
+		runs = fill(1)
+	}
+	if got := s.Stats().StuckMerges; got != 0 || runs.run(sources[1].serial) != nil {
+		t.Fatalf("mended: got %d merges that are stuck, runs %+v", got, runs.runs)
+	}
+	first, last = 1, 0
+	check()
 }
 
 // inOneFlush keeps the flusher busy with the first flush until the others wait, and
@@ -490,13 +665,21 @@ func TestDuplicateInTheSameCommit(t *testing.T) {
 // empty batch, and returns their outcomes.
 func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 	t.Helper()
+	return inFailedCommit(t, s, nil, batches)
+}
+
+// inFailedCommit is inOneCommit with a failure for the commit.
+func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Batch) []error {
+	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	first := true
 	s.log.beforeCommit = func() error {
-		once.Do(func() {
-			close(entered)
-			<-proceed
-		})
+		if !first {
+			return failure
+		}
+		first = false
+		close(entered)
+		<-proceed
 		return nil
 	}
 	requests := make([]*writeRequest, len(batches))
@@ -520,6 +703,55 @@ func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 		errs[i] = r.await(t.Context(), s.committed)
 	}
 	return errs
+}
+
+// A refusal that says that an id is in the log waits until it is. What is true
+// without the commit is said all the same.
+func TestDuplicateOfWhatIsNotDurable(t *testing.T) {
+	for name, c := range map[string]struct{ failure, want, found error }{
+		"durable": {nil, storage.ErrDuplicate, nil},
+		"refused": {syscall.ENOSPC, storage.ErrFull, nil},
+		"unknown": {syscall.EIO, messages.ErrOutcomeUnknown, storage.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustAll), Options{})
+			w := takeOver(t, s, 0)
+			w.appendNamed(2, messages.DedupID{1})
+			fresh := w.named(2, messages.DedupID{2})
+			behind := func(id messages.DedupID, by int) messages.Event {
+				e := fresh
+				e.PLogOffset, e.WLogOffset, e.DedupID = e.PLogOffset+messages.PLogOffset(by), e.WLogOffset+messages.WLogOffset(by), id
+				return e
+			}
+			batches := [][]messages.Event{
+				{fresh},
+				{behind(messages.DedupID{2}, 1)}, // staged
+				{behind(messages.DedupID{1}, 1)}, // in the log
+				{behind(messages.DedupID{3}, 1), behind(messages.DedupID{3}, 2)}, // twice in the batch
+				{behind(messages.DedupID{1}, 1), behind(messages.DedupID{2}, 2)}, // one in the log, one staged
+			}
+			wants := []error{c.failure, c.want, storage.ErrDuplicate, storage.ErrDuplicate, c.want}
+			if c.failure != nil {
+				wants[0] = c.want
+			}
+			var handed []storage.Batch
+			for _, events := range batches {
+				handed = append(handed, storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
+			}
+			for i, err := range inFailedCommit(t, s, c.failure, handed) {
+				if !errors.Is(err, wants[i]) || (wants[i] == nil) != (err == nil) {
+					t.Errorf("batch %d: got %v, want %v", i, err, wants[i])
+				}
+			}
+			want := messages.WLogOffset(0)
+			if c.failure == nil {
+				want = 2
+			}
+			if got, err := s.Find(t.Context(), 2, messages.DedupID{2}); got != want || !errors.Is(err, c.found) {
+				t.Errorf("got %d, %v, want %d, %v", got, err, want, c.found)
+			}
+		})
+	}
 }
 
 // requestOf makes the request that Append hands over.

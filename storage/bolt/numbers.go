@@ -188,7 +188,7 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.Workspac
 				w.Kind = messages.WSKind(n)
 				continue
 			}
-			w.Numbers = append(w.Numbers, messages.SequenceNumber{Seq: seq, Number: messages.Number(n)})
+			w.Numbers = append(w.Numbers, messages.SequenceNumber{Seq: seq, Number: n})
 		}
 		return nil
 	})

@@ -18,9 +18,9 @@ func TestDamagedNumberKeys(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
-	workspaces := []messages.WSID{2, 4, 6}
+	workspaces := []messages.WSID{0x71a3_5c19_e2b4_8d02, 0x71a3_5c19_e2b4_8d06, 0x93f1_24d8_6ac0_1b02}
 	w.append(workspaces...)
-	w.append(4)
+	w.append(workspaces[1])
 	w.flush()
 	want := make(map[messages.WSID]storage.WorkspaceNumbers)
 	for _, ws := range workspaces {

@@ -19,26 +19,31 @@ type Stats struct {
 	Commits, Flushes uint64
 	// TailEvents and TailBytes are what the tails hold; bytes are an estimate.
 	TailEvents, TailBytes int64
+	// StuckMerges is how many merges of runs of deduplication ids have met damage in
+	// state.db. Their runs stay apart until that file is deleted and rebuilt.
+	StuckMerges int64
 	// LogSize and StateSize are the files' sizes in bytes, 0 if unknown.
 	LogSize, StateSize int64
 }
 
 type counts struct {
 	scanned, rebuilt, commits, flushes atomic.Uint64
+	stuckMerges                        atomic.Int64
 }
 
 // Stats returns the store's counters and sizes.
 func (s *Store) Stats() Stats {
 	return Stats{
-		Events:     messages.LSN(s.lastLSN.Load()),
-		Scanned:    s.counts.scanned.Load(),
-		Rebuilt:    s.counts.rebuilt.Load(),
-		Commits:    s.counts.commits.Load(),
-		Flushes:    s.counts.flushes.Load(),
-		TailEvents: s.tailEvents.Load(),
-		TailBytes:  s.tailBytes.Load(),
-		LogSize:    s.log.size(),
-		StateSize:  s.state.size(),
+		Events:      messages.LSN(s.lastLSN.Load()),
+		Scanned:     s.counts.scanned.Load(),
+		Rebuilt:     s.counts.rebuilt.Load(),
+		Commits:     s.counts.commits.Load(),
+		Flushes:     s.counts.flushes.Load(),
+		TailEvents:  s.tailEvents.Load(),
+		TailBytes:   s.tailBytes.Load(),
+		StuckMerges: s.counts.stuckMerges.Load(),
+		LogSize:     s.log.size(),
+		StateSize:   s.state.size(),
 	}
 }
 

@@ -37,6 +37,9 @@ type Store struct {
 	// hold is the first entry of the log that Open found damaged or missing, 0 if
 	// none: projected does not pass it, so that the next open finds it too.
 	hold messages.LSN
+	// stuck are the merges of deduplication ids that have met damage since Open. Only
+	// the flusher changes it.
+	stuck stuckMerges
 
 	tailEvents, tailBytes atomic.Int64
 	counts                counts

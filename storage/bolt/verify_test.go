@@ -317,7 +317,7 @@ func doctoredIDs() []doctoring {
 			if _, err := tx.CreateBucket(bucketDedup); err != nil {
 				return err
 			}
-			return putDedup(tx, new(byteArena), entries)
+			return s.putDedup(tx, new(byteArena), entries)
 		}
 	}
 	entry := func(s *Store, id byte, lsn messages.LSN) dedupEntry {
