@@ -46,8 +46,8 @@ func (s *Sequencer) Append(ctx context.Context, to AppendTo, draft messages.Draf
 
 // AppendAll is Append for several events of one workspace, which follow one
 // another in both logs and become visible together, or not at all. It returns where
-// each of them stands. The records of a draft can refer to the numbers of all
-// drafts, see [messages.DraftRecord].
+// each of them stands. The records of a draft can refer to its own numbers and to
+// those of the drafts before it, see [messages.DraftRecord].
 func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []messages.Draft) ([]messages.Appended, error) {
 	all, err := s.append(ctx, to, drafts)
 	if err != nil {

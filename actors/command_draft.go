@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func newDraftContext(m *messages.Command) *DraftContext {
 		places:  make(map[messages.RawID]int, len(m.RawRecords)),
 	}
 	for _, raw := range m.RawRecords {
-		d.places[raw.ID] = d.Want(cmp.Or(raw.Seq, messages.SeqCRecordID))
+		d.places[raw.ID] = d.Want(raw.Sequence())
 	}
 	return d
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +193,7 @@ func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, 
 
 // transact runs one command from Start to Flush.
 func (p *commandProcessor) transact(ctx context.Context, s *Sequencer, m *messages.Command) (*messages.CommandDone, error) {
-	if m.Expected != nil || m.DedupID != (messages.DedupID{}) {
+	if m.Expected != nil || !m.DedupID.IsZero() {
 		return nil, ErrNotAppending
 	}
 	tx, err := s.Start(ctx, m.Kind, m.Workspace)
@@ -241,7 +240,7 @@ func (p *commandProcessor) limit(m *messages.Command) (context.Context, context.
 // prepare takes the numbers of the raw ids and runs the handler.
 func (p *commandProcessor) prepare(ctx context.Context, c *CommandContext) error {
 	for _, raw := range c.command.RawRecords {
-		seq := cmp.Or(raw.Seq, messages.SeqCRecordID)
+		seq := raw.Sequence()
 		n, err := c.tx.Next(ctx, seq)
 		if err != nil {
 			return err

@@ -13,11 +13,17 @@ type DedupID [16]byte
 // String returns the id in hexadecimal.
 func (id DedupID) String() string { return hex.EncodeToString(id[:]) }
 
+// IsZero reports whether there is none.
+func (id DedupID) IsZero() bool { return id == DedupID{} }
+
 // Wanted asks for the next Count numbers of a sequence. Zero means one.
 type Wanted struct {
 	Seq   SeqID
 	Count uint32
 }
+
+// Numbers is how many numbers that are.
+func (w Wanted) Numbers() int { return max(1, int(w.Count)) }
 
 // Draft is an event that has no numbers yet.
 type Draft struct {
@@ -35,7 +41,7 @@ type Draft struct {
 func (d *Draft) Count() int {
 	n := 0
 	for _, w := range d.Wanted {
-		n += max(1, int(w.Count))
+		n += w.Numbers()
 	}
 	return n
 }

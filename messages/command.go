@@ -1,5 +1,7 @@
 package messages
 
+import "cmp"
+
 // CommandProcessorMessage is what a command processor takes.
 //
 //sumtype:decl
@@ -33,6 +35,9 @@ type RawRecord struct {
 	// Seq is the sequence that the real id comes from. Zero means SeqCRecordID.
 	Seq SeqID
 }
+
+// Sequence is the sequence that the real id comes from.
+func (r RawRecord) Sequence() SeqID { return cmp.Or(r.Seq, SeqCRecordID) }
 
 func (*Command) commandProcessorMessage() {}
 

@@ -256,13 +256,15 @@ func (a *App) stopPartition(ctx context.Context, p *actors.Partition) error {
 	case err != nil:
 		return err
 	case stopped.Abandoned > 0:
-		status := p.Status()
-		return errors.Join(fmt.Errorf("%w: partition %d: %d leaves hang in storage and were left behind", ErrNotClean, status.Partition, stopped.Abandoned), status.Err)
+		return notClean(p.Status(), fmt.Sprintf("%d leaves hang in storage and were left behind", stopped.Abandoned))
 	case !stopped.Clean:
-		status := p.Status()
-		return errors.Join(fmt.Errorf("%w: partition %d: not everything was flushed, the next start replays the rest", ErrNotClean, status.Partition), status.Err)
+		return notClean(p.Status(), "not everything was flushed, the next start replays the rest")
 	}
 	return nil
+}
+
+func notClean(s Status, what string) error {
+	return errors.Join(fmt.Errorf("%w: partition %d: %s", ErrNotClean, s.Partition, what), s.Err)
 }
 
 // together runs n pieces of work at the same time and joins their errors.

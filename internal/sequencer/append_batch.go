@@ -167,7 +167,7 @@ func (b *batch) unreserve() {
 
 // join adds an Append that is judged.
 func (b *batch) join(m member) {
-	if m.fate == writes && m.append.DedupID != (messages.DedupID{}) {
+	if m.fate == writes && !m.append.DedupID.IsZero() {
 		if b.ids == nil {
 			b.ids = make(map[appendID]int)
 		}

@@ -42,7 +42,7 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 		if w.kind.index(wanted.Seq) <= wlogOffset {
 			return fmt.Errorf("%w: kind %d: got sequence %d", messages.ErrUnknownSequence, w.kind.id, wanted.Seq)
 		}
-		n := uint64(max(wanted.Count, 1)) + uint64(w.numbers)
+		n := uint64(wanted.Numbers()) + uint64(w.numbers)
 		if n > messages.MaxEventNumbers {
 			return fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, n, messages.MaxEventNumbers)
 		}

@@ -34,7 +34,7 @@ func (c *Core) judge(w waiting) {
 
 // leader returns the member of the batch that has an Append's deduplication id.
 func (b *batch) leader(m *messages.Append) (int, bool) {
-	if m.DedupID == (messages.DedupID{}) {
+	if m.DedupID.IsZero() {
 		return 0, false
 	}
 	i, ok := b.ids[appendID{m.Workspace, m.DedupID}]
@@ -138,7 +138,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 	r.last[wlogOffset]++
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
-		for range max(wanted.Count, 1) {
+		for range wanted.Numbers() {
 			n, err := r.Next(wanted.Seq)
 			if err != nil {
 				return nil, err

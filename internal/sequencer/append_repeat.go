@@ -26,7 +26,7 @@ type searching struct {
 // refuseUnlessRepeated refuses an Append for what its workspace is like, unless it
 // is like that because the same append was written before.
 func (c *Core) refuseUnlessRepeated(w *waiting, err error) {
-	if w.append.DedupID == (messages.DedupID{}) {
+	if w.append.DedupID.IsZero() {
 		c.refuseWaiter(w, err)
 		return
 	}
@@ -132,7 +132,7 @@ func sameAppend(m *messages.Append, events []messages.Event, numbers []messages.
 
 func sameNumbers(wanted []messages.Wanted, given []messages.SequenceNumber) bool {
 	for _, w := range wanted {
-		n := int(max(w.Count, 1))
+		n := w.Numbers()
 		if n > len(given) || slices.ContainsFunc(given[:n], func(g messages.SequenceNumber) bool { return g.Seq != w.Seq }) {
 			return false
 		}

@@ -21,7 +21,7 @@ const (
 
 // versionOf returns the version that an event needs.
 func versionOf(e *messages.Event) byte {
-	if e.DedupID != (messages.DedupID{}) || e.Together != 0 {
+	if !e.DedupID.IsZero() || e.Together != 0 {
 		return eventReserved
 	}
 	return eventVersion
@@ -30,7 +30,7 @@ func versionOf(e *messages.Event) byte {
 // appendSections encodes the runtime's sections and the event's own.
 func appendSections(b []byte, e *messages.Event) []byte {
 	n := len(e.Sections)
-	hasID, together := e.DedupID != (messages.DedupID{}), e.Together != 0
+	hasID, together := !e.DedupID.IsZero(), e.Together != 0
 	if hasID {
 		n++
 	}
@@ -75,11 +75,11 @@ func (v *eventView) decodeSections(r *byteReader, version byte) {
 }
 
 func (v *eventView) takeDedup(r *byteReader, data []byte) {
-	if v.dedup != (messages.DedupID{}) || len(data) != len(v.dedup) {
+	if !v.dedup.IsZero() || len(data) != len(v.dedup) {
 		r.fail()
 		return
 	}
-	if v.dedup = messages.DedupID(data); v.dedup == (messages.DedupID{}) {
+	if v.dedup = messages.DedupID(data); v.dedup.IsZero() {
 		r.fail()
 	}
 }

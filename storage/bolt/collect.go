@@ -151,7 +151,7 @@ func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]mes
 			raise(numbers, numberKey{v.ws, n.Seq}, n.Number)
 		}
 	}
-	if v.dedup != (messages.DedupID{}) {
+	if !v.dedup.IsZero() {
 		key := dedupKey{ws: v.ws, id: v.dedup}
 		p.ids = append(p.ids, idPut{r: at.r, entry: dedupEntry{hash: key.hash(p.s.id), lsn: v.lsn}})
 	}

@@ -33,7 +33,7 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	if id == (messages.DedupID{}) {
+	if id.IsZero() {
 		return 0, nil
 	}
 	key := dedupKey{ws: ws, id: id}

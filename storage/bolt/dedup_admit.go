@@ -7,7 +7,7 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-func (n *newEvent) hasID() bool { return n.dedup != (messages.DedupID{}) }
+func (n *newEvent) hasID() bool { return !n.dedup.IsZero() }
 
 // checkIDs makes sure that the log has none of the request's deduplication ids, and
 // stages them. Otherwise it returns a [*storage.DuplicateError] with all that the

@@ -202,7 +202,7 @@ func (sc *scan) push(p *partition, v *eventView) {
 	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
 	op.logEpochs[p.id] = v.epoch
 	events := op.tailEvents.Add(1)
-	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records), v.dedup != (messages.DedupID{})))
+	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records), !v.dedup.IsZero()))
 	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
 	if over && events > 1 && !op.options.ReadOnly {
 		sc.projecting = true

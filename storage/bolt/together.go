@@ -14,7 +14,7 @@ func checkTogether(events []messages.Event) error {
 			return invalid(first, "together: got %d events behind it in the batch, want %d", len(rest), first.Together)
 		}
 		for j := range rest[:first.Together] {
-			if e := &rest[j]; e.Workspace != first.Workspace || e.DedupID != (messages.DedupID{}) || e.Together != 0 {
+			if e := &rest[j]; e.Workspace != first.Workspace || !e.DedupID.IsZero() || e.Together != 0 {
 				return invalid(e, "together with offset %d: got workspace %d, id %v, together %d, want workspace %d and neither",
 					first.PLogOffset, e.Workspace, e.DedupID, e.Together, first.Workspace)
 			}

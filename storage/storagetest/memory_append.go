@@ -62,7 +62,7 @@ func (d *disk) write(p *memPartition, e *messages.Event) {
 	} else {
 		ws.wlog = append(ws.wlog, e)
 	}
-	if e.DedupID != (messages.DedupID{}) {
+	if !e.DedupID.IsZero() {
 		ws.ids[e.DedupID] = e.WLogOffset
 	}
 	for _, r := range e.Records {

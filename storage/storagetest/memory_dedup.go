@@ -37,7 +37,7 @@ func (j *judge) duplicates() error {
 	var list []storage.Duplicate
 	for i := range j.events {
 		e := &j.events[i]
-		if e.DedupID == (messages.DedupID{}) {
+		if e.DedupID.IsZero() {
 			continue
 		}
 		k := key{e.Workspace, e.DedupID}
@@ -74,7 +74,7 @@ func (j *judge) together(i int, e *messages.Event) error {
 			return fmt.Errorf("%w: got %d events behind it in the batch, want %d", storage.ErrInvalidEvent, n-1, e.Together)
 		}
 		next := &j.events[i+n]
-		if next.Workspace != e.Workspace || next.DedupID != (messages.DedupID{}) || next.Together != 0 {
+		if next.Workspace != e.Workspace || !next.DedupID.IsZero() || next.Together != 0 {
 			return fmt.Errorf("%w: got workspace %d, id %v and together %d at offset %d, want workspace %d and neither",
 				storage.ErrInvalidEvent, next.Workspace, next.DedupID, next.Together, next.PLogOffset, e.Workspace)
 		}

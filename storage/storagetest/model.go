@@ -82,7 +82,7 @@ func (m *model) workspace(ws messages.WSID) observedWorkspace {
 		if e.Workspace == ws {
 			w.WLog = append(w.WLog, e)
 			w.Rows = putRows(w.Rows, &e)
-			if e.DedupID != (messages.DedupID{}) {
+			if !e.DedupID.IsZero() {
 				w.IDs[e.DedupID] = e.WLogOffset
 			}
 		}

@@ -126,7 +126,7 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 func drawTogether(t *rapid.T, specs []Spec) {
 	n := uint32(0)
 	for _, s := range specs[1:] {
-		if s.Workspace != specs[0].Workspace || s.DedupID != (messages.DedupID{}) {
+		if s.Workspace != specs[0].Workspace || !s.DedupID.IsZero() {
 			break
 		}
 		n++

@@ -19,7 +19,7 @@ func (r *run) checkTogether(l *position, e *messages.Event, where place) {
 	t := &l.together
 	if t.left > 0 {
 		t.left--
-		if e.Workspace != t.first.workspace || e.DedupID != (messages.DedupID{}) || e.Together != 0 {
+		if e.Workspace != t.first.workspace || !e.DedupID.IsZero() || e.Together != 0 {
 			r.fault(CheckTogether, where, "workspace %d, id %v, together %d among the events appended with offset %d, want workspace %d and neither",
 				e.Workspace, e.DedupID, e.Together, t.first.offset, t.first.workspace)
 			t.left = 0
@@ -40,7 +40,7 @@ func (r *run) checkTogetherEnd(l *position) {
 // checkID makes sure that the event's deduplication id leads to the event. Two
 // events with one id cannot both pass.
 func (r *run) checkID(ctx context.Context, w *workspace, e *messages.Event) error {
-	if e.DedupID == (messages.DedupID{}) {
+	if e.DedupID.IsZero() {
 		return nil
 	}
 	found, err := r.store.Find(ctx, w.id, e.DedupID)

@@ -21,7 +21,7 @@ func newIDSums() idSums { return idSums{tail: make(map[uint64][]messages.LSN)} }
 
 // add takes an event over.
 func (s *idSums) add(f *files, lsn messages.LSN, e *messages.Event, projected bool) {
-	if e.DedupID == (messages.DedupID{}) {
+	if e.DedupID.IsZero() {
 		return
 	}
 	hash := f.image.HashID(e.Workspace, e.DedupID)
@@ -148,7 +148,7 @@ func (f *files) explainID(ctx context.Context, hash uint64, lsn messages.LSN) er
 
 // idIsProjected reports whether an event has an id that the index must have.
 func (f *files) idIsProjected(e *messages.Event) bool {
-	return e.DedupID != (messages.DedupID{}) && e.PLogOffset < f.partitions[e.Partition].register.Checkpoint
+	return !e.DedupID.IsZero() && e.PLogOffset < f.partitions[e.Partition].register.Checkpoint
 }
 
 func count(lsns []messages.LSN, lsn messages.LSN) int {

@@ -101,7 +101,7 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 		h.number(uint64(s.Tag))
 		h.bytes(s.Data)
 	}
-	if e.DedupID != (messages.DedupID{}) || e.Together != 0 {
+	if !e.DedupID.IsZero() || e.Together != 0 {
 		h.bytes(e.DedupID[:])
 		h.number(uint64(e.Together))
 	}

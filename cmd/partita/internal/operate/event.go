@@ -30,7 +30,7 @@ func writeText(w io.Writer, e *messages.Event) error {
 		}
 		say("  %s %v %s", what, r.ID, show(r.Data))
 	}
-	if e.DedupID != (messages.DedupID{}) {
+	if !e.DedupID.IsZero() {
 		say("  id %v", e.DedupID)
 	}
 	if e.Together != 0 {
@@ -115,7 +115,7 @@ func writeJSON(w io.Writer, e *messages.Event) error {
 	for _, s := range e.Sections {
 		r.Sections = append(r.Sections, sectionResult{Tag: s.Tag, Data: s.Data})
 	}
-	if e.DedupID != (messages.DedupID{}) {
+	if !e.DedupID.IsZero() {
 		r.DedupID = e.DedupID.String()
 	}
 	r.Body, r.BodyBase64 = textOr(e.Body)
