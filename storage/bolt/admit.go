@@ -18,16 +18,22 @@ import (
 type staging struct {
 	s          *Store
 	registers  map[messages.PartitionID]stagedRegister
-	workspaces map[messages.WSID]workspaceEnd
-	records    map[recordKey]struct{}
+	workspaces map[messages.WSID]int // places in ends
+	ends       []stagedEnds
 	ids        map[dedupKey]messages.WLogOffset
 	events     int64
 	bytes      int64
+	// accepted are the requests accepted so far.
+	accepted []*writeRequest
+	// records are all that they write, once somebody needs to know.
+	records map[recordKey]struct{}
 
-	// known says for each event of the request in hand whether the tail knows its
-	// workspace, checkpoint where that tail begins.
+	// known says for each event of the request in hand whether its workspace is known
+	// without state.db, checkpoint where the tail begins, covered that all its keys are
+	// known to be free there.
 	known      []bool
 	checkpoint messages.PLogOffset
+	covered    bool
 	// What the request in hand has changed so far, to be undone if it is refused.
 	undoWorkspaces []undoWorkspace
 	undoRecords    []recordKey
@@ -43,24 +49,26 @@ type stagedRegister struct {
 	tail int
 }
 
-// workspaceEnd is the last event of a workspace as far as the tail knows it.
-type workspaceEnd struct {
-	wlog messages.WLogOffset
-	kind messages.WSKind
+// stagedEnds is where the keys of a workspace will end.
+type stagedEnds struct {
+	workspaceEnds
+	// known says that the workspace's last event is known, remembered that the ends are.
+	known, remembered bool
 }
 
+// undoWorkspace is what was staged of a workspace before an event.
 type undoWorkspace struct {
-	ws     messages.WSID
-	before workspaceEnd
-	had    bool
+	place int
+	wlog  messages.WLogOffset
+	kind  messages.WSKind
+	known bool
 }
 
 func newStaging(s *Store) *staging {
 	return &staging{
 		s:          s,
 		registers:  make(map[messages.PartitionID]stagedRegister),
-		workspaces: make(map[messages.WSID]workspaceEnd),
-		records:    make(map[recordKey]struct{}),
+		workspaces: make(map[messages.WSID]int),
 		ids:        make(map[dedupKey]messages.WLogOffset),
 	}
 }
@@ -68,8 +76,11 @@ func newStaging(s *Store) *staging {
 func (g *staging) reset() {
 	clear(g.registers)
 	clear(g.workspaces)
-	clear(g.records)
+	g.ends = g.ends[:0]
 	clear(g.ids)
+	clear(g.accepted)
+	g.accepted = g.accepted[:0]
+	g.records = nil
 	g.events, g.bytes = 0, 0
 }
 
@@ -77,7 +88,7 @@ func (g *staging) reset() {
 func (g *staging) admit(r *writeRequest) error {
 	g.undoWorkspaces, g.undoRecords, g.undoIDs = g.undoWorkspaces[:0], g.undoRecords[:0], g.undoIDs[:0]
 	reg, err := g.checkMemory(r)
-	if err == nil && g.s.schema.trust < messages.TrustAll && r.checkedAt != g.checkpoint {
+	if err == nil && g.s.schema.trust < messages.TrustAll && !g.covered && r.checkedAt != g.checkpoint {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this transaction begins.
 		err = g.s.state.view(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
@@ -92,18 +103,18 @@ func (g *staging) admit(r *writeRequest) error {
 		return err
 	}
 	g.registers[r.partition.id] = reg
+	g.accepted = append(g.accepted, r)
 	g.events += int64(len(r.events))
 	g.bytes += r.bytes
 	return nil
 }
 
+// undo takes back what the request in hand has staged. The ends of records stay
+// where they are: too high an end makes nobody but the next one look.
 func (g *staging) undo() {
 	for _, u := range slices.Backward(g.undoWorkspaces) {
-		if u.had {
-			g.workspaces[u.ws] = u.before
-		} else {
-			delete(g.workspaces, u.ws)
-		}
+		e := &g.ends[u.place]
+		e.wlog, e.kind, e.known = u.wlog, u.kind, u.known
 	}
 	for _, k := range g.undoRecords {
 		delete(g.records, k)
@@ -122,7 +133,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 	if p.failed != nil {
 		return stagedRegister{}, p.failed
 	}
-	g.checkpoint = p.checkpoint
+	g.checkpoint, g.covered = p.checkpoint, p.ends.plogFree && len(r.events) > 0
 	reg, staged := g.registers[p.id]
 	if !staged {
 		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.len()}
@@ -140,11 +151,9 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 	}
 	g.known = g.known[:0]
 	for i := range r.events {
-		known, err := g.checkEvent(p, &reg, &r.events[i])
-		if err != nil {
+		if err := g.checkEvent(r, i, &reg); err != nil {
 			return reg, err
 		}
-		g.known = append(g.known, known)
 	}
 	reg.tail += len(r.events)
 	return reg, nil
@@ -163,68 +172,122 @@ func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
 	return nil
 }
 
-// checkEvent checks an event against the tail and stages it. It returns whether
-// the event's workspace was known.
-func (g *staging) checkEvent(p *partition, reg *stagedRegister, n *newEvent) (known bool, err error) {
+// checkEvent checks an event against the tail and what is remembered, and stages it.
+func (g *staging) checkEvent(r *writeRequest, at int, reg *stagedRegister) error {
+	p, n := r.partition, &r.events[at]
 	switch {
 	case n.offset != reg.last+1:
-		return false, fmt.Errorf("%w: partition %d: got offset %d, want %d", storage.ErrOutOfOrder, p.id, n.offset, reg.last+1)
+		return fmt.Errorf("%w: partition %d: got offset %d, want %d", storage.ErrOutOfOrder, p.id, n.offset, reg.last+1)
 	case n.at < reg.lastAt:
-		return false, fmt.Errorf("%w: partition %d, offset %d: got %v, want at least %v", storage.ErrTimeFell, p.id, n.offset, n.at, reg.lastAt)
+		return fmt.Errorf("%w: partition %d, offset %d: got %v, want at least %v", storage.ErrTimeFell, p.id, n.offset, n.at, reg.lastAt)
 	}
 	if err := p.conflictWith(n.ws, n.numbers, n.records); err != nil {
-		return false, err
+		return err
 	}
-	known, err = g.checkWorkspace(p, n)
+	e, err := g.checkWorkspace(p, n)
 	if err != nil {
-		return false, err
+		return err
 	}
+	g.covered = g.covered && e.remembered
 	if g.s.schema.trust == messages.TrustNone {
-		if err := g.checkNewRecords(p, n); err != nil {
-			return false, err
+		if err := g.checkRecords(r, at, e); err != nil {
+			return err
 		}
 	}
 	reg.last, reg.lastAt = n.offset, n.at
-	return known, nil
+	return nil
 }
 
 // checkWorkspace makes sure that the event continues its workspace's log and kind,
-// as far as the tail knows them.
-func (g *staging) checkWorkspace(p *partition, n *newEvent) (known bool, err error) {
-	end, staged := g.workspaces[n.ws]
-	known = staged
-	if !staged {
-		if _, e := p.tail.lastOf(n.ws); e != nil {
-			end, known = workspaceEnd{wlog: e.wlog, kind: e.kind}, true
-		}
+// as far as they are known.
+func (g *staging) checkWorkspace(p *partition, n *newEvent) (*stagedEnds, error) {
+	place := g.stage(p, n)
+	e := &g.ends[place]
+	if e.known && n.wlog != e.wlog+1 {
+		return nil, fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, want %d",
+			storage.ErrOutOfOrder, p.id, n.offset, n.ws, n.wlog, e.wlog+1)
 	}
-	if known && n.wlog != end.wlog+1 {
-		return known, fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, want %d",
-			storage.ErrOutOfOrder, p.id, n.offset, n.ws, n.wlog, end.wlog+1)
+	if e.known && e.wlog > 0 && n.wsKind != e.kind {
+		return nil, kindMismatch(p.id, n, e.kind)
 	}
-	if known && n.wsKind != end.kind {
-		return known, kindMismatch(p.id, n, end.kind)
-	}
-	g.undoWorkspaces = append(g.undoWorkspaces, undoWorkspace{ws: n.ws, before: end, had: staged})
-	g.workspaces[n.ws] = workspaceEnd{wlog: n.wlog, kind: n.wsKind}
-	return known, nil
+	g.known = append(g.known, e.known)
+	g.undoWorkspaces = append(g.undoWorkspaces, undoWorkspace{place: place, wlog: e.wlog, kind: e.kind, known: e.known})
+	e.wlog, e.kind, e.known = n.wlog, n.wsKind, true
+	return e, nil
 }
 
-// checkNewRecords makes sure that the keys of new records are free in the tail.
-// Updates are staged too: they may be what creates a row.
-func (g *staging) checkNewRecords(p *partition, n *newEvent) error {
-	for _, r := range n.records {
-		k := recordKey{ws: n.ws, id: r.id()}
-		_, staged := g.records[k]
-		if _, written := p.tail.written[k]; r.isNew && (staged || written) {
-			return n.recordConflict(p.id, r)
+// stage returns the place of an event's workspace among the staged ends.
+func (g *staging) stage(p *partition, n *newEvent) int {
+	if place, ok := g.workspaces[n.ws]; ok {
+		return place
+	}
+	place := len(g.ends)
+	g.workspaces[n.ws] = place
+	g.ends = slices.Grow(g.ends, 1)[:place+1]
+	e := &g.ends[place]
+	*e = stagedEnds{workspaceEnds: workspaceEnds{records: e.records[:0]}}
+	if end := p.ends.of[n.ws]; end != nil && end.wlog < n.wlog {
+		e.wlog, e.kind, e.records = end.wlog, end.kind, append(e.records, end.records...)
+		e.known, e.remembered = true, true
+	} else if _, last := p.tail.lastOf(n.ws); last != nil {
+		e.wlog, e.kind, e.known = last.wlog, last.kind, true
+	}
+	return place
+}
+
+// checkRecords makes sure that the keys of new records are free in the tail and in
+// what is staged. Updates count too: they may be what creates a row.
+func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
+	p, n := r.partition, &r.events[at]
+	for i, rec := range n.records {
+		k := recordKey{ws: n.ws, id: rec.id()}
+		if rec.isNew && !(e.remembered && isAbove(e.records, rec)) {
+			g.covered = false
+			g.listRecords(r, at, i)
+			_, staged := g.records[k]
+			if _, written := p.tail.written[k]; staged || written {
+				return n.recordConflict(p.id, rec)
+			}
 		}
-		if !staged {
-			g.records[k] = struct{}{}
-			g.undoRecords = append(g.undoRecords, k)
+		raiseEnd(e.records, rec)
+		if g.records != nil {
+			g.addRecord(k)
 		}
 	}
 	return nil
+}
+
+// listRecords lists what was staged before a record of the request in hand, unless
+// the list is there. Most commits have no use for it.
+func (g *staging) listRecords(r *writeRequest, at, record int) {
+	if g.records != nil {
+		return
+	}
+	g.records = make(map[recordKey]struct{})
+	for _, a := range g.accepted {
+		for i := range a.events {
+			for _, rec := range a.events[i].records {
+				g.records[recordKey{ws: a.events[i].ws, id: rec.id()}] = struct{}{}
+			}
+		}
+	}
+	for i := range r.events[:at+1] {
+		records := r.events[i].records
+		if i == at {
+			records = records[:record]
+		}
+		for _, rec := range records {
+			g.addRecord(recordKey{ws: r.events[i].ws, id: rec.id()})
+		}
+	}
+}
+
+// addRecord adds a record of the request in hand to the list.
+func (g *staging) addRecord(k recordKey) {
+	if _, staged := g.records[k]; !staged {
+		g.records[k] = struct{}{}
+		g.undoRecords = append(g.undoRecords, k)
+	}
 }
 
 func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {

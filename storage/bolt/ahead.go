@@ -21,55 +21,54 @@ func (s *Store) lookAhead(r *writeRequest) {
 	if !checks && len(r.lookups) == 0 {
 		return
 	}
-	b := r.beforehand(s.schema.trust)
-	if checks && (b.covered || s.checkAhead(r, &b) == nil) {
-		r.checkedAt = b.checkpoint
+	checkpoint, covered := r.coveredAt(s.schema.trust)
+	if checks && !covered {
+		// What it meets is told by the committer, who looks again.
+		_ = s.checkAhead(r)
 	}
 	if len(r.lookups) > 0 && s.findStored(r.lookups) == nil {
-		r.lookedUpAt = b.checkpoint
+		r.lookedUpAt = checkpoint
 	}
 }
 
-// beforehand is what is known of a request without state.db.
-type beforehand struct {
-	checkpoint messages.PLogOffset
-	// known says for each event whether its workspace is known: to the tail, or from
-	// an event before it.
-	known []bool
-	// covered says that there is nothing to look for.
-	covered bool
-}
-
-func (r *writeRequest) beforehand(trust messages.TrustLevel) beforehand {
-	known := make([]bool, len(r.events))
-	var before map[messages.WSID]int
-	if len(r.events) > 1 {
-		before = make(map[messages.WSID]int, len(r.events))
-	}
+// coveredAt returns the partition's checkpoint, and whether a request needs no look
+// into state.db as far as is remembered.
+func (r *writeRequest) coveredAt(trust messages.TrustLevel) (messages.PLogOffset, bool) {
 	p := r.partition
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	covered := p.ends.plogFree
+	for i := 0; covered && i < len(r.events); i++ {
+		covered = p.ends.covers(&r.events[i], trust)
+	}
+	return p.checkpoint, covered
+}
+
+// beforehand returns the partition's checkpoint, and for each event whether its
+// workspace is known: to the tail, or from an event before it.
+func (r *writeRequest) beforehand() (messages.PLogOffset, []bool) {
+	known := make([]bool, len(r.events))
+	before := make(map[messages.WSID]bool, len(r.events))
+	p := r.partition
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	for i := range r.events {
-		n := &r.events[i]
-		count := before[n.ws]
-		if before != nil {
-			before[n.ws]++
-		}
+		ws := r.events[i].ws
 		// An entry before the checkpoint is about to be trimmed: when the committer comes,
 		// it may be gone, and the checkpoint be the same.
-		o, ok := p.tail.last[n.ws]
-		known[i] = count > 0 || ok && o >= p.checkpoint
-		covered = covered && p.ends.covers(n, known[i], count, trust)
+		o, ok := p.tail.last[ws]
+		known[i] = before[ws] || ok && o >= p.checkpoint
+		before[ws] = true
 	}
-	return beforehand{checkpoint: p.checkpoint, known: known, covered: covered}
+	return p.checkpoint, known
 }
 
 // checkAhead looks into state.db, and remembers where the keys end there.
-func (s *Store) checkAhead(r *writeRequest, b *beforehand) error {
+func (s *Store) checkAhead(r *writeRequest) error {
+	checkpoint, known := r.beforehand()
 	var l learned
 	err := s.state.view(func(tx *bbolt.Tx) error {
-		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, b.known); err != nil {
+		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
 			return err
 		}
 		l = learnAll(tx, r, s.schema.trust)
@@ -78,9 +77,10 @@ func (s *Store) checkAhead(r *writeRequest, b *beforehand) error {
 	if err != nil {
 		return err
 	}
+	r.checkedAt = checkpoint
 	p := r.partition
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remember(l, b.checkpoint, max(endsInAll/len(s.partitions), 64))
+	p.remember(l, checkpoint, max(endsInAll/len(s.partitions), 64))
 	return nil
 }

@@ -22,8 +22,8 @@ type writeRequest struct {
 	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
 	lookups    []dedupLookup
 	lookedUpAt messages.PLogOffset
-	// checkedAt is the checkpoint at which state.db was seen to have room for the
-	// events, 0 if it was not.
+	// checkedAt is the checkpoint at which a look into state.db has shown that it has
+	// room for the events, 0 if nobody has looked or it has none.
 	checkedAt messages.PLogOffset
 }
 

@@ -28,8 +28,6 @@ type committer struct {
 	s *Store
 	// staged is what the requests accepted so far will have changed.
 	staged *staging
-	// accepted wait for the commit.
-	accepted []*writeRequest
 	// held wait for it too.
 	held []heldRefusal
 	// broken is set when the log's next place is taken: nothing can be appended.
@@ -80,8 +78,8 @@ func (c *committer) drain() {
 // serve makes one commit of a request and of those that wait behind it. It
 // returns false when the store must not be written any more.
 func (c *committer) serve(first *writeRequest) bool {
-	c.staged.reset()
-	c.accepted, c.held = c.accepted[:0], c.held[:0]
+	defer c.staged.reset()
+	c.held = c.held[:0]
 	events, bytes := 0, 0
 	for r := first; r != nil; {
 		c.admit(r)
@@ -95,7 +93,7 @@ func (c *committer) serve(first *writeRequest) bool {
 		r = c.pace.next(c.s.writes)
 	}
 	// Without these there are no held ones.
-	if len(c.accepted) == 0 {
+	if len(c.staged.accepted) == 0 {
 		return true
 	}
 	return c.finish(c.pace.run(func() error { return c.s.log.update(c.write) }))
@@ -112,7 +110,7 @@ func (c *committer) admit(r *writeRequest) {
 	}
 	switch {
 	case err == nil:
-		c.accepted = append(c.accepted, r)
+		// It waits for the commit.
 	case errors.Is(err, storage.ErrDuplicate) && c.staged.hasIDOf(r):
 		c.held = append(c.held, heldRefusal{r: r, err: err})
 	default:
@@ -137,7 +135,7 @@ func (c *committer) write(tx *bbolt.Tx) error {
 	}
 	lsn := messages.LSN(c.s.lastLSN.Load())
 	var key [lsnKeyLen]byte
-	for _, r := range c.accepted {
+	for _, r := range c.staged.accepted {
 		if r.takeEpoch {
 			if err := putEpoch(epochs, r.partition.id, r.epoch); err != nil {
 				return err
@@ -171,7 +169,7 @@ func (c *committer) checkEnd(log *bbolt.Bucket) error {
 			Cause: fmt.Errorf("the log ends there, want LSN %d", last),
 		}
 	}
-	r := c.accepted[0]
+	r := c.staged.accepted[0]
 	conflict := &storage.ConflictError{Place: storage.PlaceLog, Partition: r.partition.id, LSN: end}
 	if len(r.events) > 0 {
 		conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = r.events[0].offset, r.events[0].ws, r.events[0].wlog
@@ -196,9 +194,8 @@ func (c *committer) finish(err error) bool {
 	case errors.Is(err, storage.ErrConflict):
 		c.broken = err
 	}
-	for i, r := range c.accepted {
+	for _, r := range c.staged.accepted {
 		r.reply(err)
-		c.accepted[i] = nil
 	}
 	for i, h := range c.held {
 		h.r.reply(firstError(err, h.err))
@@ -211,7 +208,7 @@ func (c *committer) finish(err error) bool {
 // the log.
 func (c *committer) publish() {
 	lsn := messages.LSN(c.s.lastLSN.Load())
-	for _, r := range c.accepted {
+	for _, r := range c.staged.accepted {
 		c.s.tailEvents.Add(int64(len(r.events)))
 		c.s.tailBytes.Add(r.bytes)
 		r.partition.publish(r, lsn)

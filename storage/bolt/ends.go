@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -16,74 +17,89 @@ import (
 // since nobody but this process writes the file, and it writes nothing there but
 // what was appended. The partition's lock guards it.
 type ends struct {
-	// last is the largest offset of a workspace's log (SeqWLogOffset), the largest
-	// number of a sequence's records, and the workspace's kind (kindSeq).
-	last map[numberKey]messages.Number
+	of map[messages.WSID]*workspaceEnds
+	// size is how many ends that are.
+	size int
 	// plogFree says that state.db has no entry behind the end of the partition's log.
 	plogFree bool
+}
+
+// workspaceEnds is where the keys of a workspace end.
+type workspaceEnds struct {
+	// wlog is the last offset of its log, kind its kind if it has an event.
+	wlog messages.WLogOffset
+	kind messages.WSKind
+	// records are the largest numbers of the records of some of its sequences.
+	records []messages.SequenceNumber
 }
 
 // endsInAll is how many ends all partitions together remember.
 const endsInAll = 1 << 17
 
-// covers reports whether an event's keys are free, and continue its workspace's log,
-// as far as is remembered. known says that its kind is that of the workspace, before
-// is how many events of the workspace are before it in its batch.
-func (d *ends) covers(n *newEvent, known bool, before int, trust messages.TrustLevel) bool {
-	last, ok := d.last[numberKey{n.ws, messages.SeqWLogOffset}]
-	switch {
-	case !ok || messages.Number(n.wlog) != last+messages.Number(before)+1:
-		return false
-	case !known && d.last[numberKey{n.ws, kindSeq}] != messages.Number(n.wsKind):
-		return false
-	case trust > messages.TrustNone:
-		return true
-	}
-	var seq messages.SeqID
-	for _, r := range n.records {
-		if !r.isNew {
-			continue
-		}
-		if r.seq != seq {
-			if last, ok = d.last[numberKey{n.ws, r.seq}]; !ok {
-				return false
-			}
-			seq = r.seq
-		}
-		if r.number <= last {
+// covers reports whether an event needs no look into state.db: its keys are free.
+// Whether it continues its workspace's log, the committer sees.
+func (d *ends) covers(n *newEvent, trust messages.TrustLevel) bool {
+	e := d.of[n.ws]
+	return e != nil && n.wlog > e.wlog && (trust > messages.TrustNone || e.areBelow(n.records))
+}
+
+// areBelow reports whether all new records lie above the ends.
+func (e *workspaceEnds) areBelow(records []recordRef) bool {
+	for _, r := range records {
+		if r.isNew && !isAbove(e.records, r) {
 			return false
 		}
 	}
 	return true
 }
 
-// raise takes an event in that was appended.
-func (d *ends) raise(n *newEvent) {
-	if len(d.last) == 0 {
-		return
+// isAbove reports whether a record's sequence has an end, and the record lies above
+// it.
+func isAbove(ends []messages.SequenceNumber, r recordRef) bool {
+	for i := range ends {
+		if ends[i].Seq == r.seq {
+			return r.number > ends[i].Number
+		}
 	}
-	d.raiseTo(numberKey{n.ws, messages.SeqWLogOffset}, messages.Number(n.wlog))
-	for _, r := range n.records {
-		d.raiseTo(numberKey{n.ws, r.seq}, r.number)
+	return false
+}
+
+// raiseEnd takes a record in, if its sequence has an end.
+func raiseEnd(ends []messages.SequenceNumber, r recordRef) {
+	for i := range ends {
+		if ends[i].Seq == r.seq {
+			ends[i].Number = max(ends[i].Number, r.number)
+			return
+		}
 	}
 }
 
-func (d *ends) raiseTo(k numberKey, n messages.Number) {
-	if last, ok := d.last[k]; ok && n > last {
-		d.last[k] = n
+// raise takes an event in that was appended.
+func (d *ends) raise(n *newEvent) {
+	e := d.of[n.ws]
+	if e == nil {
+		return
+	}
+	// A foreign key may lie above it.
+	e.wlog, e.kind = max(e.wlog, n.wlog), n.wsKind
+	for _, r := range n.records {
+		raiseEnd(e.records, r)
 	}
 }
+
+// forget empties the memory: what is in use comes back.
+func (d *ends) forget() { d.of, d.size = nil, 0 }
 
 // learned is what a look into state.db has shown.
 type learned struct {
-	last     map[numberKey]messages.Number
+	of       map[messages.WSID]*workspaceEnds
 	plogFree bool
 }
 
 // learnAll looks where the keys end that a request continues.
 func learnAll(tx *bbolt.Tx, r *writeRequest, trust messages.TrustLevel) learned {
 	_, taken := firstPLogKey(tx.Bucket(bucketPLog).Cursor(), r.partition.id, r.events[0].offset)
-	l := learned{last: make(map[numberKey]messages.Number), plogFree: !taken}
+	l := learned{of: make(map[messages.WSID]*workspaceEnds), plogFree: !taken}
 	for i := range r.events {
 		l.learn(tx, &r.events[i], trust)
 	}
@@ -93,20 +109,26 @@ func learnAll(tx *bbolt.Tx, r *writeRequest, trust messages.TrustLevel) learned 
 // learn looks where the keys of an event's workspace end. Its kind is what the
 // event says, which was compared with what is stored.
 func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
-	k := numberKey{n.ws, messages.SeqWLogOffset}
-	if _, ok := l.last[k]; !ok {
-		l.last[k] = endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
-		l.last[numberKey{n.ws, kindSeq}] = messages.Number(n.wsKind)
+	e := l.of[n.ws]
+	if e == nil {
+		last := endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
+		e = &workspaceEnds{wlog: messages.WLogOffset(last), kind: n.wsKind}
+		l.of[n.ws] = e
 	}
 	if trust > messages.TrustNone {
 		return
 	}
 	for _, r := range n.records {
-		k := numberKey{n.ws, r.seq}
-		if _, ok := l.last[k]; !ok {
-			l.last[k] = endOf(tx.Bucket(bucketRecords).Cursor(), appendNumberKey(nil, n.ws, r.seq))
+		if !e.knows(r.seq) {
+			last := endOf(tx.Bucket(bucketRecords).Cursor(), appendNumberKey(nil, n.ws, r.seq))
+			e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: last})
 		}
 	}
+}
+
+// knows reports whether a sequence has an end.
+func (e *workspaceEnds) knows(seq messages.SeqID) bool {
+	return slices.ContainsFunc(e.records, func(n messages.SequenceNumber) bool { return n.Seq == seq })
 }
 
 // endOf returns what the last key ends with that begins with a prefix, 0 if
@@ -133,24 +155,44 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 	if p.checkpoint != checkpoint {
 		return
 	}
-	p.ends.plogFree = p.ends.plogFree || l.plogFree
-	if len(p.ends.last)+len(l.last) > limit {
-		p.ends.last = nil // what is in use comes back
+	d := &p.ends
+	d.plogFree = d.plogFree || l.plogFree
+	if d.size+l.size() > limit {
+		d.forget()
 	}
-	if p.ends.last == nil {
-		p.ends.last = make(map[numberKey]messages.Number, len(l.last))
+	if d.of == nil {
+		d.of = make(map[messages.WSID]*workspaceEnds, len(l.of))
 	}
-	for k, n := range l.last {
-		if _, ok := p.ends.last[k]; ok || k.seq == kindSeq {
+	for ws, e := range l.of {
+		d.add(ws, e, &p.tail)
+	}
+}
+
+func (l learned) size() (n int) {
+	for _, e := range l.of {
+		n += 1 + len(e.records)
+	}
+	return n
+}
+
+// add takes over what was learned of a workspace and is not known yet.
+func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
+	e := d.of[ws]
+	if e == nil {
+		e = &workspaceEnds{wlog: l.wlog, kind: l.kind}
+		if _, last := t.lastOf(ws); last != nil {
+			e.wlog, e.kind = max(e.wlog, last.wlog), last.kind
+		}
+		d.of[ws] = e
+		d.size++
+	}
+	for _, end := range l.records {
+		if e.knows(end.Seq) {
 			continue
 		}
-		if n, ok := p.tail.lastNumber(k, n); ok {
-			p.ends.last[k] = n
-		}
-	}
-	for k, n := range l.last {
-		if k.seq == kindSeq {
-			p.ends.last[k] = n
+		if n, ok := t.lastNumber(ws, end); ok {
+			e.records = append(e.records, messages.SequenceNumber{Seq: end.Seq, Number: n})
+			d.size++
 		}
 	}
 }
@@ -159,19 +201,17 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 // records. One with more in the tail goes without.
 const tailWalk = 64
 
-// lastNumber returns the largest of a number and of what the tail has under a key, or
-// false if the workspace has too much in the tail.
-func (t *tail) lastNumber(k numberKey, n messages.Number) (messages.Number, bool) {
-	o, e := t.lastOf(k.ws)
-	if e != nil && k.seq == messages.SeqWLogOffset {
-		return max(n, messages.Number(e.wlog)), true
-	}
+// lastNumber returns the largest of an end and of the records of its sequence that
+// the tail has, or false if the workspace has too much in the tail.
+func (t *tail) lastNumber(ws messages.WSID, end messages.SequenceNumber) (messages.Number, bool) {
+	o, e := t.lastOf(ws)
+	n := end.Number
 	for walked := 0; e != nil; o, e = t.previous(o, e) {
 		if walked++; walked > tailWalk {
 			return 0, false
 		}
-		for i, end := e.records, t.recordsEnd(o); i < end; i++ {
-			if r := t.records.at(i); r.seq == k.seq {
+		for i, last := e.records, t.recordsEnd(o); i < last; i++ {
+			if r := t.records.at(i); r.seq == end.Seq {
 				n = max(n, r.number)
 			}
 		}

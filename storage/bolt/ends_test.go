@@ -31,7 +31,8 @@ func coveredNow(s *Store, events ...messages.Event) bool {
 			return false
 		}
 	}
-	return r.beforehand(s.schema.trust).covered
+	_, covered := r.coveredAt(s.schema.trust)
+	return covered
 }
 
 // The first event of a workspace looks where its keys end; later ones need not, in
@@ -110,8 +111,8 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	p.mu.Lock()
 	p.remember(l, 1, 100)
 	p.mu.Unlock()
-	if len(p.ends.last) > 0 {
-		t.Errorf("remembered %v", p.ends.last)
+	if len(p.ends.of) > 0 {
+		t.Errorf("remembered %v", p.ends.of)
 	}
 }
 
