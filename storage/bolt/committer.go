@@ -33,6 +33,8 @@ type committer struct {
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken error
 	pace   pace
+	// bytes is the size of what was accepted or refused for the commit.
+	bytes int
 }
 
 // heldRefusal is a refusal that is true if the commit succeeds: it says that ids are
@@ -80,14 +82,15 @@ func (c *committer) drain() {
 func (c *committer) serve(first *writeRequest) bool {
 	defer c.staged.reset()
 	c.held = c.held[:0]
-	events, bytes := 0, 0
+	events := 0
+	c.bytes = 0
 	for r := first; r != nil; {
 		c.admit(r)
 		events += len(r.events)
 		for i := range r.events {
-			bytes += len(r.events[i].value)
+			c.bytes += len(r.events[i].value)
 		}
-		if events >= maxCommitEvents || bytes >= maxCommitBytes {
+		if events >= maxCommitEvents || c.bytes >= maxCommitBytes {
 			break
 		}
 		r = c.pace.next(c.s.writes)
@@ -128,6 +131,7 @@ func (g *staging) hasIDOf(r *writeRequest) bool {
 // memory says. The bucket's sequence, which stands in another page than the log's
 // last entries, says where it ends then.
 func (c *committer) write(tx *bbolt.Tx) error {
+	c.s.reserve.claim(tx.Size(), int64(c.bytes))
 	log, epochs := tx.Bucket(bucketLog), tx.Bucket(bucketEpochs)
 	log.FillPercent = logFill
 	if err := c.checkEnd(log); err != nil {

@@ -53,20 +53,23 @@ func (p *pace) next(requests <-chan *writeRequest) *writeRequest {
 // to appends.
 const (
 	// paceFactor is how much longer than a transaction the pause after it is.
-	paceFactor = 2
+	paceFactor = 4
 	// paceLimit is the longest pause.
-	paceLimit = 500 * time.Millisecond
-	// paceStep is how often a pause looks whether it should end early.
-	paceStep = 5 * time.Millisecond
+	paceLimit = time.Second
+	// paceStep is how often a pause looks whether it should end early. Several commits
+	// end meanwhile if anybody appends.
+	paceStep = 10 * time.Millisecond
 	// A pause ends when what is not flushed takes this part of what it may take, of
 	// the events of one partition or of the memory of all.
-	pacePart = 8
+	pacePart = 4
 )
 
-// rest pauses until it is time for the next flush.
+// rest pauses until it is time for the next flush, or nobody appends any more.
 func (p *pace) rest(s *Store) {
 	end := p.ended.Add(min(paceLimit, paceFactor*p.took))
-	for left := time.Until(end); left > 0 && !s.pressed(); left = time.Until(end) {
+	busy := true
+	for left := time.Until(end); left > 0 && busy && !s.pressed(); left = time.Until(end) {
+		last := s.lastLSN.Load()
 		timer := time.NewTimer(min(left, paceStep))
 		select {
 		case <-timer.C:
@@ -74,6 +77,7 @@ func (p *pace) rest(s *Store) {
 			timer.Stop()
 			return
 		}
+		busy = s.lastLSN.Load() != last
 	}
 }
 

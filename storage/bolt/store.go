@@ -44,6 +44,8 @@ type Store struct {
 	tailEvents, tailBytes atomic.Int64
 	counts                counts
 
+	// reserve is nil if there is none.
+	reserve *reserve
 	writes  chan *writeRequest
 	flushes chan *flushRequest
 	// closing is closed when nothing more is accepted. committed and flushed are
@@ -71,6 +73,9 @@ func (s *Store) start() {
 		close(s.committed)
 		close(s.flushed)
 		return
+	}
+	if s.reserve = newReserve(s.log.handle.Name(), s.options.MaxSize); s.reserve != nil {
+		go s.reserve.run(s.closing)
 	}
 	go newCommitter(s).run()
 	go newFlusher(s).run()
@@ -101,6 +106,7 @@ func (s *Store) triggerClose() {
 func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
+	s.reserve.wait()
 	s.releaseErr = errors.Join(s.log.close(), s.state.close())
 	close(s.released)
 }
