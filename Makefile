@@ -23,6 +23,17 @@ TESTFLAGS ?= -shuffle=on -timeout=10m
 DEMOFLAGS ?=
 FUZZTIME  ?= 10s
 FUZZ      ?= .
+SIMSEEDS  ?= 10000
+SIMTIME   ?= 0
+SIMSEED   ?= 0
+HISTORIES ?= 2000
+ATTEMPTS  ?= 200000
+MUTANTS   ?= .
+MUTANTS_SAMPLE ?= 20
+MUTANTS_SEED   ?=
+# The core, and the store's commit path.
+MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
+	$(patsubst %,storage/bolt/%*.go,committer admit append project flusher tail ends numbers)))
 BENCH     ?= .
 BENCHPKG  ?= ./tests/...
 BENCHTIME ?= 1s
@@ -30,8 +41,16 @@ COUNT     ?= 6
 COL       ?=
 BASE      ?=
 OUT       ?= $(BIN)/bench.txt
+KILLS     ?= 200
+IMAGES    ?= 2000
+FAULTS    ?= 180
+FLIPS     ?= 40
+CRASH     ?= Crash|CleanChild|PowerLoss|FailingCalls|Unreadable|Flips|Damaged|Truncated|Foreign|Format|ReadOnly|Full|Rebuild|LockedByChild
 APPENDFLAGS ?=
 APPENDOUT   ?= $(BIN)/append.json
+PARTSROW    ?= ^partita$$
+PARTSOUT    ?= $(BIN)/parts.json
+BENCHTAGS   ?= nopeers
 
 .PHONY: help
 help: ## list the targets
@@ -79,6 +98,33 @@ tidy-check: ## fail if go.mod or go.sum is not tidy, or a module is not what go.
 fuzz: ## run each fuzz target for FUZZTIME (FUZZ=regexp selects)
 	$(TOOLS) fuzz -time $(FUZZTIME) -match '$(FUZZ)'
 
+# An empty cell of the matrix is a failure from 10,000 seeds on.
+.PHONY: sim
+sim: ## run the deterministic simulation (SIMSEEDS=n, SIMTIME=10m instead, SIMSEED=n replays one and prints its history)
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/sim.test ./tests/sim
+	@$(BIN)/sim.test -test.run '^TestSimulation$$' -test.timeout 0 -sim.matrix -sim.seeds $(SIMSEEDS) -sim.time $(SIMTIME) -sim.seed $(SIMSEED)
+
+# The names of the histories are left out: there is one for each.
+.PHONY: linear
+linear: ## check histories of concurrent clients with porcupine (HISTORIES=n, ATTEMPTS=n of the long one)
+	LINEAR_HISTORIES=$(HISTORIES) LINEAR_ATTEMPTS=$(ATTEMPTS) $(GO) test -count=1 -v -timeout 0 ./tests/linear | { grep -Ev '^( *=== RUN| +--- PASS)' || true; }
+
+# What is not there is skipped, and said so: strace, mount, mkfs.ext4.
+.PHONY: crash
+crash: ## kill processes, cut the power, fail the disk and flip bits of their files (KILLS, IMAGES, FAULTS, FLIPS, CRASH=regexp; all output is in bin/crash.txt)
+	@mkdir -p $(BIN)
+	@CRASH_KILLS=$(KILLS) POWER_IMAGES=$(IMAGES) CALL_FAULTS=$(FAULTS) FLIPS=$(FLIPS) \
+		$(GO) test -count=1 -timeout=2h -v -run '$(CRASH)' ./tests >$(BIN)/crash.txt 2>&1 \
+		|| { grep -vE 'first Start|appends unanswered|=== RUN' $(BIN)/crash.txt | tail -n 200; exit 1; }
+	@grep -hoE '(crash|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
+
+# What the tests cannot notice is excused in tests/mutants/equivalent.tsv, with the reason.
+.PHONY: mutants
+mutants: ## plant faults: each listed one (MUTANTS=regexp), and MUTANTS_SAMPLE small changes (MUTANTS_SEED)
+	$(TOOLS) mutants -match '$(MUTANTS)' tests/mutants/*.txt
+	$(TOOLS) mutate -sample $(MUTANTS_SAMPLE) $(if $(MUTANTS_SEED),-seed $(MUTANTS_SEED)) -excused tests/mutants/equivalent.tsv $(MUTATED)
+
 .PHONY: bench
 bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/key side by side; BASE=old.txt compares)
 	@mkdir -p $(dir $(OUT))
@@ -88,11 +134,23 @@ bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/k
 
 # The comparison is a module of its own: what it needs is no business of those
 # who use the library. Its directory is on the disk of the checkout.
-.PHONY: bench-append
-bench-append: ## compare durable appends with the bare disk and with other stores (APPENDFLAGS='-time 10s -rows limit')
+.PHONY: bench-build
+bench-build:
 	@mkdir -p $(BIN)
-	$(GO) build -C bench -o $(CURDIR)/$(BIN)/bench .
+	@$(GO) build -C bench -o $(CURDIR)/$(BIN)/bench .
+
+.PHONY: bench-append
+bench-append: bench-build ## compare durable appends with the bare disk and other stores, with a verdict for each bar (APPENDFLAGS='-time 5s -repeat 3')
 	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) | tee $(APPENDOUT) | $(BIN)/bench table
+
+.PHONY: bench-plot
+bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrote (APPENDOUT)
+	$(BIN)/bench plot <$(APPENDOUT) >$(BIN)/performance.svg
+	@mv $(BIN)/performance.svg docs/performance.svg
+
+.PHONY: bench-parts
+bench-parts: bench-build ## show where the time of an append goes, by a CPU profile (PARTSROW=regexp, APPENDFLAGS)
+	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN) | tee $(PARTSOUT) | $(BIN)/bench parts
 
 .PHONY: bench-peers-install
 bench-peers-install: ## install what bench-append needs beyond Go and a C compiler: a PostgreSQL server (Debian)
@@ -105,9 +163,10 @@ bench-peers-install: ## install what bench-append needs beyond Go and a C compil
 	fi
 
 .PHONY: bench-check
-bench-check: ## check and test the module of bench-append, without servers to install
-	$(GO) vet -C bench ./...
-	$(GO) test -C bench $(TESTFLAGS) ./...
+bench-check: ## check and test the module of bench-append, without peers (BENCHTAGS= with those that need no installation)
+	$(GO) mod tidy -C bench -diff
+	$(GO) vet -C bench -tags '$(BENCHTAGS)' ./...
+	$(GO) test -C bench -tags '$(BENCHTAGS)' $(TESTFLAGS) ./...
 
 .PHONY: smoke
 smoke: ## run the demo as a script would, as text and as JSON
@@ -119,9 +178,9 @@ smoke: ## run the demo as a script would, as text and as JSON
 	$(TOOLS) json <$(BIN)/smoke.json
 
 .PHONY: ci
-ci: ## all checks, in this order: fmt-check tidy-check lint test race fuzz smoke
+ci: ## all checks, in this order: fmt-check tidy-check lint test race fuzz bench-check smoke
 	@total=$$SECONDS; \
-	for target in fmt-check tidy-check lint test race fuzz smoke; do \
+	for target in fmt-check tidy-check lint test race fuzz bench-check smoke; do \
 		printf '\n=== make %s\n' $$target; started=$$SECONDS; \
 		$(MAKE) $$target || { printf '=== make %s: FAILED\n' $$target; exit 1; }; \
 		printf '=== make %s: ok, %d s\n' $$target $$((SECONDS - started)); \

@@ -241,7 +241,7 @@ func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
 	p, n := r.partition, &r.events[at]
 	for i, rec := range n.records {
 		k := recordKey{ws: n.ws, id: rec.id()}
-		if rec.isNew && !(e.remembered && isAbove(e.records, rec)) {
+		if rec.isNew && (!e.remembered || !isAbove(e.records, rec)) {
 			g.covered = false
 			g.listRecords(r, at, i)
 			_, staged := g.records[k]

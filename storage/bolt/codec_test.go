@@ -182,7 +182,7 @@ func TestSealedValues(t *testing.T) {
 		Record: messages.RecordID{Seq: 8, Number: 9},
 	}
 	ck := conflictKeyOf(e).append(nil)
-	back, err := decodeConflict(ck, appendConflict(nil, ck, e))
+	back, err := decodeConflict(ck, encodeConflict(ck, e))
 	if err != nil || *back != *e {
 		t.Fatalf("got %+v, %v", back, err)
 	}

@@ -122,14 +122,13 @@ func (k conflictKey) append(b []byte) []byte {
 	return appendNumberKey(append(b, byte(k.place)), k.ws, k.seq)
 }
 
-func appendConflict(b, key []byte, e *storage.ConflictError) []byte {
-	start := len(b)
-	b = appendPartitionKey(b, e.Partition)
+func encodeConflict(key []byte, e *storage.ConflictError) []byte {
+	b := appendPartitionKey(nil, e.Partition)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.PLogOffset))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.LSN))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.WLogOffset))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Record.Number))
-	return seal(b, start, bucketConflicts, key)
+	return seal(b, 0, bucketConflicts, key)
 }
 
 func decodeConflict(key, value []byte) (*storage.ConflictError, error) {

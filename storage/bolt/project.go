@@ -304,7 +304,7 @@ func (p *projection) putConflicts(tx *bbolt.Tx) error {
 			if b.Get(key) != nil {
 				continue
 			}
-			if err := b.Put(key, appendConflict(nil, key, e)); err != nil {
+			if err := b.Put(key, encodeConflict(key, e)); err != nil {
 				return err
 			}
 		}

@@ -234,7 +234,7 @@ func doctoredIndexes() []doctoring {
 		{"a conflict", func(t *testing.T, s *Store) {
 			e := &storage.ConflictError{Place: storage.PlaceWLog, Partition: 1, PLogOffset: 2, LSN: 7, Workspace: 1, WLogOffset: 2}
 			key := conflictKeyOf(e).append(nil)
-			put(t, s.state, bucketConflicts, key, appendConflict(nil, key, e))
+			put(t, s.state, bucketConflicts, key, encodeConflict(key, e))
 		}, []string{"true conflict: state.db, bucket conflicts: a projection met a foreign key: key is taken: WLog entry of workspace 1, offset 2 (wanted by partition 1, offset 2)"}},
 	}
 }

@@ -8,18 +8,21 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/partita-go/partita/bench/internal/natsserver"
+	"github.com/partita-go/partita/bench/internal/parts"
+	"github.com/partita-go/partita/bench/internal/plot"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
 )
 
 const usageText = `Appends events as fast as a store takes them, one row after the other, each in a
 process and a directory of its own, and compares what is stored with what was
-acknowledged. The exit status is 1 if a row is wrong or missing.
+acknowledged. The exit status is 1 if a row is wrong or missing, or a bar is missed.
 
   bench [run] [flags]      measure the rows
   bench list               name the rows
-  bench table <LINES       the table of lines that --json wrote
+  bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
+  bench plot <LINES >SVG   a picture of them
+  bench parts <LINES       where the time goes, by the profiles that -cpuprofile wrote
 
 `
 
@@ -47,18 +50,23 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	case "list":
 		return list(stdout)
 	case "table":
-		return table(stdin, stdout)
+		return table(args, stdin, stdout, stderr)
+	case "plot":
+		return readInto(stdin, stdout, plot.Write)
+	case "parts":
+		return readInto(stdin, stdout, parts.Write)
 	case "help":
 		return run(ctx, []string{"-help"}, stdout, stderr)
 	case rowCommand:
 		return row(ctx, args, stdout, stderr)
-	case natsserver.Command:
+	}
+	if serve, ok := servers[name]; ok {
 		if len(args) != 1 {
 			return fmt.Errorf("%s: got %d arguments, want a directory", name, len(args))
 		}
-		return natsserver.Run(ctx, args[0], stdout)
+		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, list, table or help", name)
+	return fmt.Errorf("got command %q, want run, list, table, plot, parts or help", name)
 }
 
 func list(stdout io.Writer) error {
@@ -70,13 +78,27 @@ func list(stdout io.Writer) error {
 	return nil
 }
 
-func table(stdin io.Reader, stdout io.Writer) error {
+func table(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	allowMissing := false
+	flags := flag.NewFlagSet("table", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	allowMissingFlag(flags, &allowMissing)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return readInto(stdin, stdout, func(w io.Writer, results []report.Result) error {
+		return writeTable(w, results, allowMissing)
+	})
+}
+
+// readInto writes something about the results that are read.
+func readInto(stdin io.Reader, stdout io.Writer, write func(io.Writer, []report.Result) error) error {
 	results, err := report.ReadLines(stdin)
 	if err != nil {
 		return err
 	}
 	if len(results) == 0 {
-		return errors.New("table: got no lines")
+		return errors.New("got no lines, want those that -json writes")
 	}
-	return report.WriteTable(stdout, results)
+	return write(stdout, results)
 }

@@ -7,14 +7,14 @@ import (
 	"os/signal"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/partita-go/partita/bench/internal/natsserver"
 	"github.com/partita-go/partita/bench/internal/report"
 )
 
 // TestMain lets the test binary stand for the program where it starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == rowCommand || os.Args[1] == natsserver.Command) {
+	if len(os.Args) > 1 && (os.Args[1] == rowCommand || servers[os.Args[1]] != nil) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		status := Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 		stop()
@@ -31,21 +31,34 @@ func bench(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 	return out.String(), errs.String(), status
 }
 
+// measured runs rows and returns their lines. They are measured for longer if the disk
+// stalled for all of the time.
+func measured(t *testing.T, args ...string) string {
+	t.Helper()
+	args = append([]string{"-json", "-warmup", "50ms", "-workspaces", "50"}, args...)
+	for window := 200 * time.Millisecond; ; window *= 5 {
+		lines, errs, status := bench(t, "", append(args, "-time", window.String())...)
+		if status == 0 {
+			return lines
+		}
+		if window > 20*time.Second || !strings.Contains(errs, "no call ended well") {
+			t.Fatalf("got status %d\n%s\n%s", status, lines, errs)
+		}
+	}
+}
+
 // The rows that need nothing installed.
 const own = `^(limit/callers=8|bbolt-update|nats-jetstream|sqlite)$`
 
 func TestRunAndTable(t *testing.T) {
 	dir := t.TempDir()
-	lines, errs, status := bench(t, "", "-json", "-rows", own, "-dir", dir, "-time", "200ms", "-warmup", "50ms", "-workspaces", "50", "-allow-missing")
-	if status != 0 {
-		t.Fatalf("got status %d\n%s\n%s", status, lines, errs)
-	}
+	lines := measured(t, "-rows", own, "-dir", dir, "-allow-missing")
 	results, err := report.ReadLines(strings.NewReader(lines))
 	if err != nil || len(results) != 4 {
 		t.Fatalf("got %d results, %v, want 4", len(results), err)
 	}
 	for _, r := range results {
-		if r.Unavailable == "" && (r.Events == 0 || r.Check == "" || r.Note == "" || len(r.Files) == 0) {
+		if r.Repeat != 0 || r.Unavailable == "" && (r.Events == 0 || r.Check == "" || r.Note == "" || len(r.Files) == 0) {
 			t.Errorf("got %+v", r)
 		}
 	}
@@ -56,6 +69,26 @@ func TestRunAndTable(t *testing.T) {
 	text, _, status := bench(t, lines, "table")
 	if status != 0 || !strings.Contains(text, "bbolt-update") {
 		t.Errorf("table: got status %d\n%s", status, text)
+	}
+}
+
+// Rows of partita have profiles, and rows that are compared take turns.
+func TestRepeatAndParts(t *testing.T) {
+	dir := t.TempDir()
+	lines := measured(t, "-rows", "^(limit/callers=8|partita/callers=8)$", "-repeat", "2", "-rounds", "1", "-cpuprofile", dir, "-dir", dir)
+	results, err := report.ReadLines(strings.NewReader(lines))
+	if err != nil || len(results) != 4 {
+		t.Fatalf("got %d results, %v, want 4\n%s", len(results), err, lines)
+	}
+	for i, want := range []string{"limit/callers=8", "partita/callers=8", "limit/callers=8", "partita/callers=8"} {
+		r := &results[i]
+		if r.Row != want || r.Repeat != i/2 || (r.Profile != "") != (i%2 == 1) || (r.RoundsWanted == 1) != (i%2 == 1) {
+			t.Errorf("%d: got %s, repeat %d, %d rounds wanted, profile %q", i, r.Row, r.Repeat, r.RoundsWanted, r.Profile)
+		}
+	}
+	text, errs, status := bench(t, lines, "parts")
+	if status != 0 || strings.Count(text, "processors busy") != 1 || !strings.Contains(text, "partita/callers=8: ") {
+		t.Errorf("parts: got status %d\n%s\n%s", status, text, errs)
 	}
 }
 
@@ -70,12 +103,15 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"-rows", "("}, "-rows"},
 		{[]string{"-time", "0s"}, "-time: got 0s"},
 		{[]string{"-warmup", "-1s"}, "-warmup: got -1s"},
+		{[]string{"-repeat", "0"}, "-repeat: got 0"},
 		{[]string{"-workspaces", "0"}, "-workspaces: got 0"},
 		{[]string{"-rows", "limit", "-dir", "missing/directory"}, "missing/directory"},
 		{[]string{"table"}, "no lines"},
+		{[]string{"table", "-fast"}, "-fast"},
+		{[]string{"plot"}, "no lines"},
+		{[]string{"parts"}, "no lines"},
 		{[]string{rowCommand}, "got 0 arguments"},
 		{[]string{rowCommand, "walk", t.TempDir()}, `got "walk"`},
-		{[]string{natsserver.Command}, "got 0 arguments"},
 	} {
 		out, errs, status := bench(t, "", tt.args...)
 		if status != 1 || !strings.Contains(errs, tt.want) || out != "" {

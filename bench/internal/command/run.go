@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/partita-go/partita/bench/internal/measure"
@@ -24,7 +25,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	specs, err := o.chosen()
+	turns, err := o.turns()
 	if err != nil {
 		return err
 	}
@@ -33,12 +34,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	var results []report.Result
-	for _, spec := range specs {
-		fmt.Fprintf(stderr, "%s: %v and %v\n", spec.Name, o.plan.Warmup, o.plan.Window)
-		r, err := inProcess(ctx, o.plan, spec, parent, stderr)
+	for i, t := range turns {
+		fmt.Fprintf(stderr, "%d of %d: %s: %v and %v\n", i+1, len(turns), t.spec.Name, o.plan.Warmup, o.plan.Window)
+		r, err := inProcess(ctx, o.planOf(t), t.spec, parent, stderr)
 		if err != nil {
-			return fmt.Errorf("%s: %w", spec.Name, err)
+			return fmt.Errorf("%s: %w", t.spec.Name, err)
 		}
+		r.Repeat = t.repeat
 		if results = append(results, r); o.json {
 			err = report.WriteLine(stdout, &r)
 		}
@@ -46,17 +48,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if !o.json {
-		if err := report.WriteTable(stdout, results); err != nil {
-			return err
-		}
+	if o.json {
+		return report.Err(results, o.allowMissing)
 	}
-	return report.Err(results, o.allowMissing)
+	return errors.Join(report.Err(results, o.allowMissing), writeTable(stdout, results, o.allowMissing))
+}
+
+// writeTable writes the table and the bars.
+func writeTable(stdout io.Writer, results []report.Result, allowMissing bool) error {
+	if err := report.WriteTable(stdout, results); err != nil {
+		return err
+	}
+	return report.WriteBars(stdout, results, allowMissing)
 }
 
 // rowCommand makes this program measure one row; its name and directory follow
 // the flags.
 const rowCommand = "row"
+
+// profileFlag names the file for a row's CPU profile.
+const profileFlag = "cpuprofile"
 
 // endLimit is how long a row's process may take to end after it is told to.
 const endLimit = 2 * time.Minute
@@ -78,7 +89,7 @@ func inProcess(ctx context.Context, plan measure.Plan, spec measure.Spec, parent
 	}
 	ctx, cancel := context.WithTimeout(ctx, plan.Limit())
 	defer cancel()
-	args := append([]string{rowCommand}, planArgs(plan)...)
+	args := append([]string{rowCommand, "-" + profileFlag, plan.Profile}, planArgs(plan)...)
 	command := exec.CommandContext(ctx, self, append(args, spec.Name, dir)...) //nolint:gosec // it is this program
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = endLimit
@@ -107,6 +118,7 @@ func row(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet(rowCommand, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	planFlags(flags, &plan)
+	flags.StringVar(&plan.Profile, profileFlag, "", "file for a CPU profile")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -116,6 +128,7 @@ func row(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := checkPlan(plan); err != nil {
 		return err
 	}
+	setProcessors()
 	// An account that a server runs as owns what is below, not the directory itself.
 	dir := filepath.Join(flags.Arg(1), "row")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -128,4 +141,16 @@ func row(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	return fmt.Errorf("%s: got %q, want the name of a row", rowCommand, flags.Arg(0))
+}
+
+// syncing is how many goroutines of a store may sit in a sync at the same time.
+const syncing = 2
+
+// setProcessors lets as many goroutines run as there are processors while others wait
+// for the disk: Go counts a goroutine in a system call as running until it has
+// waited for a while. All rows have it the same, unless GOMAXPROCS is set.
+func setProcessors() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + syncing)
+	}
 }

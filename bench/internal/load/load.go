@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,9 +16,25 @@ type Load struct {
 	Callers int
 	// Warmup comes first and is not measured.
 	Warmup time.Duration
-	Window time.Duration
+	// Window is how long is measured at least, Longest at most; less than Window means
+	// as long as Window.
+	Window, Longest time.Duration
 	// Grace is how long calls may take that are under way when the window ends.
 	Grace time.Duration
+	// Watch looks at what is loaded; nil: nobody does.
+	Watch Watch
+}
+
+// Watch looks at what is loaded while it is measured. Its methods are called by one
+// goroutine.
+type Watch interface {
+	// Begin is called when the window begins.
+	Begin() error
+	// Enough is asked from time to time once Window has passed. The window ends when
+	// the answer is yes, or when it is as long as it may be.
+	Enough() bool
+	// End is called when a window has ended that began.
+	End() error
 }
 
 // maxErrors is how many failed calls end a load.
@@ -43,52 +60,62 @@ func (o Outcome) Rate() float64 {
 var errTooMany = errors.New("too many calls failed")
 
 // Run runs the load; do is called by all callers at once, each with its own
-// index, from 0 on. It fails if the context ends, if too many calls failed, or
-// if none ended well in the window.
+// index, from 0 on. It fails if the context ends, if the watch fails, if too many
+// calls failed, or if none ended well in the window.
 func (l Load) Run(ctx context.Context, do func(ctx context.Context, caller int) error) (Outcome, error) {
+	l.Longest = max(l.Longest, l.Window)
 	start := time.Now().Add(l.Warmup)
-	r := &run{
-		do:       do,
-		recorder: newRecorder(start, l.Window),
-		start:    start,
-		end:      start.Add(l.Window),
-	}
-	bounded, cancel := context.WithDeadline(ctx, r.end.Add(l.Grace))
+	r := &run{do: do, recorder: newRecorder(start, l.Longest), start: start}
+	r.window.Store(int64(l.Longest))
+	bounded, cancel := context.WithDeadline(ctx, start.Add(l.Longest+l.Grace))
 	defer cancel()
 	bounded, r.abort = context.WithCancelCause(bounded)
 	defer r.abort(nil)
 
-	var callers sync.WaitGroup
+	var callers, watch sync.WaitGroup
 	for caller := range l.Callers {
 		callers.Go(func() { r.call(bounded, caller) })
 	}
+	if l.Watch != nil {
+		watch.Go(func() { r.watched = r.watch(bounded, l) })
+	}
 	callers.Wait()
+	cancel()
+	watch.Wait()
 
 	outcome := r.outcome
-	outcome.Latencies, outcome.Window = r.recorder.latencies(), l.Window
-	return outcome, r.failure(ctx, bounded, outcome)
+	outcome.Window = time.Duration(r.window.Load())
+	outcome.Latencies = r.recorder.latencies(outcome.Window)
+	return outcome, errors.Join(r.watched, r.failure(ctx, bounded, outcome))
 }
 
 // run is a load under way.
 type run struct {
-	do         func(ctx context.Context, caller int) error
-	recorder   *recorder
-	start, end time.Time
-	abort      context.CancelCauseFunc
+	do       func(ctx context.Context, caller int) error
+	recorder *recorder
+	start    time.Time
+	window   atomic.Int64 // its length; it shrinks once, when the watch has seen enough
+	abort    context.CancelCauseFunc
+	watched  error // of the watch; read it when that has ended
 
 	mu      sync.Mutex
 	outcome Outcome // Acknowledged, Failed and FirstError
 }
 
+// over reports whether the window has ended at a time.
+func (r *run) over(t time.Time) bool {
+	return t.Sub(r.start) >= time.Duration(r.window.Load())
+}
+
 // call calls until the window ends.
 func (r *run) call(ctx context.Context, caller int) {
 	acknowledged := uint64(0)
-	for began := time.Now(); began.Before(r.end) && ctx.Err() == nil; {
+	for began := time.Now(); !r.over(began) && ctx.Err() == nil; {
 		err := r.do(ctx, caller)
 		ended := time.Now()
 		if err == nil {
 			acknowledged++
-			if !ended.Before(r.start) && ended.Before(r.end) {
+			if !ended.Before(r.start) && !r.over(ended) {
 				err = r.recorder.record(caller, began, ended)
 			}
 		}

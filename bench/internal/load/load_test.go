@@ -60,7 +60,7 @@ func TestPercentiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := r.latencies()
+	l := r.latencies(time.Second)
 	for _, tt := range []struct{ got, want time.Duration }{
 		{l.P50, time.Millisecond}, {l.P99, 10 * time.Millisecond}, {l.P999, 100 * time.Millisecond}, {l.Max, time.Second},
 	} {

@@ -10,9 +10,9 @@ import (
 
 // Latencies are kept to three digits between these.
 const (
-	shortest = time.Microsecond
-	longest  = 10 * time.Minute
-	digits   = 3
+	fastest = time.Microsecond
+	slowest = 10 * time.Minute
+	digits  = 3
 )
 
 // shards keep callers from waiting for each other to record.
@@ -21,9 +21,8 @@ const shards = 8
 // recorder keeps the latencies of the calls that ended in a window, in bounded
 // memory.
 type recorder struct {
-	start   time.Time
-	seconds int
-	shards  [shards]shard
+	start  time.Time
+	shards [shards]shard
 }
 
 type shard struct {
@@ -33,12 +32,12 @@ type shard struct {
 	_         [64]byte // on a cache line of its own
 }
 
-// newRecorder returns a recorder for a window of time.
-func newRecorder(start time.Time, window time.Duration) *recorder {
-	r := &recorder{start: start, seconds: int((window + time.Second - 1) / time.Second)}
+// newRecorder returns a recorder for a window that is at most so long.
+func newRecorder(start time.Time, longest time.Duration) *recorder {
+	r := &recorder{start: start}
 	for i := range r.shards {
-		r.shards[i].latencies = hdrhistogram.New(int64(shortest), int64(longest), digits)
-		r.shards[i].perSecond = make([]uint64, r.seconds)
+		r.shards[i].latencies = hdrhistogram.New(int64(fastest), int64(slowest), digits)
+		r.shards[i].perSecond = make([]uint64, seconds(longest))
 	}
 	return r
 }
@@ -49,11 +48,14 @@ func (r *recorder) record(caller int, began, ended time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.latencies.RecordValue(int64(ended.Sub(began))); err != nil {
-		return fmt.Errorf("latency: got %v, want at most %v: %w", ended.Sub(began), longest, err)
+		return fmt.Errorf("latency: got %v, want at most %v: %w", ended.Sub(began), slowest, err)
 	}
-	s.perSecond[min(int(ended.Sub(r.start)/time.Second), r.seconds-1)]++
+	s.perSecond[min(int(ended.Sub(r.start)/time.Second), len(s.perSecond)-1)]++
 	return nil
 }
+
+// seconds counts the seconds of a window, the last one may be short.
+func seconds(window time.Duration) int { return int((window + time.Second - 1) / time.Second) }
 
 // Latencies are the percentiles of the calls that ended in the window.
 type Latencies struct {
@@ -63,16 +65,16 @@ type Latencies struct {
 	PerSecond []uint64
 }
 
-// latencies merges what was recorded.
-func (r *recorder) latencies() Latencies {
-	all := hdrhistogram.New(int64(shortest), int64(longest), digits)
-	l := Latencies{PerSecond: make([]uint64, r.seconds)}
+// latencies merges what was recorded in a window.
+func (r *recorder) latencies(window time.Duration) Latencies {
+	all := hdrhistogram.New(int64(fastest), int64(slowest), digits)
+	l := Latencies{PerSecond: make([]uint64, seconds(window))}
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
 		all.Merge(s.latencies)
-		for second, n := range s.perSecond {
-			l.PerSecond[second] += n
+		for second := range l.PerSecond {
+			l.PerSecond[second] += s.perSecond[second]
 		}
 		s.mu.Unlock()
 	}

@@ -15,20 +15,27 @@ import (
 type Plan struct {
 	Warmup, Window time.Duration
 	Workspaces     int
+	// Rounds is how many rounds of background work a row that has such work shall end
+	// in its window, which is made up to maxStretch times as long for it.
+	Rounds uint64
+	// Profile is the file for a CPU profile of the window of such a row; empty: none.
+	Profile string
 }
+
+const maxStretch = 5
 
 // Limits of the steps besides the load.
 const (
 	setupLimit  = 2 * time.Minute
 	graceLimit  = time.Minute
-	settleLimit = 2 * time.Minute
+	settleLimit = 5 * time.Minute
 	checkLimit  = 5 * time.Minute
 	closeLimit  = time.Minute
 )
 
 // Limit is the longest that a row can take.
 func (p Plan) Limit() time.Duration {
-	return setupLimit + p.Warmup + p.Window + graceLimit + settleLimit + checkLimit + closeLimit
+	return setupLimit + p.Warmup + maxStretch*p.Window + graceLimit + settleLimit + checkLimit + closeLimit
 }
 
 // Measure runs a row in an empty directory.
@@ -60,16 +67,16 @@ func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result
 	if err != nil {
 		return err
 	}
-	l := load.Load{Callers: r.Callers, Warmup: p.Warmup, Window: p.Window, Grace: graceLimit}
-	outcome, err := l.Run(ctx, row.Do)
-	fill(r, outcome)
+	outcome, err := p.load(ctx, row, r)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	if settler, ok := row.(Settler); ok {
+		begin := time.Now()
 		if err := within(ctx, settleLimit, "settle", settler.Settle); err != nil {
 			return err
 		}
+		r.Drain = time.Since(begin)
 	}
 	if err := g.stop(r); err != nil {
 		return err
@@ -83,8 +90,26 @@ func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result
 	})
 }
 
+// load loads the row and puts the outcome into the result.
+func (p Plan) load(ctx context.Context, row Row, r *report.Result) (load.Outcome, error) {
+	l := load.Load{Callers: r.Callers, Warmup: p.Warmup, Window: p.Window, Grace: graceLimit}
+	background, ok := row.(Background)
+	if !ok {
+		outcome, err := l.Run(ctx, row.Do)
+		fill(r, outcome)
+		return outcome, err
+	}
+	w := &watch{background: background, wanted: p.Rounds, profile: p.Profile}
+	l.Watch, l.Longest = w, maxStretch*p.Window
+	outcome, err := l.Run(ctx, row.Do)
+	fill(r, outcome)
+	r.Rounds, r.RoundsWanted, r.Profile = w.rounds, w.wanted, w.profile
+	return outcome, err
+}
+
 // fill puts the outcome of the load into the result.
 func fill(r *report.Result, o load.Outcome) {
+	r.Window = o.Window
 	r.Events, r.EventsPerSecond, r.PerSecond = o.Count, o.Rate(), o.PerSecond
 	r.P50, r.P99, r.P999, r.Max = o.P50, o.P99, o.P999, o.Max
 	r.Acknowledged, r.Errors = o.Acknowledged, o.Failed

@@ -90,6 +90,9 @@ func TestMeasure(t *testing.T) {
 	if err := r.Err(false); err != nil {
 		t.Fatal(err)
 	}
+	if r.Window != 100*time.Millisecond || r.RoundsWanted != 0 || r.Drain <= 0 {
+		t.Errorf("got a window of %v, %d rounds wanted, drained in %v", r.Window, r.RoundsWanted, r.Drain)
+	}
 	if r.Row != "fake" || r.Callers != 2 || r.Note != "a file" || r.Check != fmt.Sprintf("%d events, 0 failed", f.calls) {
 		t.Errorf("got %+v", r)
 	}

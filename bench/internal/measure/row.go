@@ -35,8 +35,15 @@ type Server interface {
 	PID() int
 }
 
+// Background is a row whose store works off in rounds, besides the calls, what it has
+// acknowledged. It is in this process.
+type Background interface {
+	// Rounds counts the rounds that have ended since Setup.
+	Rounds() uint64
+}
+
 // Settler is a row that puts off writing. Settle writes it, so that it counts as
-// written.
+// written, and the time that it takes is told.
 type Settler interface {
 	Settle(ctx context.Context) error
 }

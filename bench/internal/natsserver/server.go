@@ -1,3 +1,5 @@
+//go:build !nopeers
+
 // Package natsserver is a NATS server with JetStream on file storage, synced
 // after every message. It runs in a process of its own.
 package natsserver

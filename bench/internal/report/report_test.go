@@ -12,7 +12,7 @@ import (
 
 func measured() Result {
 	return Result{
-		Row: "limit/callers=8", Callers: 8, Note: "bbolt 1", Window: time.Second, Events: 1000, EventsPerSecond: 1000.4,
+		Row: "limit/callers=8", Callers: 8, Note: "bbolt 1", Window: time.Second, Rounds: 12, RoundsWanted: 10, Drain: 1550 * time.Millisecond, Events: 1000, EventsPerSecond: 1000.4,
 		P50: 1234 * time.Microsecond, P99: 12 * time.Millisecond, P999: 100 * time.Millisecond,
 		Files:   []usage.Size{{Name: "log.db", Bytes: 3 << 20}, {Name: "x", Bytes: 1 << 20}},
 		Written: 5000, WrittenPerEvent: 5, WrittenFrom: WrittenByCalls, Disk: 6000, DiskPerEvent: 6,
@@ -43,7 +43,7 @@ func line(t *testing.T, table, row string) string {
 
 func TestTable(t *testing.T) {
 	got := table(t, measured())
-	want := "limit/callers=8 8 1000 1.23 ms 12.0 ms 100.0 ms 0 4.0 MiB 5 6 8.0 MiB+ 4.0 MiB+ ok"
+	want := "limit/callers=8 8 1000 - 1.23 ms 12.0 ms 100.0 ms 0 12 1.6 s 4.0 MiB 5 6 8.0 MiB+ 4.0 MiB+ ok"
 	if l := line(t, got, "limit/callers=8"); l != want {
 		t.Errorf("got  %s\nwant %s", l, want)
 	}
@@ -60,13 +60,15 @@ func TestTableOfWhatWasNotMeasured(t *testing.T) {
 	broken.Row, broken.Check, broken.Failed = "broken", "", "number 7 was acknowledged twice"
 	grown := measured()
 	grown.Row, grown.WrittenFrom, grown.Disk, grown.PeakResident = "grown", WrittenAsGrowth, 0, 0
-	got := table(t, absent, broken, grown)
-	for row, want := range map[string]string{"absent": "64 not available - - - 0", "broken": "FAILED", "grown": "5* not measured not measured"} {
+	hasty := measured()
+	hasty.Row, hasty.Rounds = "hasty", 9
+	got := table(t, absent, broken, grown, hasty)
+	for row, want := range map[string]string{"absent": "64 not available - - - - 0 -", "broken": "FAILED", "grown": "5* not measured not measured", "hasty": "0 9! 1.6 s"} {
 		if l := line(t, got, row); !strings.Contains(l, want) {
 			t.Errorf("got %q, want %q in it", l, want)
 		}
 	}
-	for _, want := range []string{"absent: NOT AVAILABLE: no such server\n", "broken: FAILED: number 7 was acknowledged twice\n"} {
+	for _, want := range []string{"absent: NOT AVAILABLE: no such server\n", "broken: FAILED: number 7 was acknowledged twice\n", "hasty: TOO FEW: 9 rounds of background work, wanted 10"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got no %q in\n%s", want, got)
 		}

@@ -27,14 +27,25 @@ const (
 // Result is what a row measured. A row that could not be measured has Unavailable
 // or Failed set; what it measured before that is told all the same.
 type Result struct {
-	Row        string `json:"row"`
-	Callers    int    `json:"callers"`
-	Workspaces int    `json:"workspaces"`
+	Row string `json:"row"`
+	// Repeat tells results of one row from each other, from 0 on. Those of several
+	// rows with the same Repeat were measured next to each other.
+	Repeat     int `json:"repeat"`
+	Callers    int `json:"callers"`
+	Workspaces int `json:"workspaces"`
 	// Note says what was measured: versions and the settings that matter.
 	Note string `json:"note,omitempty"`
 
 	Warmup time.Duration `json:"warmup_ns"`
 	Window time.Duration `json:"window_ns"`
+	// Rounds of background work ended in the window, which was made longer until they
+	// were RoundsWanted or it was as long as it may be.
+	Rounds       uint64 `json:"rounds,omitempty"`
+	RoundsWanted uint64 `json:"rounds_wanted,omitempty"`
+	// Drain is how long it took after the load until nothing was put off any more.
+	Drain time.Duration `json:"drain_ns,omitempty"`
+	// Profile is the file of a CPU profile of the window.
+	Profile string `json:"cpu_profile,omitempty"`
 	// Events were acknowledged in the window, Acknowledged in all.
 	Events          uint64   `json:"events"`
 	EventsPerSecond float64  `json:"events_per_second"`
@@ -67,6 +78,12 @@ type Result struct {
 	Check       string `json:"check,omitempty"`
 	Unavailable string `json:"unavailable,omitempty"`
 	Failed      string `json:"failed,omitempty"`
+}
+
+// Right reports whether the row was measured, and what is stored is what was
+// acknowledged.
+func (r *Result) Right() bool {
+	return r.Err(false) == nil && r.Events > 0 && r.Check != ""
 }
 
 // Err is nil if the row was measured and is right.

@@ -1,3 +1,5 @@
+//go:build !nopeers
+
 package rows
 
 import (

@@ -51,7 +51,6 @@ type partita struct {
 	parts   *partition.AppParts
 	system  *actor.ActorSystem
 	app     *partition.App
-	drained time.Duration
 }
 
 // partitaCaller makes one caller's drafts.
@@ -158,11 +157,12 @@ func (p *partita) Do(ctx context.Context, caller int) error {
 	}
 }
 
+// Rounds counts the flushes.
+func (p *partita) Rounds() uint64 { return p.store.Stats().Flushes }
+
 // Settle waits until everything is in the projections: a clean stop.
 func (p *partita) Settle(ctx context.Context) error {
-	begin := time.Now()
 	err := p.parts.Close(ctx)
-	p.drained = time.Since(begin)
 	p.parts = nil
 	return err
 }
@@ -188,8 +188,8 @@ func (p *partita) Check(ctx context.Context, failed uint64) (string, error) {
 	if err := p.ledger.Check(stored, failed); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d events in %d workspaces verified, each offset acknowledged once; drained in %v",
-		p.ledger.Count(), p.shape.workspaces, p.drained.Round(time.Millisecond)), nil
+	return fmt.Sprintf("%d events in %d workspaces verified, each offset acknowledged once",
+		p.ledger.Count(), p.shape.workspaces), nil
 }
 
 func lastOffset(n storage.WorkspaceNumbers) uint64 {
@@ -234,30 +234,4 @@ func (p *partita) Close(ctx context.Context) error {
 		p.system.Shutdown()
 	}
 	return errors.Join(errs...)
-}
-
-// partitaRows are the rows of partita: the main one with and without ids, and
-// those around it.
-func partitaRows() []measure.Spec {
-	spec := func(name string, callers int, sh shape) measure.Spec {
-		return measure.Spec{Name: "partita" + name, Callers: callers, New: newPartita(sh)}
-	}
-	const main = 256
-	rows := []measure.Spec{
-		spec("", main, shape{partitions: 16}),
-		spec("/dedup", main, shape{partitions: 16, dedup: true}),
-	}
-	for _, n := range []int{64, 8, 1} {
-		rows = append(rows, spec(fmt.Sprintf("/callers=%d", n), n, shape{partitions: 16}))
-	}
-	for _, n := range []uint32{1, 10, 100, 1000} {
-		rows = append(rows, spec(fmt.Sprintf("/partitions=%d", n), main, shape{partitions: n}))
-	}
-	for _, n := range []int{100, 10_000, 1_000_000} {
-		rows = append(rows, spec(fmt.Sprintf("/workspaces=%d,zipf", n), main, shape{partitions: 16, workspaces: n, zipf: true}))
-	}
-	for _, n := range []int{100, 1_000_000} {
-		rows = append(rows, spec(fmt.Sprintf("/workspaces=%d,uniform", n), main, shape{partitions: 16, workspaces: n}))
-	}
-	return rows
 }

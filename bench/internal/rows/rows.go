@@ -8,28 +8,69 @@ import (
 	"github.com/partita-go/partita/bench/internal/measure"
 )
 
-// Callers of a row that is a peer.
-const peerCallers = 64
+// The callers of most rows of partita, and of those that are compared with peers.
+const (
+	manyCallers = 256
+	peerCallers = 64
+)
+
+// usualPartitions is how many partitions a row has if it is not about them.
+const usualPartitions = 16
 
 // All returns all rows, in the order in which they run.
-func All() []measure.Spec {
-	return slices.Concat(
-		limitRows(),
-		partitaRows(),
-		[]measure.Spec{
-			{Name: "bbolt-update", Callers: 1, New: newUpdate},
+func All() []measure.Spec { return slices.Concat(Groups()...) }
+
+// Groups returns the rows in groups: what is compared is in one group, and what is
+// compared most closely is next to each other.
+func Groups() [][]measure.Spec {
+	usual := shape{partitions: usualPartitions}
+	return [][]measure.Spec{
+		{limitRow(manyCallers), partitaRow("", manyCallers, usual), partitaRow("/dedup", manyCallers, shape{partitions: usualPartitions, dedup: true})},
+		partitionsRows(),
+		workspacesRows(),
+		{
+			limitRow(peerCallers), partitaRow("/callers=64", peerCallers, usual),
+			{Name: "nats-jetstream", Callers: peerCallers, New: newNATS},
 			{Name: "postgres-counter", Callers: peerCallers, New: newPostgresCounter},
 			{Name: "postgres-trigger", Callers: peerCallers, New: newPostgresTrigger},
-			{Name: "nats-jetstream", Callers: peerCallers, New: newNATS},
 			{Name: "sqlite", Callers: peerCallers, New: newSQLite},
 		},
-	)
+		{limitRow(8), partitaRow("/callers=8", 8, usual)},
+		{limitRow(1), {Name: "bbolt-update", Callers: 1, New: newUpdate}, partitaRow("/callers=1", 1, usual)},
+	}
 }
 
-func limitRows() []measure.Spec {
+func limitRow(callers int) measure.Spec {
+	return measure.Spec{Name: fmt.Sprintf("limit/callers=%d", callers), Callers: callers, New: newLimit}
+}
+
+func partitaRow(name string, callers int, sh shape) measure.Spec {
+	return measure.Spec{Name: "partita" + name, Callers: callers, New: newPartita(sh)}
+}
+
+// partitionsRows have row "partita" among them, under another name.
+func partitionsRows() []measure.Spec {
 	var specs []measure.Spec
-	for _, callers := range []int{256, 64, 8, 1} {
-		specs = append(specs, measure.Spec{Name: fmt.Sprintf("limit/callers=%d", callers), Callers: callers, New: newLimit})
+	for _, n := range []uint32{1, 10, usualPartitions, 100, 1000} {
+		specs = append(specs, partitaRow(fmt.Sprintf("/partitions=%d", n), manyCallers, shape{partitions: n}))
+	}
+	return specs
+}
+
+// workspacesRows have row "partita" among them too, as 10,000 uniform workspaces. It is
+// in the middle, near to all that are compared with it.
+func workspacesRows() []measure.Spec {
+	var specs []measure.Spec
+	for _, w := range []struct {
+		n    int
+		zipf bool
+	}{{100, false}, {100, true}, {10_000, true}, {10_000, false}, {1_000_000, true}, {1_000_000, false}} {
+		spread := "uniform"
+		if w.zipf {
+			spread = "zipf"
+		}
+		name := fmt.Sprintf("/workspaces=%d,%s", w.n, spread)
+		specs = append(specs, partitaRow(name, manyCallers, shape{partitions: usualPartitions, workspaces: w.n, zipf: w.zipf}))
 	}
 	return specs
 }

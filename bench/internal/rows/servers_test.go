@@ -1,3 +1,5 @@
+//go:build !nopeers
+
 package rows
 
 import (
@@ -5,16 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 )
-
-func TestNamesAreDistinct(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, spec := range All() {
-		if seen[spec.Name] || spec.Name == "" || spec.Callers < 1 || spec.New == nil {
-			t.Errorf("got %+v, want a name of its own, callers, and New", spec)
-		}
-		seen[spec.Name] = true
-	}
-}
 
 func TestFirstLine(t *testing.T) {
 	line := new(firstLine)

@@ -1,3 +1,5 @@
+//go:build cgo && !nopeers
+
 package rows
 
 import (
@@ -68,9 +70,6 @@ func newSQLite(s measure.Settings) measure.Row {
 }
 
 func (s *sqlite) Setup(ctx context.Context, dir string) error {
-	if !withCgo {
-		return fmt.Errorf("%w: this program was built without cgo, which %s needs", measure.ErrUnavailable, sqliteModule)
-	}
 	s.path = filepath.Join(dir, "events.db")
 	var err error
 	if s.db, err = sql.Open("sqlite3", s.path); err != nil {

@@ -1,3 +1,5 @@
+//go:build cgo && !nopeers
+
 package rows
 
 import (
@@ -9,9 +11,6 @@ import (
 // sqliteOf returns a row with some events in it.
 func sqliteOf(t *testing.T) *sqlite {
 	t.Helper()
-	if !withCgo {
-		t.Skip("no cgo")
-	}
 	row, ok := newSQLite(measure.Settings{Callers: 4, Workspaces: 3}).(*sqlite)
 	if !ok {
 		t.Fatal("got no sqlite")

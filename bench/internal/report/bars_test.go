@@ -1,0 +1,118 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// verdicts writes bars and returns the line of each promise that starts so, with
+// single spaces.
+func verdicts(t *testing.T, allowMissing bool, promise string, results ...Result) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := WriteBars(&out, results, allowMissing)
+	for l := range strings.Lines(out.String()) {
+		if strings.HasPrefix(l, promise) {
+			return strings.Join(strings.Fields(l), " "), err
+		}
+	}
+	return "", err
+}
+
+const overTheLimit = "256 callers, over the limit"
+
+func TestBars(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own, other []float64
+		want       string
+		missed     bool
+	}{
+		"held":         {[]float64{41}, []float64{100}, "0.41 at least 0.4 held", false},
+		"just held":    {[]float64{40}, []float64{100}, "0.40 at least 0.4 held", false},
+		"missed":       {[]float64{39}, []float64{100}, "0.39 at least 0.4 MISSED", true},
+		"median":       {[]float64{41, 1, 50}, []float64{100, 100, 100}, "0.41 (median of 3) at least 0.4 held", false},
+		"side by side": {[]float64{50, 10, 10}, []float64{100, 20, 20}, "0.50 (median of 3) at least 0.4 held", false},
+	} {
+		results := append(runs("limit/callers=256", tt.other...), runs("partita", tt.own...)...)
+		line, err := verdicts(t, false, overTheLimit, results...)
+		if line != overTheLimit+" "+tt.want || errors.Is(err, ErrBars) != tt.missed {
+			t.Errorf("%s: got %q, %v, want %q", name, line, err, tt.want)
+		}
+	}
+}
+
+func TestBarAtMost(t *testing.T) {
+	for p50, want := range map[time.Duration]string{
+		1300 * time.Microsecond: "1.30 at most 1.3 held",
+		1400 * time.Microsecond: "1.40 at most 1.3 MISSED",
+	} {
+		own, other := runs("partita/callers=1", 5)[0], runs("bbolt-update", 5)[0]
+		own.P50, other.P50 = p50, time.Millisecond
+		const promise = "1 caller, p50, over a bare bbolt update"
+		if line, _ := verdicts(t, false, promise, own, other); line != promise+" "+want {
+			t.Errorf("got %q, want %q", line, want)
+		}
+	}
+}
+
+func TestBarsOfRowsThatWereNotRun(t *testing.T) {
+	for _, results := range [][]Result{nil, runs("partita", 1), runs("limit/callers=256", 1)} {
+		var out strings.Builder
+		if err := WriteBars(&out, results, false); err != nil || out.String() != "" {
+			t.Errorf("got %q, %v, want nothing", out.String(), err)
+		}
+	}
+}
+
+func TestBarsThatCannotBeComputed(t *testing.T) {
+	absent := Result{Row: "limit/callers=256", Unavailable: "no server"}
+	broken := runs("limit/callers=256", 1, 1)
+	broken[1].Failed = "a number is lost"
+	elsewhere := runs("limit/callers=256", 1)
+	elsewhere[0].Repeat = 7
+	for name, tt := range map[string]struct {
+		other        []Result
+		allowMissing bool
+		want         string
+		bad          bool
+	}{
+		"not available":            {[]Result{absent}, false, "- at least 0.4 NOT MEASURED", true},
+		"not available, allowed":   {[]Result{absent}, true, "- at least 0.4 not available", false},
+		"one run is wrong":         {broken, true, "- at least 0.4 NOT MEASURED", true},
+		"never next to each other": {elsewhere, true, "- at least 0.4 NOT MEASURED", true},
+	} {
+		line, err := verdicts(t, tt.allowMissing, overTheLimit, append(tt.other, runs("partita", 1, 1)...)...)
+		if line != overTheLimit+" "+tt.want || errors.Is(err, ErrBars) != tt.bad {
+			t.Errorf("%s: got %q, %v, want %q", name, line, err, tt.want)
+		}
+	}
+}
+
+// Every bar is judged alone, whatever its neighbours are.
+func TestEachBarCanBeMissed(t *testing.T) {
+	if len(bars) == 0 {
+		t.Fatal("got no bars")
+	}
+	for i, b := range bars {
+		good, bad := b.atLeast*1.01, b.atLeast*0.99
+		if b.p50 {
+			good, bad = b.atMost*0.99, b.atMost*1.01
+		}
+		for ratio, want := range map[float64]string{good: held, bad: missed} {
+			own, other := runs(b.row, ratio)[0], runs(b.other, 1)[0]
+			own.P50, other.P50 = time.Duration(ratio*float64(time.Second)), time.Second
+			line, err := verdicts(t, false, b.promise, own, other)
+			if !strings.HasSuffix(line, want) || (err == nil) != (want == held) {
+				t.Errorf("bar %d, ratio %v: got %q, %v, want %s", i, ratio, line, err, want)
+			}
+		}
+		if slices.ContainsFunc(bars[:i], func(other bar) bool {
+			return strings.HasPrefix(b.promise, other.promise) || strings.HasPrefix(other.promise, b.promise)
+		}) {
+			t.Errorf("bar %d: got %q again", i, b.promise)
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build cgo
-
-package rows
-
-const withCgo = true
