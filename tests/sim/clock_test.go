@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/partita-go/partita/actors"
+)
+
+// dawn is when every run begins.
+var dawn = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// timer is one call that a clock owes.
+type timer struct {
+	s      *scheduler
+	node   *node
+	due    time.Duration
+	serial uint64
+	f      func()
+}
+
+// clock is a node's: what it shows can step, but how long something lasts does not
+// depend on that, as with a real one.
+type clock struct {
+	s    *scheduler
+	node *node
+}
+
+var _ actors.Clock = clock{}
+
+func (c clock) Now() time.Time {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return dawn.Add(c.s.elapsed + c.s.skew)
+}
+
+func (c clock) AfterFunc(d time.Duration, f func()) actors.Timer {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &timer{s: s, node: c.node, f: f, due: s.elapsed + max(0, d)}
+	if c.node != nil && c.node.dead {
+		return t
+	}
+	s.serial++
+	t.serial = s.serial
+	i, _ := slices.BinarySearchFunc(s.timers, t, func(a, b *timer) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.serial, b.serial))
+	})
+	s.timers = slices.Insert(s.timers, i, t)
+	return t
+}
+
+// Stop implements [actors.Timer].
+func (t *timer) Stop() bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	i := slices.Index(t.s.timers, t)
+	if i < 0 {
+		return false
+	}
+	t.s.timers = slices.Delete(t.s.timers, i, i+1)
+	return true
+}
