@@ -189,6 +189,7 @@ func (b *client) again(ctx context.Context) bool {
 	each, err := a.send(ctx, b.app, nil)
 	switch {
 	case err != nil:
+		b.suffer(ctx, err)
 		if !errors.Is(err, messages.ErrOutcomeUnknown) {
 			b.explain(ctx, err)
 		}
@@ -212,6 +213,7 @@ func (b *client) answer(ctx context.Context, a *begun, each []messages.Appended,
 		}
 		b.counted()
 	case !errors.Is(err, messages.ErrOutcomeUnknown):
+		b.suffer(ctx, err)
 		b.journal.write(entry{Refused: a.Bodies})
 		b.explain(ctx, err)
 	case a.ID != (messages.DedupID{}):
@@ -237,6 +239,7 @@ func (l *ledger) resolve(t testing.TB, d *deployment) {
 			t.Errorf("%s: got repeated %v at offset %d of a log that ended at %d", b.Bodies[0], each[0].Repeated, each[0].PLogOffset, last[each[0].Partition])
 		}
 		l.write(entry{Appended: b.promised(each)})
+		l.asked++
 	}
 	for i := 0; i < len(l.named); i += 1 + len(l.named)/20 {
 		ask(l.named[i].begun)

@@ -9,8 +9,10 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -39,12 +41,17 @@ type childConfig struct {
 	StopAfter  int64
 	Settings   partition.Settings
 	TailEvents int
+	// Suffers says that the store's files fail: the child ends when nothing more is to be
+	// had of it.
+	Suffers bool
 }
 
 // entry is one line of the journal.
 type entry struct {
 	// Phase says how far the child is.
 	Phase string `json:",omitempty"`
+	// Flushing is 1 when a flush begins, and -1 when it has ended.
+	Flushing int `json:",omitempty"`
 	// Acked is an event that was acknowledged.
 	Acked *acked `json:",omitempty"`
 	// Refused are the bodies of events of which nothing may be left.
@@ -88,6 +95,21 @@ func (j pipe) write(e entry) {
 	}
 }
 
+// flushes journals when flushes begin and end.
+type flushes struct{ journal journal }
+
+func (flushes) Posted(actors.Key, any) {}
+
+func (f flushes) Taken(_ actors.Key, message any) { f.tell(message, 1) }
+
+func (f flushes) Handled(_ actors.Key, message any) { f.tell(message, -1) }
+
+func (f flushes) tell(message any, change int) {
+	if _, ok := message.(*messages.WriteProjections); ok {
+		f.journal.write(entry{Flushing: change})
+	}
+}
+
 func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
 
 // runChild is the main function of a child process. It returns the exit code.
@@ -98,19 +120,40 @@ func runChild(config string) int {
 		return 2
 	}
 	child := &child{childConfig: c, journal: pipe{os.NewFile(journalFD, "journal")}}
-	if err := child.run(context.Background()); err != nil {
+	if c.Suffers {
+		child.tolerates = tolerated
+	}
+	switch err := child.run(context.Background()); {
+	case err == nil:
+		return 0
+	case c.Suffers && endures(err):
+		child.phase("stopped")
+		return 0
+	default:
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return 0
+}
+
+// endures reports whether an error is what a failing file may end a child with.
+func endures(err error) bool {
+	for _, expected := range []error{messages.ErrOutcomeUnknown, partition.ErrNotClean, syscall.EIO, syscall.ENOSPC} {
+		if errors.Is(err, expected) {
+			return true
+		}
+	}
+	return tolerated(err)
 }
 
 type child struct {
 	childConfig
 	journal journal
 	app     *partition.App
+	store   storage.Store
 	acks    atomic.Int64
-	stop    context.CancelFunc
+	// pains counts what faults of the files have done to the clients.
+	pains atomic.Int64
+	stop  context.CancelFunc
 	// tolerates says which errors more than the usual ones may happen. Nil means none.
 	tolerates func(error) bool
 }
@@ -126,15 +169,16 @@ func (c *child) run(ctx context.Context) error {
 		return err
 	}
 	c.phase("opened")
-	parts := partition.NewAppParts(system, partition.Options{})
+	parts := partition.NewAppParts(system, partition.Options{Observer: flushes{c.journal}})
 	c.app, err = parts.Deploy(ctx, partition.Application{Descriptor: descriptor, Settings: c.Settings}, store)
 	if err != nil {
 		return err
 	}
 	if err := c.app.Ready(ctx); err != nil {
-		return err
+		return errors.Join(err, parts.Close(ctx), store.Close(ctx))
 	}
 	c.phase("ready")
+	c.store = store
 	if err := c.load(ctx); err != nil {
 		return err
 	}
@@ -150,7 +194,10 @@ func (c *child) run(ctx context.Context) error {
 func (c *child) load(ctx context.Context) error {
 	ctx, c.stop = context.WithCancel(ctx)
 	defer c.stop()
-	if err := c.work(ctx); err != nil || c.StopAfter == 0 {
+	if c.Suffers {
+		go c.stopWithStore(ctx)
+	}
+	if err := c.work(ctx); err != nil || c.StopAfter == 0 || c.Suffers {
 		return err
 	}
 	return c.settle()
@@ -234,136 +281,4 @@ func recordBody(ctx context.Context, c *partition.CommandContext) error {
 		}
 	}
 	return nil
-}
-
-// client is one goroutine's share of the load.
-type client struct {
-	*child
-	id     uint64
-	count  int
-	random *rand.Rand
-	// named is the last append that had a deduplication id and was answered, doubtful
-	// are those of which nobody knows.
-	named    *begun
-	doubtful []*begun
-}
-
-func (b *client) workspace() messages.WSID { return messages.WSID(b.random.Uint64N(b.Workspaces)) }
-
-// body is unique.
-func (b *client) body() string { return fmt.Sprintf("%x-%d-%d", b.Seed, b.id, b.count) }
-
-// limited gives some requests a deadline that passes at a random moment.
-func (b *client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if b.random.IntN(20) > 0 {
-		return context.WithTimeout(ctx, time.Minute)
-	}
-	return context.WithTimeout(ctx, time.Duration(b.random.Int64N(int64(3*time.Millisecond))))
-}
-
-func (b *client) command(ctx context.Context, p *partition.CommandProcessor) {
-	ctx, cancel := b.limited(ctx)
-	defer cancel()
-	c := messages.Command{Workspace: b.workspace(), Kind: kindShop, Body: []byte(b.body())}
-	for i := range b.random.IntN(3) {
-		c.RawRecords = append(c.RawRecords, messages.RawRecord{ID: messages.RawID(i + 1)})
-	}
-	done, err := p.Execute(ctx, c)
-	if err != nil {
-		b.failed(ctx, err)
-		return
-	}
-	a := &acked{
-		Partition: done.Partition, PLogOffset: done.PLogOffset, Workspace: c.Workspace, WLogOffset: done.WLogOffset,
-		At: done.RegisteredAt, Numbers: done.Numbers, Body: string(c.Body),
-	}
-	for _, raw := range c.RawRecords {
-		a.Records = append(a.Records, done.IDs[raw.ID])
-	}
-	b.acked(a)
-}
-
-func (b *client) transaction(ctx context.Context) {
-	ctx, cancel := b.limited(ctx)
-	defer cancel()
-	ws := b.workspace()
-	sequencer, err := b.app.SequencerOf(ws)
-	if err != nil {
-		b.failed(ctx, err)
-		return
-	}
-	tx, err := sequencer.StartWaiting(ctx, kindShop, ws)
-	if err != nil {
-		b.failed(ctx, err)
-		return
-	}
-	for range b.random.IntN(3) {
-		if _, err := tx.Next(ctx, []messages.SeqID{seqInvoice, seqDelivery}[b.random.IntN(2)]); err != nil {
-			_ = tx.Cancel(ctx)
-			b.failed(ctx, err)
-			return
-		}
-	}
-	b.end(ctx, tx, ws)
-}
-
-// end ends a transaction in one of the ways there are.
-func (b *client) end(ctx context.Context, tx *partition.Transaction, ws messages.WSID) {
-	var err error
-	switch n := b.random.IntN(1000); {
-	case n < 30:
-		err = tx.Cancel(ctx)
-	case n < 33:
-		err = tx.Actualize(ctx)
-	default:
-		if err = tx.Commit(ctx, []byte(b.body())); err == nil {
-			b.acked(&acked{
-				Partition: tx.Token().Partition, PLogOffset: tx.PLogOffset(), Workspace: ws, WLogOffset: tx.WLogOffset(),
-				At: tx.RegisteredAt(), Numbers: tx.Numbers(), Body: b.body(),
-			})
-		}
-	}
-	if err != nil {
-		b.failed(ctx, err)
-	}
-}
-
-func (b *client) acked(a *acked) {
-	b.journal.write(entry{Acked: a})
-	b.counted()
-}
-
-// counted counts an acknowledgement.
-func (c *child) counted() {
-	if n := c.acks.Add(1); n == c.StopAfter {
-		c.stop()
-	}
-}
-
-// failed journals what an error promises: that nothing is left, unless the outcome
-// is unknown.
-func (b *client) failed(ctx context.Context, err error) {
-	if errors.Is(err, messages.ErrOutcomeUnknown) {
-		return
-	}
-	b.journal.write(entry{Refused: []string{b.body()}})
-	b.explain(ctx, err)
-}
-
-// explain journals an error that must not happen, and waits where that is of use.
-func (c *child) explain(ctx context.Context, err error) {
-	for _, expected := range []error{
-		context.DeadlineExceeded, context.Canceled, messages.ErrDeadlineExceeded, messages.ErrFenced, messages.ErrNoTransaction,
-		storage.ErrTailFull, messages.ErrExpectedOffset,
-	} {
-		if errors.Is(err, expected) {
-			return
-		}
-	}
-	switch {
-	case errors.Is(err, messages.ErrBusy):
-		_ = c.app.Ready(ctx) // it replays its tail after an Actualize
-	case c.tolerates == nil || !c.tolerates(err):
-		c.journal.write(entry{Trouble: err.Error()})
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -17,11 +18,15 @@ type ledger struct {
 	acked   map[position]*acked
 	refused map[string]bool
 	phases  []string
-	trouble []string
+	// flushing counts the flushes that are under way.
+	flushing int
+	trouble  []string
 	// open are the appends that were begun and not answered, by their first body;
 	// named are the answered ones that have a deduplication id.
 	open  map[string]*begun
 	named []answered
+	// asked counts the appends that were repeated after a child's death.
+	asked int
 }
 
 // position is an event's place.
@@ -32,6 +37,14 @@ type position struct {
 
 func newLedger() *ledger {
 	return &ledger{acked: make(map[position]*acked), refused: make(map[string]bool), open: make(map[string]*begun)}
+}
+
+// clone returns a ledger of its own with the same promises.
+func (l *ledger) clone() *ledger {
+	return &ledger{
+		acked: maps.Clone(l.acked), refused: maps.Clone(l.refused), phases: slices.Clone(l.phases), trouble: slices.Clone(l.trouble), flushing: l.flushing, asked: l.asked,
+		open: maps.Clone(l.open), named: slices.Clone(l.named),
+	}
 }
 
 // read takes a line of the journal.
@@ -49,6 +62,11 @@ func (l *ledger) write(e entry) {
 	switch {
 	case e.Phase != "":
 		l.phases = append(l.phases, e.Phase)
+		if e.Phase == "opening" { // another child
+			l.flushing = 0
+		}
+	case e.Flushing != 0:
+		l.flushing += e.Flushing
 	case len(e.Refused) > 0:
 		delete(l.open, e.Refused[0])
 		for _, body := range e.Refused {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/tests/internal/powerloss"
 )
 
 // The load of the crash tests.
@@ -40,7 +42,9 @@ type blow struct {
 	name  string
 	phase string
 	acks  int
-	after time.Duration
+	// flushing says that a flush must be under way then.
+	flushing bool
+	after    time.Duration
 	// before prepares the site; config changes what the child does.
 	before func(t testing.TB, s *site)
 	config func(c *childConfig)
@@ -61,7 +65,8 @@ func blows(random *rand.Rand) []blow {
 		{name: "load, default settings", phase: "ready", acks: 1 + random.IntN(2000)},
 		{name: "load, flushing often", phase: "ready", acks: 1 + random.IntN(1500), after: soon(),
 			config: func(c *childConfig) { c.Settings = often }},
-		{name: "start", phase: "opening", after: soon()},
+		{name: "flush", phase: "ready", acks: 1 + random.IntN(1000), flushing: true, after: soon() / 20},
+		{name: "start", phase: "opening", after: soon() / 10},
 		{name: "load, never flushing", phase: "ready", acks: 1 + random.IntN(1500),
 			config: func(c *childConfig) { c.Settings = unflushed }},
 		{name: "recovery", phase: "opened", after: soon(), config: func(c *childConfig) { c.Settings = often }},
@@ -74,28 +79,124 @@ func blows(random *rand.Rand) []blow {
 }
 
 // TestCrash kills child processes at random moments. What they had acknowledged by
-// then is there, nothing else is wrong, and the next child goes on.
+// then is there, nothing else is wrong, and the next child goes on. It ends when
+// each kind of moment was hit.
 func TestCrash(t *testing.T) {
 	kills := setting("CRASH_KILLS", 18)
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("CRASH_SEED=%d CRASH_KILLS=%d", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))
+	var tally crashTally
 	var c *crash
-	for n, landed := 0, 0; landed < kills; n++ {
-		if n%30 == 0 {
+	for n := 0; tally.kills < kills || tally.missing() != ""; n++ {
+		if n > 4*kills+100 {
+			t.Fatalf("after %d blows: %d of %d kills, never hit: %s", n, tally.kills, kills, tally.missing())
+		}
+		if n%10 == 0 {
 			// The log is read whole after each blow: it must not grow for ever.
-			c = &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+			c = newCrash(t)
+			if n/10%2 == 1 {
+				c.prefill(t) // so that a rebuild takes a while
+			}
 		}
 		all := blows(random)
 		b := all[n%len(all)]
-		if c.strike(t, b, seed+uint64(n)) {
-			landed++
+		before := len(c.acked)
+		if killed := c.strike(t, b, seed+uint64(n)); killed {
+			tally.hit(c.moment())
 		}
-		c.check(t, b, random.IntN(2) == 0)
+		tally.acked += len(c.acked) - before
+		tally.repeats += c.examine(t, b, afterwards(random.IntN(3)))
 		if t.Failed() {
 			t.Fatalf("after blow %d: %s", n, b.name)
 		}
 	}
+	t.Log(tally.String())
+}
+
+// crashTally counts what TestCrash did.
+type crashTally struct {
+	kills, acked, repeats int
+	hits                  map[moment]int
+}
+
+func (c *crashTally) hit(m moment) {
+	if c.hits == nil {
+		c.hits = make(map[moment]int)
+	}
+	c.hits[m]++
+	c.kills++
+}
+
+// missing names a moment that was never hit.
+func (c *crashTally) missing() moment {
+	for _, m := range moments {
+		if c.hits[m] == 0 {
+			return m
+		}
+	}
+	return ""
+}
+
+func (c *crashTally) String() string {
+	line := fmt.Sprintf("crash: kills=%d", c.kills)
+	for _, m := range moments {
+		line += fmt.Sprintf(" %s=%d", m, c.hits[m])
+	}
+	return line + fmt.Sprintf(" acked=%d repeats=%d lost=0", c.acked, c.repeats)
+}
+
+// moment is what a child was doing when it was killed.
+type moment string
+
+var moments = []moment{"start", "recovery", "rebuild", "load", "flush", "stop"}
+
+// moment returns what the last child was doing, as far as its journal tells.
+func (l *ledger) moment() moment {
+	switch last := l.phases[len(l.phases)-1]; {
+	case last == "opening":
+		return "start"
+	case last == "rebuild":
+		return "rebuild"
+	case last == "ready" && l.flushing > 0:
+		return "flush"
+	case last == "ready":
+		return "load"
+	case last == "stopping":
+		return "stop"
+	}
+	return "recovery"
+}
+
+// afterwards is what becomes of a site after it was checked.
+type afterwards int
+
+const (
+	// staysKilled: a copy is checked, and the next child finds what the last one left.
+	staysKilled afterwards = iota
+	// stopsDirty: it is recovered, and not flushed.
+	stopsDirty
+	// stopsClean: it is recovered and flushed.
+	stopsClean
+)
+
+// examine checks what a child has left, as it is and recovered. It returns how many
+// appends were repeated.
+func (c *crash) examine(t *testing.T, b blow, then afterwards) int {
+	t.Helper()
+	verifyFiles(t, c.dir)
+	checked := c
+	switch then {
+	case staysKilled:
+		checked = &crash{site: c.at(scratch(t)), ledger: c.ledger.clone()}
+		check(t, powerloss.Copy(c.dir, checked.dir))
+		defer func() { check(t, os.RemoveAll(checked.dir)) }()
+	case stopsDirty, stopsClean:
+	}
+	before := checked.asked
+	checked.check(t, b, then == stopsClean)
+	verifyFiles(t, checked.dir)
+	return checked.asked - before
 }
 
 // crash is one directory and what its children have promised.
@@ -112,16 +213,35 @@ func (c *crash) strike(t *testing.T, b blow, seed uint64) bool {
 	if b.before != nil && c.rebuildable {
 		b.before(t, c.site)
 	}
-	config := childConfig{
-		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed,
-		Clients: 24, Processors: 8, Appenders: 16, Drafters: 4,
-	}
+	config := c.load(seed)
 	if b.config != nil {
 		b.config(&config)
 	}
 	alive := c.watch(t, c.command(t, config), b)
 	c.rebuildable = true
 	return alive
+}
+
+// load is what children do: everybody who can write an event does.
+func (c *crash) load(seed uint64) childConfig {
+	return childConfig{
+		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed,
+		Clients: 24, Processors: 8, Appenders: 16, Drafters: 4,
+	}
+}
+
+func newCrash(t testing.TB) *crash {
+	t.Helper()
+	return &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+}
+
+// prefill writes a log that takes a while to read.
+func (c *crash) prefill(t testing.TB) {
+	t.Helper()
+	store := openBolt(t, c.dir, c.app.Descriptor, wideTail)
+	newHistory(t, store, crashWorkspaces).write(t, 10_000)
+	check(t, store.Close(limit(t)))
+	c.rebuildable = true
 }
 
 func (c *crash) command(t *testing.T, config childConfig) *exec.Cmd {
@@ -151,7 +271,7 @@ func (c *crash) watch(t *testing.T, cmd *exec.Cmd, b blow) (alive bool) {
 		}
 		e := c.read(line)
 		inPhase = inPhase || e.Phase == b.phase
-		if inPhase && !dealt && len(c.acked)-before >= b.acks {
+		if inPhase && !dealt && len(c.acked)-before >= b.acks && (c.flushing > 0 || !b.flushing) {
 			dealt = true
 			timer := time.AfterFunc(b.after, func() { _ = cmd.Process.Kill() })
 			defer timer.Stop()
@@ -165,8 +285,7 @@ func (c *crash) ended(t *testing.T, cmd *exec.Cmd, b blow, acks int) (killed boo
 	t.Helper()
 	err := cmd.Wait()
 	killed = err != nil && cmd.ProcessState.ExitCode() == -1
-	last := c.phases[len(c.phases)-1]
-	t.Logf("%-24s killed %5v in phase %-8s after %4d acknowledgements, %d appends unanswered", b.name, killed, last, acks, len(c.open))
+	t.Logf("%-24s killed %5v in %-8s after %4d acknowledgements, %d appends unanswered", b.name, killed, c.moment(), acks, len(c.open))
 	stderr := cmd.Stderr.(*bytes.Buffer).String()
 	if stderr != "" || err != nil && !killed {
 		t.Errorf("child: %v\n%s", err, stderr)
@@ -193,24 +312,9 @@ func (c *crash) check(t *testing.T, b blow, clean bool) {
 	}
 }
 
-// TestCrashDuringRebuild kills children while they rebuild state.db from a log that
-// takes a while.
-func TestCrashDuringRebuild(t *testing.T) {
-	c := &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger(), rebuildable: true}
-	store := openBolt(t, c.dir, c.app.Descriptor, wideTail)
-	newHistory(t, store, crashWorkspaces).write(t, 10_000)
-	check(t, store.Close(limit(t)))
-	random := rand.New(rand.NewPCG(uint64(setting("CRASH_SEED", 1)), 0))
-	for n := range uint64(setting("REBUILD_KILLS", 4)) {
-		b := blows(random)[5]
-		c.strike(t, b, n)
-		c.check(t, b, n%2 == 0)
-	}
-}
-
 // TestCleanChild lets a child stop by itself: nothing is replayed then.
 func TestCleanChild(t *testing.T) {
-	c := &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+	c := newCrash(t)
 	alive := c.strike(t, blow{phase: "never", config: func(c *childConfig) { c.StopAfter = 300 }}, 1)
 	if alive || !slices.Contains(c.phases, "stopped") {
 		t.Fatalf("got phases %v, want a clean stop", c.phases)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -82,5 +83,19 @@ func (s *site) keep(t testing.TB, k key, kept bool) {
 	t.Helper()
 	if got := s.stored(t, k); bytes.Equal(got, foreign) != kept {
 		t.Errorf("bucket %s, key %x: got %q, want the foreign value kept: %v", k.bucket, k.key, got, kept)
+	}
+}
+
+// tighten takes the room off the files that bbolt keeps for later, so that they grow
+// under the next load.
+func (s *site) tighten(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"log.db", "state.db"} {
+		used := int64(0)
+		s.edit(t, name, func(tx *bbolt.Tx) error {
+			used = tx.Size()
+			return nil
+		})
+		check(t, os.Truncate(s.path(name), used))
 	}
 }

@@ -99,6 +99,13 @@ func (s *site) look(t testing.TB, see func(*bolt.Store)) {
 	}
 }
 
+// at is the same application in another directory.
+func (s *site) at(dir string) *site {
+	other := *s
+	other.dir = dir
+	return &other
+}
+
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *site) deleteState(t testing.TB) {
@@ -177,6 +184,11 @@ func readPLog(t testing.TB, store storage.Store, p messages.PartitionID) []messa
 		events = append(events, e)
 	}
 	return events
+}
+
+// batchOf is a batch of one event.
+func batchOf(e messages.Event) storage.Batch {
+	return storage.Batch{Partition: e.Partition, Epoch: e.Epoch, Events: []messages.Event{e}}
 }
 
 // pulse is an observer that beats after each message that an actor has handled:

@@ -197,9 +197,11 @@ func TestPanicIsDamage(t *testing.T) {
 	w.append(1)
 }
 
-// A poisoned file is never entered again, and the store still closes.
+// A poisoned file is never entered again; the store still closes, and can be opened
+// again by the same process.
 func TestPoisonedFileCloses(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(1)
 	tx, err := s.log.db.Begin(true) // its locks are never released
@@ -212,6 +214,7 @@ func TestPoisonedFileCloses(t *testing.T) {
 		t.Fatalf("append: got %v", err)
 	}
 	closeStore(t, s)
+	open(t, dir, d, Options{})
 }
 
 // A call whose context ends while its request waits has done nothing; one whose

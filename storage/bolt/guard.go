@@ -221,7 +221,7 @@ func (f *file) stillBefore(id int) bool {
 // close releases the file. It waits for transactions under way.
 func (f *file) close() error {
 	if f.poisoned.Load() != nil {
-		return f.handle.Close()
+		return errors.Join(unlock(f.handle), f.handle.Close())
 	}
 	return f.explain(guarded(f.db.Close))
 }

@@ -292,6 +292,9 @@ func (f *file) readHeader(r role) (header, error) {
 	if err := f.truncated(); err != nil {
 		return header{}, err
 	}
+	if err := f.checkInline(); err != nil {
+		return header{}, err
+	}
 	var h header
 	err := f.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketHeader)

@@ -57,6 +57,8 @@ type pageCheck struct {
 	// pages are what is read, by depth: a page's keys bound those of the pages below.
 	pages [maxPageDepth][]byte
 	done  uint64
+	// inlineOnly leaves out the buckets that have pages of their own.
+	inlineOnly bool
 
 	fault    func(where, text string)
 	progress func(done, total uint64)
@@ -70,9 +72,7 @@ var errPage = errors.New("page is at fault")
 // look.
 func (f *file) checkPages(ctx context.Context, fault func(where, text string), progress func(done, total uint64)) error {
 	return f.view(func(tx *bbolt.Tx) error {
-		size := f.db.Info().PageSize
-		c := &pageCheck{ctx: ctx, f: f, pageSize: size, count: uint64(tx.Size()) / uint64(size), fault: fault, progress: progress}
-		c.used, c.free = newBitmap(c.count), newBitmap(c.count)
+		c := f.newPageCheck(ctx, tx, fault, progress)
 		root, freelist, err := c.meta(uint64(tx.ID()))
 		if err != nil {
 			return err
@@ -87,6 +87,13 @@ func (f *file) checkPages(ctx context.Context, fault func(where, text string), p
 		c.checkLost(freelist)
 		return nil
 	})
+}
+
+func (f *file) newPageCheck(ctx context.Context, tx *bbolt.Tx, fault func(where, text string), progress func(done, total uint64)) *pageCheck {
+	size := f.db.Info().PageSize
+	c := &pageCheck{ctx: ctx, f: f, pageSize: size, count: uint64(tx.Size()) / uint64(size), fault: fault, progress: progress}
+	c.used, c.free = newBitmap(c.count), newBitmap(c.count)
+	return c
 }
 
 // meta returns what the transaction's meta page refers to.
@@ -314,6 +321,9 @@ func (c *pageCheck) bucket(id uint64, name, value []byte, depth int) error {
 			return c.faulty(id, "bucket %q is not a leaf", name)
 		}
 		return c.leaf(id, page, nil, nil, depth)
+	}
+	if c.inlineOnly {
+		return nil
 	}
 	if err := c.walk(root, nil, nil, depth+1); err != nil && !errors.Is(err, errPage) {
 		return err

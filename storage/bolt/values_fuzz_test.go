@@ -73,7 +73,7 @@ func sealedValues() map[string]sealedValue {
 			if err != nil {
 				return nil, err
 			}
-			again := appendConflict(nil, key, e)
+			again := encodeConflict(key, e)
 			if e.Record == (messages.RecordID{}) {
 				// What is not a record's has no record; the bytes there say nothing.
 				copy(again[conflictValueLen-sealedOverhead-8:], value[conflictValueLen-sealedOverhead-8:])

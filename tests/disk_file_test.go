@@ -1,0 +1,275 @@
+package tests
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// TestTruncatedFiles cuts each file at each of its pages, and somewhere within it: it is
+// always noticed.
+func TestTruncatedFiles(t *testing.T) {
+	s, want := damagedSite(t, 12, 3)
+	random := rand.New(rand.NewPCG(uint64(setting("SEED", 1)), 0))
+	var tally flipTally
+	for _, file := range []string{"log.db", "state.db"} {
+		used := len(must(os.ReadFile(s.path(file)))(t))
+		for page := 0; page < used; page += os.Getpagesize() {
+			for _, size := range []int{page, page + 1 + random.IntN(os.Getpagesize()-1)} {
+				cut := s.copied(t)
+				check(t, os.Truncate(cut.path(file), int64(size)))
+				v := cut.judge(t, want)
+				tally.count(v)
+				if v.by == "" || len(v.wrong) > 0 {
+					t.Errorf("%s cut to %d of %d bytes: found by %q, wrong: %v", file, size, used, v.by, v.wrong)
+				}
+				check(t, os.RemoveAll(cut.dir))
+			}
+		}
+	}
+	t.Logf("truncated: %v", &tally)
+}
+
+// foreignFiles are files of other applications.
+var foreignFiles = map[string]func(t testing.TB, path string){
+	"a text": func(t testing.TB, path string) {
+		check(t, os.WriteFile(path, []byte("Dear Sir or Madam,\n"), 0o600))
+	},
+	"a database of SQLite": func(t testing.TB, path string) {
+		content := make([]byte, 2*4096)
+		copy(content, "SQLite format 3\x00\x10\x00\x01\x01\x00\x40\x20\x20")
+		check(t, os.WriteFile(path, content, 0o600))
+	},
+	"zeros": func(t testing.TB, path string) { check(t, os.WriteFile(path, make([]byte, 1<<16), 0o600)) },
+	"random bytes": func(t testing.TB, path string) {
+		content := make([]byte, 1<<16)
+		must(rand.NewChaCha8([32]byte{1}).Read(content))(t)
+		check(t, os.WriteFile(path, content, 0o600))
+	},
+	"a bbolt file of somebody else": func(t testing.TB, path string) {
+		db := must(bbolt.Open(path, 0o600, nil))(t)
+		check(t, db.Update(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucket([]byte("log"))
+			if err != nil {
+				return err
+			}
+			return b.Put([]byte("key"), []byte("value"))
+		}))
+		check(t, db.Close())
+	},
+}
+
+// TestForeignFiles puts files of other applications in the place of each file: they are
+// refused, also by verify, and nothing is changed.
+func TestForeignFiles(t *testing.T) {
+	s, _ := damagedSite(t, 2, 2)
+	for name, put := range foreignFiles {
+		for _, file := range []string{"log.db", "state.db"} {
+			t.Run(name+" for "+file, func(t *testing.T) {
+				c := s.copied(t)
+				check(t, os.Remove(c.path(file)))
+				put(t, c.path(file))
+				before := c.contents(t)
+				_, err := bolt.Open(limit(t), c.dir, c.app.Descriptor, c.bolt)
+				wantError(t, err, storage.ErrForeign)
+				_, err = bolt.Verify(limit(t), c.dir, verify.Options{})
+				wantError(t, err, storage.ErrForeign)
+				if !slices.Equal(before, c.contents(t)) {
+					t.Error("the files were changed")
+				}
+			})
+		}
+	}
+}
+
+// contents are the files of a site, with their names.
+func (s *site) contents(t testing.TB) []string {
+	t.Helper()
+	var all []string
+	for _, e := range must(os.ReadDir(s.dir))(t) {
+		all = append(all, e.Name(), string(must(os.ReadFile(s.path(e.Name())))(t)))
+	}
+	return all
+}
+
+// setFormat gives a file of a closed store another format version: see docs/format.md.
+func (s *site) setFormat(t testing.TB, file string, format uint16) {
+	t.Helper()
+	k := key{file, "header", []byte("header")}
+	header := s.stored(t, k)
+	binary.BigEndian.PutUint16(header[8:], format)
+	end := len(header) - 4
+	s.plant(t, k, binary.BigEndian.AppendUint32(header[:end], crc32.Checksum(header[:end], crc32.MakeTable(crc32.Castagnoli))))
+}
+
+// TestNewerFormat: a format that is not known yet is refused, by either file, and nothing
+// is changed.
+func TestNewerFormat(t *testing.T) {
+	s, _ := damagedSite(t, 2, 2)
+	for _, file := range []string{"log.db", "state.db"} {
+		c := s.copied(t)
+		c.setFormat(t, file, 1000)
+		before := c.contents(t)
+		_, err := bolt.Open(limit(t), c.dir, c.app.Descriptor, c.bolt)
+		wantError(t, err, storage.ErrFormat)
+		_, err = bolt.Verify(limit(t), c.dir, verify.Options{})
+		wantError(t, err, storage.ErrFormat)
+		if !slices.Equal(before, c.contents(t)) {
+			t.Errorf("%s: the files were changed", file)
+		}
+	}
+}
+
+// TestOldestFormat: what a program of format 1 has left is all there, and goes on, also
+// with deduplication ids.
+func TestOldestFormat(t *testing.T) {
+	s := newSite(t, 3, neverFlushed())
+	for round := range 2 {
+		d := s.run(t)
+		for ws := range messages.WSID(9) {
+			must(commitRecord(limit(t), d.app, ws))(t)
+		}
+		if round == 0 {
+			d.stop(t)
+		} else {
+			d.crash(t)
+		}
+	}
+	s.edit(t, "state.db", func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("dedup")) })
+	for _, file := range []string{"log.db", "state.db"} {
+		s.setFormat(t, file, 1)
+	}
+	verifyFiles(t, s.dir)
+	d := s.run(t)
+	for ws := range messages.WSID(9) {
+		d.invoice(t, ws, 3)
+		b := &begun{Workspace: ws, ID: idOf(uint64(ws), 1), Bodies: []string{fmt.Sprintf("new %d", ws)}}
+		for _, repeated := range []bool{false, true} {
+			if each := must(b.send(limit(t), d.app, nil))(t); each[0].Repeated != repeated || each[0].Numbers[0].Number != 4 {
+				t.Errorf("workspace %d: got %+v, want invoice 4, repeated %v", ws, each[0], repeated)
+			}
+		}
+	}
+	d.stop(t)
+	verifyFiles(t, s.dir)
+}
+
+// TestRebuild deletes state.db: Deploy finds everything as it was.
+func TestRebuild(t *testing.T) {
+	s, want := damagedSite(t, 12, 3)
+	s.deleteState(t)
+	d := s.run(t)
+	got, errs := readTruth(limit(t), d.store, len(want.wlogs))
+	check(t, errors.Join(errs...))
+	if wrong := want.wrongs(got); len(wrong) > 0 || want.lost(got) {
+		t.Errorf("the rebuilt store differs: %v", wrong)
+	}
+	if n := d.replayed(); n != 0 {
+		t.Errorf("got %d events replayed after a rebuild, want 0", n)
+	}
+	if errored, wrong := d.goOn(limit(t), want); errored || len(wrong) > 0 {
+		t.Errorf("got an error: %v, wrong: %v", errored, wrong)
+	}
+	d.stop(t)
+}
+
+// TestReadOnlyFileSystem: on a file system that may not be written a store opens
+// read-only, verifies, and does not open otherwise; when it may be written again, all
+// goes on.
+func TestReadOnlyFileSystem(t *testing.T) {
+	s := newSite(t, 2, neverFlushed())
+	mounted := t.TempDir()
+	mount(t, mounted, "-t", "tmpfs", "-o", "size=4m", "partita")
+	s.dir = filepath.Join(mounted, "store")
+	d := s.run(t)
+	d.invoice(t, 7, 1)
+	d.stop(t)
+	remount := func(how string) {
+		out, err := exec.Command("mount", "-o", "remount,"+how, mounted).CombinedOutput()
+		if err != nil {
+			t.Fatalf("remount: %v: %s", err, out)
+		}
+	}
+	remount("ro")
+	_, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
+	wantError(t, err, syscall.EROFS)
+	verifyFiles(t, s.dir)
+	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
+	if events := readPLog(t, store, 1); len(events) != 1 {
+		t.Errorf("got %d events, want 1", len(events))
+	}
+	check(t, store.Close(limit(t)))
+	remount("rw")
+	d = s.run(t)
+	d.invoice(t, 7, 2)
+	d.stop(t)
+}
+
+// TestReadOnlyFiles: a file that may not be written keeps the store from opening, and is
+// named; when it may, all goes on.
+func TestReadOnlyFiles(t *testing.T) {
+	for _, file := range []string{"log.db", "state.db"} {
+		t.Run(file, func(t *testing.T) {
+			s := newSite(t, 2, neverFlushed())
+			d := s.run(t)
+			d.invoice(t, 7, 1)
+			d.stop(t)
+			allow := forbidWrites(t, s.path(file))
+			_, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
+			if !errors.Is(err, syscall.EROFS) && !errors.Is(err, os.ErrPermission) {
+				t.Errorf("got %v, want that it may not be written", err)
+			}
+			wantText(t, err, s.path(file))
+			verifyFiles(t, s.dir)
+			allow()
+			d = s.run(t)
+			d.invoice(t, 7, 2)
+			d.stop(t)
+		})
+	}
+}
+
+// forbidWrites makes a file read-only: by its permissions or, for those whom these do not
+// bind, by a mount of its own.
+func forbidWrites(t *testing.T, path string) (allow func()) {
+	t.Helper()
+	check(t, os.Chmod(path, 0o400))
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return func() { check(t, os.Chmod(path, 0o600)) }
+	} else if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mount(t, path, "--bind", path)
+	if out, err := exec.Command("mount", "-o", "remount,bind,ro", path).CombinedOutput(); err != nil {
+		t.Fatalf("remount: %v: %s", err, out)
+	}
+	return func() { check(t, exec.Command("umount", path).Run()) }
+}
+
+// mount mounts a file system for the rest of the test, if the machine lets us.
+func mount(t *testing.T, at string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("mount", append(args, at)...).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", at).CombinedOutput(); err != nil && exec.Command("mountpoint", "-q", at).Run() == nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+}

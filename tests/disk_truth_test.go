@@ -1,0 +1,227 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// truth is what a store held before it was damaged.
+type truth struct {
+	plogs   [][]messages.Event
+	wlogs   map[messages.WSID][]messages.Event
+	records map[messages.WSID][]storage.Row
+	// named are appends that have a deduplication id, with what their answer was.
+	named []answered
+}
+
+// readTruth reads everything of so many workspaces. Each read goes as far as it can:
+// the error is what ended it.
+func readTruth(ctx context.Context, store storage.Store, workspaces int) (truth, []error) {
+	tr := truth{wlogs: make(map[messages.WSID][]messages.Event), records: make(map[messages.WSID][]storage.Row)}
+	var errs []error
+	for p := range messages.PartitionID(store.Descriptor().Partitions) {
+		var events []messages.Event
+		for e, err := range store.PLog(ctx, p, 1) {
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			events = append(events, e)
+		}
+		tr.plogs = append(tr.plogs, events)
+	}
+	for ws := range messages.WSID(workspaces) {
+		for e, err := range store.WLog(ctx, ws, 1) {
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			tr.wlogs[ws] = append(tr.wlogs[ws], e)
+		}
+		for row, err := range store.Records(ctx, ws, storage.RecordRange{Seq: seqInvoice}) {
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			tr.records[ws] = append(tr.records[ws], row)
+		}
+	}
+	return tr, errs
+}
+
+// wrongs are the elements of a store that are not in the truth: worse than errors.
+func (want truth) wrongs(got truth) []string {
+	var all []string
+	for p, events := range got.plogs {
+		all = append(all, wrong(fmt.Sprintf("partition %d", p), events, want.plogs[p])...)
+	}
+	for ws, events := range got.wlogs {
+		all = append(all, wrong(fmt.Sprintf("workspace %d", ws), events, want.wlogs[ws])...)
+	}
+	for ws, rows := range got.records {
+		// Rows need not be a prefix: an error ends the read where it is met.
+		for _, row := range rows {
+			if !slices.ContainsFunc(want.records[ws], func(r storage.Row) bool { return reflect.DeepEqual(r, row) }) {
+				all = append(all, fmt.Sprintf("workspace %d: got row %+v", ws, row))
+			}
+		}
+	}
+	return all
+}
+
+// wrong tells the elements that are not a prefix of what is right.
+func wrong(where string, got, want []messages.Event) []string {
+	var all []string
+	for i := range got {
+		if i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
+			all = append(all, fmt.Sprintf("%s: element %d: got %+v", where, i, got[i]))
+		}
+	}
+	return all
+}
+
+// lost reports whether anything that a reader is told of is missing.
+func (want truth) lost(got truth) bool {
+	return !reflect.DeepEqual(got.plogs, want.plogs) || !reflect.DeepEqual(got.wlogs, want.wlogs)
+}
+
+// verdict is what a damage came to.
+type verdict struct {
+	// by is what noticed it first, "" if nothing did.
+	by string
+	// wrong is what was wrong and not told.
+	wrong []string
+}
+
+// judge looks at a damaged site in every way there is. Whatever it is told must be an
+// error or right; whatever it writes must go on from there. Where nothing, `partita verify`
+// included, has noticed anything, all must be as it was.
+func (s *site) judge(t testing.TB, want truth) (v verdict) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(limit(t), time.Minute)
+	defer cancel()
+	report, err := bolt.Verify(ctx, s.dir, verify.Options{})
+	if err != nil || report.FaultCount > 0 {
+		v.by = "verify"
+	}
+	store, err := bolt.Open(ctx, s.dir, s.app.Descriptor, s.bolt)
+	if err != nil {
+		v.by = "open"
+		return v
+	}
+	parts := partition.NewAppParts(system, partition.Options{})
+	d := &deployment{parts: parts, store: store}
+	defer func() {
+		if err := store.Close(ctx); err != nil {
+			v.wrong = append(v.wrong, fmt.Sprintf("it does not close: %v", err))
+		}
+		_ = parts.Close(ctx)
+	}()
+	if d.app, err = parts.Deploy(ctx, s.app, store); err != nil {
+		v.by = "open"
+		return v
+	}
+	ready := d.app.Ready(ctx)
+	got, errs := readTruth(ctx, store, len(want.wlogs))
+	v.wrong = want.wrongs(got)
+	got.named = want.named
+	if v.by == "" && len(errs) == 0 && ready == nil && !reflect.DeepEqual(got, want) {
+		v.wrong = append(v.wrong, "something is lost, and not even verify tells")
+	}
+	errored, writes := d.goOn(ctx, want)
+	v.wrong = append(v.wrong, writes...)
+	if errored = errored || ready != nil || len(errs) > 0; errored {
+		v.by = "read"
+	} else if want.lost(got) {
+		v.wrong = append(v.wrong, "events are lost, and nobody who reads is told")
+	}
+	if ctx.Err() != nil {
+		v.wrong = append(v.wrong, "it hangs")
+	}
+	return v
+}
+
+// goOn writes to each workspace, and repeats what was appended with an id. It reports
+// whether anybody was told an error, and what was wrong.
+func (d *deployment) goOn(ctx context.Context, want truth) (errored bool, wrong []string) {
+	for _, a := range want.named {
+		each, err := a.begun.send(ctx, d.app, nil)
+		switch {
+		case err != nil:
+			errored = true
+		case !each[0].Repeated || !reflect.DeepEqual(a.begun.promised(each), a.acked):
+			wrong = append(wrong, fmt.Sprintf("%s: repeated %v: got %+v, want %+v", a.begun.Bodies[0], each[0].Repeated, each[0], *a.acked[0]))
+		}
+	}
+	for ws, events := range want.wlogs {
+		tx, err := commit(ctx, d.app, ws, seqInvoice, messages.SeqCRecordID)
+		if err != nil {
+			errored = true
+			continue
+		}
+		if want := events[len(events)-1].WLogOffset + 1; tx.WLogOffset() != want {
+			wrong = append(wrong, fmt.Sprintf("workspace %d: got offset %d, want %d", ws, tx.WLogOffset(), want))
+		}
+		for _, n := range tx.Numbers() {
+			if want := lastOf(events, n.Seq) + 1; n.Number != want {
+				wrong = append(wrong, fmt.Sprintf("workspace %d: got number %d of sequence %d, want %d", ws, n.Number, n.Seq, want))
+			}
+		}
+	}
+	return errored, wrong
+}
+
+// lastOf is the last number of a sequence that events gave out.
+func lastOf(events []messages.Event, seq messages.SeqID) messages.Number {
+	for _, e := range slices.Backward(events) {
+		for _, n := range slices.Backward(e.Numbers) {
+			if n.Seq == seq {
+				return n.Number
+			}
+		}
+	}
+	return 0
+}
+
+// damagedSite makes a site with events before and after the checkpoint, and returns what
+// it holds: of each workspace 4 times as many events as rounds, one of those of a round
+// with a deduplication id.
+func damagedSite(t testing.TB, workspaces, rounds int) (*site, truth) {
+	t.Helper()
+	s := newSite(t, 3, neverFlushed())
+	s.dir = scratch(t)
+	var named []answered
+	for round := range rounds {
+		d := s.run(t)
+		for i := range 3 * workspaces {
+			must(commitRecord(limit(t), d.app, messages.WSID(i%workspaces)))(t)
+		}
+		for ws := range messages.WSID(workspaces) {
+			b := &begun{Workspace: ws, ID: idOf(uint64(ws), uint64(round)), Bodies: []string{fmt.Sprintf("%d of %d", round, ws)}}
+			named = append(named, answered{b, b.promised(must(b.send(limit(t), d.app, nil))(t))})
+		}
+		if round < rounds-1 {
+			d.stop(t)
+		} else {
+			d.crash(t)
+		}
+	}
+	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{})
+	tr, errs := readTruth(limit(t), store, workspaces)
+	check(t, errors.Join(errs...))
+	check(t, store.Close(limit(t)))
+	tr.named = named
+	s.tighten(t)
+	return s, tr
+}
