@@ -3,6 +3,7 @@ module github.com/partita-go/partita
 go 1.26
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	go.etcd.io/bbolt v1.5.0

@@ -4,6 +4,8 @@
 //	tools deps                           what a program that imports partition links
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
+//	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
+//	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
 //	tools plain <OUTPUT                  text without control sequences
 //	tools json <OUTPUT                   JSON values, at least one
 package main
@@ -28,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, deps, fuzz, plain or json")
+		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
@@ -39,6 +41,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return checkDeps(ctx, ".", stdout)
 	case "fuzz":
 		return fuzz(ctx, ".", args, stdout)
+	case "mutants":
+		return mutants(ctx, ".", args, stdout)
+	case "mutate":
+		return mutate(ctx, ".", args, stdout)
 	case "plain":
 		return checkPlain(stdin)
 	case "json":

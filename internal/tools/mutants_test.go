@@ -1,0 +1,76 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sum is a module with a function and a test that sees one fault in it.
+func sum(t *testing.T, list string) string {
+	return write(t,
+		"go.mod", "module sum\n\ngo 1.26\n",
+		"sum.go", "package sum\n\nfunc Sum(a, b int) int {\n\tif a == 0 {\n\t\treturn b\n\t}\n\treturn a + b\n}\n\nfunc Zero(a int) bool { return a == 0 }\n",
+		"sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 {\n\t\tt.Fail()\n\t}\n}\n",
+		"faults.txt", list)
+}
+
+const (
+	plusMinus = "# A list.\n\n== minus\nIt subtracts.\ntest . TestSum\nfile sum.go\n<<<\n\treturn a + b\n===\n\treturn a - b\n>>>\n"
+	nothing   = "\n== nothing\nNobody looks at zero.\ntest . TestSum\nfile sum.go\n<<<\n\tif a == 0 {\n===\n\tif a == 9 {\n>>>\n"
+)
+
+func TestMutants(t *testing.T) {
+	for _, tt := range []struct{ name, list, output, want string }{
+		{"caught", plusMinus, "planted=1 caught=1 survived=0", ""},
+		{"survives", plusMinus + nothing, "mutants: nothing SURVIVED . TestSum", "1 faults were not caught"},
+		{"has aged", strings.Replace(plusMinus, "a + b", "a * b", 1), "", "the lines are there 0 times, want once"},
+		{"two of a name", plusMinus + plusMinus, "", "there are two of that name"},
+		{"no such test", strings.Replace(plusMinus, "TestSum", "TestSun", 1), "", "not there"},
+		{"does not build", strings.Replace(plusMinus, "a - b", "a -", 1), "", "do not build"},
+		{"no test", strings.Replace(plusMinus, "test . TestSum", "", 1), "", "got 0 tests and 1 changes"},
+		{"no change", "== x\ntest . TestSum\nfile sum.go\n", "", "got 1 tests and 0 changes"},
+		{"no end", "== x\ntest . TestSum\nfile sum.go\n<<<\n\treturn a + b\n===\n", "", "in this order"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := sum(t, tt.list)
+			var out strings.Builder
+			err := mutants(t.Context(), dir, []string{filepath.Join(dir, "faults.txt")}, &out)
+			if tt.want == "" && err != nil {
+				t.Fatal(err)
+			}
+			if tt.want != "" {
+				wantError(t, err, tt.want)
+			}
+			if !strings.Contains(out.String(), tt.output) {
+				t.Errorf("got output %q, want %q in it", out.String(), tt.output)
+			}
+		})
+	}
+}
+
+func TestMutate(t *testing.T) {
+	zero := "sum.go Zero: == -> !="
+	for _, tt := range []struct{ name, excuses, output, want string }{
+		// Two operators of Sum, its condition, and what no test calls.
+		{"survives", "", "mutate: " + zero + " SURVIVED", "1 changes were not noticed"},
+		{"excused", zero + "\tnobody calls it\n", "possible=4 planted=3 caught=3 survived=0", ""},
+		{"no reason", zero + "\n", "", "got no reason"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := sum(t, "")
+			excuses := filepath.Join(write(t, "excused.tsv", tt.excuses), "excused.tsv")
+			var out strings.Builder
+			err := mutate(t.Context(), dir, []string{"-seed", "1", "-excused", excuses, "sum.go"}, &out)
+			if tt.want == "" && err != nil {
+				t.Fatal(err, out.String())
+			}
+			if tt.want != "" {
+				wantError(t, err, tt.want)
+			}
+			if !strings.Contains(out.String(), tt.output) {
+				t.Errorf("got output %q, want %q in it", out.String(), tt.output)
+			}
+		})
+	}
+}
