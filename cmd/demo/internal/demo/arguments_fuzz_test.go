@@ -1,0 +1,41 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// FuzzArguments: whatever the arguments are, the program ends with one of its exit
+// statuses and says in one line what is wrong. It is interrupted from the start, so
+// that it gets no further than to what the arguments mean.
+func FuzzArguments(f *testing.F) {
+	for _, args := range []string{
+		"", "help", "-h", "nonsense", "replay", "replay --db x --top 0", "load --events 0", "load --clients 10001 --body -1",
+		"--partitions 0", "--processors 99999999999999999999", "load --zipf=maybe --check=false --json", "replay --db x --from-start --json",
+	} {
+		f.Add(strings.ReplaceAll(args, " ", "\n"))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		args := strings.Split(text, "\n")
+		if strings.ContainsAny(text, "/\\~") || args[0] == ChildCommand {
+			return // it would be somebody's file; a child is started by the program alone
+		}
+		t.Chdir(t.TempDir())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var stdout, stderr bytes.Buffer
+		switch status := Run(ctx, args, strings.NewReader(""), &stdout, &stderr); status {
+		case exitFine:
+		case exitFailed, exitUsage:
+			lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
+			if last := lines[len(lines)-1]; !strings.HasPrefix(last, "demo: ") || strings.ContainsFunc(last, unicode.IsControl) {
+				t.Errorf("%q: got status %d and stderr %q, want one line at its end", args, status, stderr.String())
+			}
+		default:
+			t.Errorf("%q: got status %d", args, status)
+		}
+	})
+}
