@@ -248,7 +248,8 @@ const (
 
 // drive lets one after the other go on until the run is as wanted.
 func (s *sim) drive(until func() bool) {
-	for s.failure == "" {
+	for {
+		// What the others do is seen only after they have come to rest.
 		synctest.Wait()
 		if until() || s.failure != "" {
 			return
