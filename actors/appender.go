@@ -30,9 +30,17 @@ func (a *appender) handle(ctx actor.Context, m messages.AppenderMessage) {
 }
 
 func (a *appender) write(m *messages.WriteEvents) *messages.EventsWritten {
-	answer := &messages.EventsWritten{Generation: m.Generation, First: m.Events[0].PLogOffset}
-	answer.Err = a.store.Append(a.ctx, storage.Batch{Partition: a.partition, Epoch: m.Epoch, Events: m.Events})
-	answer.Outcome, answer.Refused = writeOutcomeOf(answer.Err)
+	return eventsWritten(m.Generation, m.Events[0].PLogOffset, a.store.Append(a.ctx, a.batch(m)))
+}
+
+func (l *leaf) batch(m *messages.WriteEvents) storage.Batch {
+	return storage.Batch{Partition: l.partition, Epoch: m.Epoch, Events: m.Events}
+}
+
+// eventsWritten is the answer about a batch.
+func eventsWritten(generation uint64, first messages.PLogOffset, err error) *messages.EventsWritten {
+	answer := &messages.EventsWritten{Generation: generation, First: first, Err: err}
+	answer.Outcome, answer.Refused = writeOutcomeOf(err)
 	return answer
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // PartitionConfig is what a partition actor is made of. All fields are required
@@ -108,10 +109,12 @@ func (p *Partition) incarnate() actor.Actor {
 	config := p.config.Sequencer
 	config.Generation = incarnation << incarnationShift
 	config.Settings = *p.settings.Load()
+	submitter, _ := p.config.Store.(storage.Submitter)
 	return &partition{
 		handle:      p,
 		incarnation: incarnation,
 		core:        sequencer.New(config),
+		submitter:   submitter,
 		cancel:      cancel,
 		leaf: &leaf{
 			ctx:       ctx,
@@ -159,6 +162,7 @@ type partition struct {
 	incarnation uint64
 	core        *sequencer.Core
 	leaf        *leaf
+	submitter   storage.Submitter // nil if the store is none
 	cancel      context.CancelCauseFunc
 
 	flusher, actualizer, reader, appender *actor.PID

@@ -79,7 +79,9 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 	}
 	if fx.Appender != nil {
 		p.appending++
-		ctx.Send(p.appender, fx.Appender)
+		if !p.submit(ctx, fx.Appender) {
+			ctx.Send(p.appender, fx.Appender)
+		}
 	}
 	for _, m := range fx.Actualizer {
 		if _, end := m.(*messages.EndReplay); !end {
@@ -91,6 +93,19 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 		p.reading++
 		ctx.Send(p.reader, m)
 	}
+}
+
+// submit hands a batch to the store itself if that does not block: the way over the
+// appender wakes two goroutines more.
+func (p *partition) submit(ctx actor.Context, m *messages.WriteEvents) bool {
+	if p.submitter == nil {
+		return false
+	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	generation, first := m.Generation, m.Events[0].PLogOffset
+	return p.submitter.Submit(p.leaf.batch(m), func(err error) {
+		root.Send(self, eventsWritten(generation, first, err))
+	})
 }
 
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {

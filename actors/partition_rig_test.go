@@ -147,7 +147,7 @@ func (r *rig) openStore() {
 func (r *rig) spawn() {
 	r.t.Helper()
 	rigs++
-	var store actors.PartitionStore = r.store
+	var store actors.PartitionStore = storagetest.NewSubmitting(r.store)
 	if r.setup.wrap != nil {
 		store = r.setup.wrap(r.store)
 	}

@@ -55,6 +55,20 @@ type Log interface {
 	Append(ctx context.Context, b Batch) error
 }
 
+// Submitter is implemented by stores that can take a batch without making anybody
+// wait for its outcome.
+type Submitter interface {
+	// Submit hands a batch over, and reports whether it did. It never blocks: a batch
+	// for which something must be read from disk, or for which there is no room, is not
+	// taken, and neither is one that is refused as it stands; then nothing has happened,
+	// and [Log.Append] does it, or says why not.
+	//
+	// If Submit returns true, done is called once, with what Append would have
+	// returned, on any goroutine and perhaps before Submit returns. It must neither block nor
+	// panic. The store does not keep the slices of the batch after that.
+	Submit(b Batch, done func(error)) bool
+}
+
 // Projections is the writing side of what is derived from the log.
 type Projections interface {
 	// Flush writes the partition's projections of the events from the expected

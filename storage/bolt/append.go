@@ -48,26 +48,33 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
+	r, err := s.request(&b)
+	if err != nil {
+		return err
+	}
+	r.ticket = newTicket()
+	s.lookAhead(r)
+	return handOver(ctx, s, s.writes, r, &r.ticket, s.committed)
+}
+
+// request checks and encodes a batch.
+func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 	if s.options.ReadOnly {
-		return ErrReadOnly
+		return nil, ErrReadOnly
 	}
 	p, err := s.partition(b.Partition)
 	if err != nil {
-		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
+		return nil, fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 	}
-	r := &writeRequest{ticket: newTicket(), partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	r := &writeRequest{partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	for i := range b.Events {
 		n := &r.events[i]
-		if err := s.prepare(n, &b.Events[i], &b); err != nil {
-			return err
+		if err := s.prepare(n, &b.Events[i], b); err != nil {
+			return nil, err
 		}
 		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
 	}
-	if err := checkTogether(b.Events); err != nil {
-		return err
-	}
-	s.lookAhead(r)
-	return handOver(ctx, s, s.writes, r, &r.ticket, s.committed)
+	return r, checkTogether(b.Events)
 }
 
 // prepare checks what can be known of an event alone, and encodes it. This is the

@@ -50,6 +50,7 @@ func newCommitter(s *Store) *committer {
 
 func (c *committer) run() {
 	defer close(c.s.committed)
+	defer c.s.shutDoor()
 	for {
 		select {
 		case r := <-c.s.writes:

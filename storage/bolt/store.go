@@ -47,6 +47,7 @@ type Store struct {
 	// reserve is nil if there is none.
 	reserve *reserve
 	writes  chan *writeRequest
+	door    door
 	flushes chan *flushRequest
 	// closing is closed when nothing more is accepted. committed and flushed are
 	// closed when the committer and the flusher have ended: a request that has no
@@ -155,10 +156,12 @@ const (
 	requestAbandoned
 )
 
-// ticket is how a caller and the goroutine that serves it agree on an outcome.
+// ticket is how a caller and the goroutine that serves it agree on an outcome. Its
+// caller waits for done, or is told by then.
 type ticket struct {
 	stage atomic.Uint32
 	done  chan error
+	then  func(error)
 }
 
 func newTicket() ticket { return ticket{done: make(chan error, 1)} }
@@ -166,7 +169,13 @@ func newTicket() ticket { return ticket{done: make(chan error, 1)} }
 // claim takes the request over; false means that its caller has given up.
 func (t *ticket) claim() bool { return t.stage.CompareAndSwap(requestWaiting, requestTaken) }
 
-func (t *ticket) reply(err error) { t.done <- err }
+func (t *ticket) reply(err error) {
+	if t.then != nil {
+		t.then(err)
+		return
+	}
+	t.done <- err
+}
 
 // await returns the request's outcome. ended is closed when its server has ended.
 func (t *ticket) await(ctx context.Context, ended <-chan struct{}) error {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -215,4 +216,33 @@ func (f *Faulty) Records(ctx context.Context, ws messages.WSID, r storage.Record
 // Find asks the inner store for an event.
 func (f *Faulty) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
 	return spoilValue(ctx, f, OpFind, func() (messages.WLogOffset, error) { return f.inner.Find(ctx, ws, id) })
+}
+
+// Submitting is a Faulty that takes batches without making their sender wait: every
+// other one, so that both ways are gone, and none with deduplication ids.
+type Submitting struct {
+	*Faulty
+	batches *atomic.Int64
+}
+
+// NewSubmitting returns a Submitting that takes the first batch.
+func NewSubmitting(f *Faulty) Submitting { return Submitting{Faulty: f, batches: new(atomic.Int64)} }
+
+var _ storage.Submitter = Submitting{}
+
+// Submit appends on another goroutine. What panics there has an unknown outcome.
+func (f Submitting) Submit(b storage.Batch, done func(error)) bool {
+	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }
+	if slices.ContainsFunc(b.Events, hasID) || f.batches.Add(1)%2 == 0 {
+		return false
+	}
+	go func() {
+		err := messages.ErrOutcomeUnknown
+		defer func() {
+			_ = recover()
+			done(err)
+		}()
+		err = f.Append(context.Background(), b)
+	}()
+	return true
 }

@@ -37,6 +37,7 @@ type bug struct {
 	limit     func(int) int
 	takeEpoch func(*mutant, context.Context, messages.PartitionID) (storage.Register, error)
 	append    func(*mutant, context.Context, storage.Batch) error
+	submit    func(*mutant, storage.Batch, func(error)) bool
 	flush     func(*mutant, context.Context, storage.Flush) error
 	numbers   func(*mutant, context.Context, messages.WSID) (storage.WorkspaceNumbers, error)
 	register  func(*mutant, context.Context, messages.PartitionID) (storage.Register, error)
@@ -67,6 +68,15 @@ func (m *mutant) Append(ctx context.Context, b storage.Batch) error {
 		return m.bug.append(m, ctx, b)
 	}
 	return m.Memory.Append(ctx, b)
+}
+
+// Submit does what Append does, on another goroutine.
+func (m *mutant) Submit(b storage.Batch, done func(error)) bool {
+	if m.bug.submit != nil {
+		return m.bug.submit(m, b, done)
+	}
+	go func() { done(m.Append(context.Background(), b)) }()
+	return true
 }
 
 func (m *mutant) Flush(ctx context.Context, f storage.Flush) error {
@@ -278,7 +288,7 @@ func filterEvents(seq iter.Seq2[messages.Event, error], keep func(*messages.Even
 }
 
 func bugs() []bug {
-	return slices.Concat(epochBugs(), appendBugs(), dedupBugs(), flushBugs(), readBugs(), lifeBugs())
+	return slices.Concat(epochBugs(), appendBugs(), submitBugs(), dedupBugs(), flushBugs(), readBugs(), lifeBugs())
 }
 
 func epochBugs() []bug {

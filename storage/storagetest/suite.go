@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -94,7 +95,7 @@ var (
 func checks() []check {
 	var all []check
 	for _, group := range [][]check{
-		openChecks, epochChecks, appendChecks, refusalChecks, recordChecks,
+		openChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
 		dedupChecks, flushChecks, readChecks, raceChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
@@ -112,6 +113,8 @@ type env struct {
 	store storage.Store
 	model *model
 	parts map[messages.PartitionID]*Partition
+	// writes counts the batches, to write them in both ways.
+	writes atomic.Int64
 }
 
 // open opens an empty store.

@@ -62,7 +62,7 @@ func checkBodies(e *env) {
 	b := p.Build(Spec{Workspace: 3, Create: []messages.SeqID{SeqOrder, SeqOrder}})
 	b.Events[0].Records[0].Data = nil
 	b.Events[0].Records[1].Data = big
-	if err := e.store.Append(e.Context(), b); err != nil {
+	if err := e.put(e.Context(), b); err != nil {
 		e.Fatalf("append of records with empty and big data: %v", err)
 	}
 	p.Learn(b.Events...)
@@ -80,7 +80,7 @@ func checkCallerSlices(e *env) {
 	p := e.take(0)
 	b := p.Build(mixed(0)...)
 	given := cloneEvents(b.Events)
-	if err := e.store.Append(e.Context(), b); err != nil {
+	if err := e.put(e.Context(), b); err != nil {
 		e.Fatalf("append: %v", err)
 	}
 	if !reflect.DeepEqual(b.Events, given) {
@@ -175,9 +175,9 @@ func checkTailFull(e *env) {
 	p := e.take(0)
 	e.append(p, slices.Repeat([]Spec{{Workspace: 3, Create: []messages.SeqID{SeqOrder}}}, 4)...)
 	full := p.Build(Spec{Workspace: 3})
-	e.refused("an append to a full tail", e.store.Append(e.Context(), full), storage.ErrTailFull)
+	e.refused("an append to a full tail", e.put(e.Context(), full), storage.ErrTailFull)
 	e.append(e.take(1), Spec{Workspace: 1})
 	e.flush(p, 2)
 	e.append(p, Spec{Workspace: 3})
-	e.refused("an append to a tail that is full again", e.store.Append(e.Context(), p.Build(Spec{Workspace: 3})), storage.ErrTailFull)
+	e.refused("an append to a tail that is full again", e.put(e.Context(), p.Build(Spec{Workspace: 3})), storage.ErrTailFull)
 }

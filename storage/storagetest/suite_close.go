@@ -57,7 +57,7 @@ func checkCloseEnded(e *env) {
 	if err := e.store.Close(ctx); err != nil {
 		e.isOneOf("Close with an ended context", err, context.Canceled)
 	}
-	e.isOneOf("Append behind it", e.store.Append(e.Context(), p.Build(Spec{Workspace: 3})), storage.ErrClosed)
+	e.isOneOf("Append behind it", e.put(e.Context(), p.Build(Spec{Workspace: 3})), storage.ErrClosed)
 	e.reopen()
 }
 

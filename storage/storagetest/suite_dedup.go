@@ -31,7 +31,7 @@ func named(ws messages.WSID, id byte) Spec { return Spec{Workspace: ws, DedupID:
 // duplicate is refused because of the events listed, and leaves nothing.
 func (e *env) duplicate(what string, b storage.Batch, want ...storage.Duplicate) {
 	e.Helper()
-	err := e.store.Append(e.Context(), b)
+	err := e.put(e.Context(), b)
 	e.refused(what, err, storage.ErrDuplicate)
 	got := (*storage.DuplicateError)(nil)
 	if !errors.As(err, &got) || got.Partition != b.Partition || !reflect.DeepEqual(got.Duplicates, want) {
@@ -149,7 +149,7 @@ func checkDuplicateBeforeConflict(e *env) {
 		e.flushAll(p)
 	}
 	brought.DedupID = messages.DedupID{2}
-	e.refused("another append of the record", e.store.Append(e.Context(), p.Build(brought)), storage.ErrConflict)
+	e.refused("another append of the record", e.put(e.Context(), p.Build(brought)), storage.ErrConflict)
 }
 
 // checkIDsOfWorkspaces: another workspace may use the same id, in the same partition
@@ -179,12 +179,12 @@ func checkIDRace(e *env) {
 		errs := race(
 			func() error {
 				defer over.Store(true)
-				return e.store.Append(e.Context(), first)
+				return e.put(e.Context(), first)
 			},
 			func() error {
 				for {
 					late := over.Load()
-					if err := e.store.Append(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
+					if err := e.put(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
 						return err
 					}
 					runtime.Gosched()
@@ -244,7 +244,7 @@ func checkManyIDs(e *env) {
 	e.same("with many ids")
 	for n := 0; n < next; n += 7 {
 		b := p.Build(Spec{Workspace: messages.WSID(3 * (n % 5)), DedupID: id(n)})
-		if err := e.store.Append(e.Context(), b); !errors.Is(err, storage.ErrDuplicate) {
+		if err := e.put(e.Context(), b); !errors.Is(err, storage.ErrDuplicate) {
 			e.Fatalf("id %d of %d again: got %v", n, next, err)
 		}
 	}
@@ -285,7 +285,7 @@ func checkTogetherFlaws(e *env) {
 		"a number beyond all batches":       {{Workspace: 3, Together: 1<<32 - 1}, plain, plain},
 		"one event too few at the very end": {first, plain, plain, within},
 	} {
-		e.refused(what, e.store.Append(e.Context(), p.Build(specs...)), storage.ErrInvalidEvent)
+		e.refused(what, e.put(e.Context(), p.Build(specs...)), storage.ErrInvalidEvent)
 	}
 	e.append(p, first, plain, plain, named(3, 2), within, plain)
 }
@@ -296,7 +296,7 @@ func checkReservedSections(e *env) {
 	p := e.take(0)
 	for _, tag := range []uint16{1, 2, messages.MaxReservedTag} {
 		b := p.Build(Spec{Workspace: 3}, Spec{Workspace: 3, Sections: []messages.Section{{Tag: 100}, {Tag: tag, Data: []byte("0123456789abcdef")}}})
-		e.refused("a reserved tag", e.store.Append(e.Context(), b), storage.ErrInvalidEvent)
+		e.refused("a reserved tag", e.put(e.Context(), b), storage.ErrInvalidEvent)
 	}
 	e.append(p, Spec{Workspace: 3, Sections: []messages.Section{{Tag: 0, Data: []byte("zero")}, {Tag: messages.MaxReservedTag + 1}}})
 }

@@ -62,13 +62,13 @@ func checkEpochFencesAppend(e *env) {
 	old := e.take(0)
 	e.append(old, Spec{Workspace: 3})
 	e.take(0)
-	stale := func() error { return e.store.Append(e.Context(), old.Build(Spec{Workspace: 3})) }
+	stale := func() error { return e.put(e.Context(), old.Build(Spec{Workspace: 3})) }
 	e.refused("an append under a stale epoch", stale(), messages.ErrFenced)
 
 	b := e.parts[0].Build(Spec{Workspace: 3})
 	b.Epoch++
 	b.Events[0].Epoch++
-	e.refused("an append under an epoch that nobody took", e.store.Append(e.Context(), b), messages.ErrFenced)
+	e.refused("an append under an epoch that nobody took", e.put(e.Context(), b), messages.ErrFenced)
 
 	e.reopen()
 	old.store = e.store

@@ -191,7 +191,7 @@ func (m *machine) append(t *rapid.T) {
 		m.env.duplicate("append of an id that is there", b, duplicates...)
 		return
 	}
-	err := m.env.store.Append(m.env.Context(), b)
+	err := m.env.put(m.env.Context(), b)
 	if m.conflicts(b) {
 		m.env.isOneOf("append of a record that exists", err, storage.ErrConflict)
 		return
@@ -215,7 +215,7 @@ func (m *machine) appendSpoilt(t *rapid.T) {
 		func() { e.Workspace++ }, func() { e.WorkspaceKind = 999 }, func() { give(e, 999, 1) },
 	}).Draw(t, "flaw")
 	spoil()
-	if err := m.env.store.Append(m.env.Context(), b); err == nil {
+	if err := m.env.put(m.env.Context(), b); err == nil {
 		t.Fatalf("append %+v: got no error", b)
 	}
 }
@@ -225,7 +225,7 @@ func (m *machine) appendStale(t *rapid.T) {
 	if p == nil {
 		t.Skip("nobody was fenced yet")
 	}
-	m.env.isOneOf("append under a stale epoch", m.env.store.Append(m.env.Context(), m.batch(t, p)), messages.ErrFenced)
+	m.env.isOneOf("append under a stale epoch", m.env.put(m.env.Context(), m.batch(t, p)), messages.ErrFenced)
 	m.env.isOneOf("flush under a stale epoch", m.env.store.Flush(m.env.Context(), p.BuildFlush(p.last+1)), messages.ErrFenced)
 }
 

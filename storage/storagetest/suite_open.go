@@ -22,7 +22,7 @@ func checkEmptyStore(e *env) {
 	e.same("in an empty store")
 	for _, epoch := range []messages.Epoch{0, 1} {
 		p := NewPartition(e.store, 0, epoch)
-		e.refused("an append before any TakeEpoch", e.store.Append(e.Context(), p.Build(Spec{Workspace: 3})), messages.ErrFenced)
+		e.refused("an append before any TakeEpoch", e.put(e.Context(), p.Build(Spec{Workspace: 3})), messages.ErrFenced)
 		e.refused("a flush before any TakeEpoch", e.store.Flush(e.Context(), p.BuildFlush(1)), messages.ErrFenced)
 	}
 }
@@ -63,7 +63,7 @@ func checkNoSuchPartition(e *env) {
 	_, logErr := collectEvents(e.store.PLog(e.Context(), id, 1))
 	for what, err := range map[string]error{
 		"TakeEpoch": takeErr, "Register": registerErr, "Tail": tailErr, "PLog": logErr,
-		"Append": e.store.Append(e.Context(), p.Build(Spec{Workspace: 3})),
+		"Append": e.put(e.Context(), p.Build(Spec{Workspace: 3})),
 		"Flush":  e.store.Flush(e.Context(), p.BuildFlush(1)),
 	} {
 		if err == nil {

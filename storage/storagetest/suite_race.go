@@ -33,7 +33,7 @@ func checkConcurrentPartitions(e *env) {
 			for i := range 40 {
 				s := Spec{Workspace: messages.WSID(int(id) + 3*(i%5)), Create: []messages.SeqID{SeqOrder}}
 				b := p.Build(s, s)
-				if err := e.store.Append(e.Context(), b); err != nil {
+				if err := e.put(e.Context(), b); err != nil {
 					e.Errorf("partition %d: append: %v", id, err)
 					return
 				}
@@ -111,7 +111,7 @@ func checkOffsetRace(e *env) {
 		writers := make([]func() error, 4)
 		for i := range batches {
 			batches[i] = p.Build(Spec{Workspace: messages.WSID(3 * (i%2 + 1)), Body: fmt.Appendf(nil, "writer %d of round %d", i, round)})
-			writers[i] = func() error { return e.store.Append(e.Context(), batches[i]) }
+			writers[i] = func() error { return e.put(e.Context(), batches[i]) }
 		}
 		winners := 0
 		for i, err := range race(writers...) {
@@ -144,12 +144,12 @@ func checkRecordRace(e *env) {
 		errs := race(
 			func() error {
 				defer over.Store(true)
-				return e.store.Append(e.Context(), first)
+				return e.put(e.Context(), first)
 			},
 			func() error {
 				for {
 					late := over.Load()
-					if err := e.store.Append(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
+					if err := e.put(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
 						return err
 					}
 					runtime.Gosched()
@@ -214,7 +214,7 @@ func (w *writer) run() {
 	for {
 		late := w.isOver()
 		b := w.p.Build(Spec{Workspace: messages.WSID(w.p.id), Create: []messages.SeqID{SeqOrder}})
-		err := w.env.store.Append(w.env.Context(), b)
+		err := w.env.put(w.env.Context(), b)
 		switch {
 		case err == nil && late:
 			w.env.Errorf("partition %d: an append succeeded, want %v", w.p.id, w.until)
@@ -263,7 +263,7 @@ func checkConcurrentFlushes(e *env) {
 		wg.Go(func() {
 			for i := range 20 {
 				b := p.Build(plain(id)[i%2*2:]...)
-				err := e.store.Append(e.Context(), b)
+				err := e.put(e.Context(), b)
 				if err == nil {
 					p.Learn(b.Events...)
 					written[id] = append(written[id], b.Events...)
@@ -342,7 +342,7 @@ func (e *env) write(h *history, pace <-chan struct{}) {
 		defer close(written)
 		for i, b := range h.batches {
 			<-pace
-			if err := e.store.Append(e.Context(), b); err != nil {
+			if err := e.put(e.Context(), b); err != nil {
 				e.Errorf("append: %v", err)
 				return
 			}

@@ -27,7 +27,7 @@ func checkNewRecordTaken(e *env) {
 	for _, where := range []string{"in the tail", "flushed", "reopened"} {
 		for _, id := range taken {
 			b := p.Build(Spec{Workspace: 3}, Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: SeqInvoice, Number: 5}, id}})
-			err := e.store.Append(e.Context(), b)
+			err := e.put(e.Context(), b)
 			e.refused("a new record that is "+where, err, storage.ErrConflict)
 			e.isRecordConflict(err, &b.Events[1], id)
 		}
@@ -39,11 +39,11 @@ func checkNewRecordTaken(e *env) {
 	}
 	id := messages.RecordID{Seq: SeqOrder, Number: 30}
 	b := p.Build(Spec{Workspace: 3, Explicit: []messages.RecordID{id}}, Spec{Workspace: 3, Explicit: []messages.RecordID{id}})
-	err := e.store.Append(e.Context(), b)
+	err := e.put(e.Context(), b)
 	e.refused("a record created twice in a batch", err, storage.ErrConflict)
 	e.isRecordConflict(err, &b.Events[1], id)
 	b = p.Build(Spec{Workspace: 3, Update: []messages.RecordID{id}}, Spec{Workspace: 3, Explicit: []messages.RecordID{id}})
-	e.refused("a record created behind an update in a batch", e.store.Append(e.Context(), b), storage.ErrConflict)
+	e.refused("a record created behind an update in a batch", e.put(e.Context(), b), storage.ErrConflict)
 	e.append(p, Spec{Workspace: 3, Explicit: []messages.RecordID{id}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/messages"
@@ -89,6 +90,23 @@ func (st *store) Append(ctx context.Context, b storage.Batch) error {
 		return struct{}{}, err
 	})
 	return err
+}
+
+// Submit takes every batch without deduplication ids, half of the times.
+func (st *store) Submit(b storage.Batch, done func(error)) bool {
+	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }
+	if slices.ContainsFunc(b.Events, hasID) || st.s.random.IntN(2) == 0 {
+		return false
+	}
+	go func() {
+		err := messages.ErrOutcomeUnknown
+		defer func() {
+			_ = recover() // a panic of the store's is not the actor's
+			done(err)
+		}()
+		err = st.Append(context.Background(), b)
+	}()
+	return true
 }
 
 func (st *store) PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {

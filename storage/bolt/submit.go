@@ -1,0 +1,77 @@
+package bolt
+
+import (
+	"sync"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+var _ storage.Submitter = (*Store)(nil)
+
+// door lets requests to the committer in that nobody waits for. Those that are
+// inside when the committer ends are answered by it, so that none is forgotten.
+type door struct {
+	mu   sync.RWMutex
+	shut bool
+}
+
+// Submit implements [storage.Submitter]. It takes what can be judged by what is in
+// memory: not a batch with deduplication ids, and none of which it is not remembered
+// where its keys end in state.db.
+func (s *Store) Submit(b storage.Batch, done func(error)) bool {
+	if s.open() != nil || needsLookup(b.Events) {
+		return false
+	}
+	r, err := s.request(&b)
+	if err != nil {
+		return false
+	}
+	if s.schema.trust < messages.TrustAll && len(r.events) > 0 {
+		if _, covered := r.coveredAt(s.schema.trust); !covered {
+			return false
+		}
+	}
+	r.then = done
+	return s.letIn(r)
+}
+
+func needsLookup(events []messages.Event) bool {
+	for i := range events {
+		if !events[i].DedupID.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// letIn queues a request if there is room.
+func (s *Store) letIn(r *writeRequest) bool {
+	s.door.mu.RLock()
+	defer s.door.mu.RUnlock()
+	if s.door.shut {
+		return false
+	}
+	select {
+	case s.writes <- r:
+		return true
+	default:
+		return false
+	}
+}
+
+// shutDoor refuses those who came in while the committer ended, or will never be
+// served because its last commit failed.
+func (s *Store) shutDoor() {
+	s.door.mu.Lock()
+	s.door.shut = true
+	s.door.mu.Unlock()
+	for {
+		select {
+		case r := <-s.writes:
+			r.reply(storage.ErrClosed)
+		default:
+			return
+		}
+	}
+}
