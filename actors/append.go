@@ -67,10 +67,7 @@ func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []message
 }
 
 func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.Draft) (*messages.Appended, error) {
-	m := &messages.Append{
-		Workspace: to.Workspace, Kind: to.Kind, Drafts: drafts, DedupID: to.DedupID, Expected: to.Expected,
-	}
-	copyParts(m)
+	m := newAppend(&to, drafts)
 	if deadline, ok := ctx.Deadline(); ok {
 		m.Deadline = messages.TimestampOf(deadline)
 	}

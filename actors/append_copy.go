@@ -1,57 +1,81 @@
 package actors
 
-import (
-	"slices"
+import "github.com/partita-go/partita/messages"
 
-	"github.com/partita-go/partita/messages"
-)
-
-// copyParts gives a message its own copy of all that it refers to: it may still be on
+// ownAppend is a message with its own copy of all that it refers to: it may still be on
 // its way to the store when its sender goes on, since its context has ended, or the
-// partition.
-func copyParts(m *messages.Append) {
-	if m.Expected != nil {
-		m.Expected = new(*m.Expected)
+// partition. What most messages need is allocated with it.
+type ownAppend struct {
+	message  messages.Append
+	expected messages.WLogOffset
+	draft    [1]messages.Draft
+	records  [2]messages.DraftRecord
+	wanted   [2]messages.Wanted
+}
+
+// newAppend returns a message for a partition.
+func newAppend(to *AppendTo, drafts []messages.Draft) *messages.Append {
+	own := &ownAppend{}
+	m := &own.message
+	m.Workspace, m.Kind, m.DedupID = to.Workspace, to.Kind, to.DedupID
+	if to.Expected != nil {
+		own.expected = *to.Expected
+		m.Expected = &own.expected
 	}
-	size, records := 0, 0
-	for i := range m.Drafts {
-		d := &m.Drafts[i]
+	size, records, wanted := 0, 0, 0
+	for i := range drafts {
+		d := &drafts[i]
 		size += len(d.Body)
+		wanted += len(d.Wanted)
 		records += len(d.Records)
 		for j := range d.Records {
 			size += len(d.Records[j].Data)
 		}
 	}
-	own := arena{bytes: make([]byte, 0, size), records: make([]messages.DraftRecord, 0, records)}
-	drafts := make([]messages.Draft, 0, len(m.Drafts))
-	for i := range m.Drafts {
-		drafts = append(drafts, own.draft(&m.Drafts[i]))
+	parts := arena{
+		bytes:   make([]byte, 0, size),
+		records: room(own.records[:0], records),
+		wanted:  room(own.wanted[:0], wanted),
 	}
-	m.Drafts = drafts
+	m.Drafts = room(own.draft[:0], len(drafts))
+	for i := range drafts {
+		m.Drafts = append(m.Drafts, parts.draft(&drafts[i]))
+	}
+	return m
+}
+
+// room returns have if it has room for n.
+func room[T any](have []T, n int) []T {
+	if n <= cap(have) {
+		return have
+	}
+	return make([]T, 0, n)
 }
 
 // arena is memory for the parts of drafts.
 type arena struct {
 	bytes   []byte
 	records []messages.DraftRecord
+	wanted  []messages.Wanted
 }
 
 func (a *arena) draft(d *messages.Draft) messages.Draft {
-	from := len(a.records)
+	records := len(a.records)
 	for i := range d.Records {
 		r := d.Records[i]
-		r.Data = a.copy(r.Data)
+		r.Data = copied(&a.bytes, r.Data)
 		a.records = append(a.records, r)
 	}
 	return messages.Draft{
-		Wanted:  slices.Clone(d.Wanted),
-		Body:    a.copy(d.Body),
-		Records: a.records[from:len(a.records):len(a.records)],
+		Wanted:  copied(&a.wanted, d.Wanted),
+		Body:    copied(&a.bytes, d.Body),
+		Records: a.records[records:len(a.records):len(a.records)],
 	}
 }
 
-func (a *arena) copy(b []byte) []byte {
-	from := len(a.bytes)
-	a.bytes = append(a.bytes, b...)
-	return a.bytes[from:len(a.bytes):len(a.bytes)]
+// copied appends values to memory that has room for them, and returns the copy.
+func copied[T any](memory *[]T, values []T) []T {
+	from := len(*memory)
+	*memory = append(*memory, values...)
+	return (*memory)[from:len(*memory):len(*memory)]
 }

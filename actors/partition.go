@@ -251,13 +251,18 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 
 // nowFor spares those messages the clock which do not depend on the time: for
 // them it is still that of their Start. Reading it takes as long as the core's own
-// work. Flush and Cancel do depend on it if something begins with them.
+// work. What ends a transaction or a batch does depend on it if something begins with it.
 func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
-	switch m.(type) { //nolint:gochecksumtype // all others take the default
+	switch m := m.(type) { //nolint:gochecksumtype // all others take the default
 	case *messages.Next, *messages.Raise:
 		return p.lastNow
 	case *messages.Flush, *messages.Cancel:
 		if !p.core.NeedsTime() {
+			return p.lastNow
+		}
+	case *messages.EventsWritten:
+		// Who was not written is judged again.
+		if m.Outcome == messages.WriteDone && !p.core.NeedsTime() {
 			return p.lastNow
 		}
 	}

@@ -173,8 +173,8 @@ func (c *Core) TakesRequests() bool {
 		c.inFlight.events < c.settings.InFlightEvents && c.inFlight.bytes < c.settings.InFlightBytes
 }
 
-// NeedsTime reports whether the end of the open transaction begins something: what
-// is next in the queue, or the interval after which it is flushed.
+// NeedsTime reports whether the end of the open transaction, or of the batch under way,
+// begins something: what is next in the queue, or the interval after which it is flushed.
 func (c *Core) NeedsTime() bool { return c.queue.len() > 0 || c.waitingEvents() == 0 }
 
 // Status returns the state with details.
