@@ -25,12 +25,26 @@ func (a *appender) Receive(ctx actor.Context) {
 func (a *appender) handle(ctx actor.Context, m messages.AppenderMessage) {
 	switch m := m.(type) {
 	case *messages.WriteEvents:
-		ctx.Send(ctx.Parent(), a.write(m))
+		a.write(ctx, m)
 	}
 }
 
-func (a *appender) write(m *messages.WriteEvents) *messages.EventsWritten {
-	return eventsWritten(m.Generation, m.Events[0].PLogOffset, a.store.Append(a.ctx, a.batch(m)))
+// write answers, or lets the store answer: then the leaf need not be woken for it.
+func (a *appender) write(ctx actor.Context, m *messages.WriteEvents) {
+	answer := answerTo(ctx.ActorSystem().Root, ctx.Parent(), m)
+	if a.submitter == nil {
+		answer(a.store.Append(a.ctx, a.batch(m)))
+		return
+	}
+	if err := a.submitter.SubmitWaiting(a.ctx, a.batch(m), answer); err != nil {
+		answer(err)
+	}
+}
+
+// answerTo returns what tells a partition the outcome of a batch.
+func answerTo(root *actor.RootContext, partition *actor.PID, m *messages.WriteEvents) func(error) {
+	generation, first := m.Generation, m.Events[0].PLogOffset
+	return func(err error) { root.Send(partition, eventsWritten(generation, first, err)) }
 }
 
 func (l *leaf) batch(m *messages.WriteEvents) storage.Batch {

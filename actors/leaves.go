@@ -30,6 +30,7 @@ type leaf struct {
 	ctx       context.Context
 	partition messages.PartitionID
 	store     PartitionStore
+	submitter storage.Submitter // nil if the store is none
 	// permits bounds how many partitions replay at the same time.
 	permits chan struct{}
 	// unhandled is told about a message that a leaf does not know.

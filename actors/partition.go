@@ -114,12 +114,12 @@ func (p *Partition) incarnate() actor.Actor {
 		handle:      p,
 		incarnation: incarnation,
 		core:        sequencer.New(config),
-		submitter:   submitter,
 		cancel:      cancel,
 		leaf: &leaf{
 			ctx:       ctx,
 			partition: p.config.Sequencer.Partition,
 			store:     p.config.Store,
+			submitter: submitter,
 			permits:   p.config.Permits,
 			unhandled: p.unhandled,
 		},
@@ -162,7 +162,6 @@ type partition struct {
 	incarnation uint64
 	core        *sequencer.Core
 	leaf        *leaf
-	submitter   storage.Submitter // nil if the store is none
 	cancel      context.CancelCauseFunc
 
 	flusher, actualizer, reader, appender *actor.PID

@@ -98,14 +98,10 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 // submit hands a batch to the store itself if that does not block: the way over the
 // appender wakes two goroutines more.
 func (p *partition) submit(ctx actor.Context, m *messages.WriteEvents) bool {
-	if p.submitter == nil {
+	if p.leaf.submitter == nil {
 		return false
 	}
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	generation, first := m.Generation, m.Events[0].PLogOffset
-	return p.submitter.Submit(p.leaf.batch(m), func(err error) {
-		root.Send(self, eventsWritten(generation, first, err))
-	})
+	return p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(ctx.ActorSystem().Root, ctx.Self(), m))
 }
 
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {

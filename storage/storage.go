@@ -67,6 +67,11 @@ type Submitter interface {
 	// returned, on any goroutine and perhaps before Submit returns. It must neither block nor
 	// panic. The store does not keep the slices of the batch after that.
 	Submit(b Batch, done func(error)) bool
+
+	// SubmitWaiting is Submit of what Submit does not take: it reads what must be read,
+	// and waits for room until ctx ends. If it returns an error, that is what Append
+	// would have returned, and done is not called.
+	SubmitWaiting(ctx context.Context, b Batch, done func(error)) error
 }
 
 // Projections is the writing side of what is derived from the log.

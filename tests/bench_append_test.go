@@ -18,6 +18,11 @@ import (
 // Append takes everything and keeps nothing.
 func (*nowhere) Append(context.Context, storage.Batch) error { return nil }
 
+func (*nowhere) SubmitWaiting(_ context.Context, _ storage.Batch, done func(error)) error {
+	done(nil)
+	return nil
+}
+
 func (*nowhere) Submit(_ storage.Batch, done func(error)) bool {
 	done(nil)
 	return true

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"sync"
 
 	"github.com/partita-go/partita/messages"
@@ -34,6 +35,32 @@ func (s *Store) Submit(b storage.Batch, done func(error)) bool {
 	}
 	r.then = done
 	return s.letIn(r)
+}
+
+// SubmitWaiting implements [storage.Submitter].
+func (s *Store) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	r, err := s.request(&b)
+	if err != nil {
+		return err
+	}
+	s.lookAhead(r)
+	r.then = done
+	s.door.mu.RLock()
+	defer s.door.mu.RUnlock()
+	if s.door.shut {
+		return storage.ErrClosed
+	}
+	select {
+	case s.writes <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return storage.ErrClosed
+	}
 }
 
 func needsLookup(events []messages.Event) bool {

@@ -230,6 +230,12 @@ func NewSubmitting(f *Faulty) Submitting { return Submitting{Faulty: f, batches:
 
 var _ storage.Submitter = Submitting{}
 
+// SubmitWaiting appends, and answers before it returns.
+func (f Submitting) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
+	done(f.Append(ctx, b))
+	return nil
+}
+
 // Submit appends on another goroutine. What panics there has an unknown outcome.
 func (f Submitting) Submit(b storage.Batch, done func(error)) bool {
 	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }

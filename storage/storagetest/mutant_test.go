@@ -70,6 +70,15 @@ func (m *mutant) Append(ctx context.Context, b storage.Batch) error {
 	return m.Memory.Append(ctx, b)
 }
 
+// SubmitWaiting does what Append does.
+func (m *mutant) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
+	if err := m.Append(ctx, b); err != nil {
+		return err
+	}
+	done(nil)
+	return nil
+}
+
 // Submit does what Append does, on another goroutine.
 func (m *mutant) Submit(b storage.Batch, done func(error)) bool {
 	if m.bug.submit != nil {

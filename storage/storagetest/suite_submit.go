@@ -22,44 +22,58 @@ var submitChecks = []check{
 }
 
 // put appends a batch: by Append, and every other time, if the store is a
-// [storage.Submitter], by Submit. So whatever is promised of the one is checked of the other too.
+// [storage.Submitter], by Submit, or SubmitWaiting if that does not take it. So whatever is
+// promised of the one is checked of the others too.
 func (e *env) put(ctx context.Context, b storage.Batch) error {
 	e.Helper()
 	s, ok := e.store.(storage.Submitter)
 	if !ok || e.writes.Add(1)%2 == 0 {
 		return e.store.Append(ctx, b)
 	}
-	taken, err := e.submit(s, b)
-	if !taken {
-		return e.store.Append(ctx, b)
+	if taken, err := e.submit(s, b); taken {
+		return err
 	}
-	return err
+	return e.answered(func(done func(error)) (bool, error) {
+		err := s.SubmitWaiting(ctx, b, done)
+		return err == nil, err
+	})
 }
 
-// submit waits for the answer, and fails the test if there is another one.
+// submit submits a batch without waiting.
 func (e *env) submit(s storage.Submitter, b storage.Batch) (taken bool, err error) {
 	e.Helper()
+	err = e.answered(func(done func(error)) (bool, error) {
+		taken = s.Submit(b, done)
+		return taken, nil
+	})
+	return taken, err
+}
+
+// answered waits for the answer to a batch that was taken, and fails the test if there
+// is another one, or one to a batch that was not taken.
+func (e *env) answered(submit func(done func(error)) (taken bool, err error)) error {
+	e.Helper()
 	answers := make(chan error, 1)
-	var answered atomic.Int32
-	taken = s.Submit(b, func(err error) {
-		if answered.Add(1) == 1 {
+	var count atomic.Int32
+	taken, err := submit(func(err error) {
+		if count.Add(1) == 1 {
 			answers <- err
 			return
 		}
 		e.Errorf("a submitted batch was answered again: %v", err)
 	})
 	if !taken {
-		if answered.Load() > 0 {
+		if count.Load() > 0 {
 			e.Errorf("a batch was answered that was not taken")
 		}
-		return false, nil
+		return err
 	}
 	select {
 	case err = <-answers:
-		return true, err
+		return err
 	case <-time.After(answerLimit):
 		e.Errorf("a submitted batch was not answered within %v", answerLimit)
-		return true, errUnanswered
+		return errUnanswered
 	}
 }
 
