@@ -17,7 +17,7 @@ type Settings struct {
 	// at which a flush starts. Default 500.
 	FlushThreshold int
 	// FlushInterval is how long anything may wait for a flush below the threshold.
-	// Under load a store may let a flush wait for half a second more, so that it
+	// Under load a store may let a flush wait for up to a second more, so that it
 	// writes more at once. Default 500 ms.
 	FlushInterval time.Duration
 	// BusyLimit is the number of changed keys that are not flushed yet at which

@@ -226,7 +226,7 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 	g.ends = slices.Grow(g.ends, 1)[:place+1]
 	e := &g.ends[place]
 	*e = stagedEnds{workspaceEnds: workspaceEnds{records: e.records[:0]}}
-	if end := p.ends.of[n.ws]; end != nil && end.wlog < n.wlog {
+	if end := p.ends.find(n.ws); end != nil && end.wlog < n.wlog {
 		e.wlog, e.kind, e.records = end.wlog, end.kind, append(e.records, end.records...)
 		e.known, e.remembered = true, true
 	} else if _, last := p.tail.lastOf(n.ws); last != nil {

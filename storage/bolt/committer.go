@@ -132,8 +132,8 @@ func (g *staging) hasIDOf(r *writeRequest) bool {
 // memory says. The bucket's sequence, which stands in another page than the log's
 // last entries, says where it ends then.
 func (c *committer) write(tx *bbolt.Tx) error {
-	c.s.reserve.claim(tx.Size(), int64(c.bytes))
 	log, epochs := tx.Bucket(bucketLog), tx.Bucket(bucketEpochs)
+	c.s.reserve.claim(tx.Size(), int64(c.bytes+lastLeaf(log)+freeList(tx)))
 	log.FillPercent = logFill
 	if err := c.checkEnd(log); err != nil {
 		return err
@@ -155,6 +155,25 @@ func (c *committer) write(tx *bbolt.Tx) error {
 		}
 	}
 	return log.SetSequence(uint64(lsn))
+}
+
+// lastLeaf returns at least how many bytes of values the log's last leaf has, which the
+// commit writes anew: bbolt leaves up to four together that do not fit in a page.
+func lastLeaf(log *bbolt.Bucket) (bytes int) {
+	c := log.Cursor()
+	k, v := c.Last()
+	for i := 0; k != nil && i < 4; i++ {
+		bytes += len(v)
+		k, v = c.Prev()
+	}
+	return bytes
+}
+
+// freeList returns how many bytes the list of free pages takes, which the commit writes
+// anew: it is long while somebody reads an old state of the file.
+func freeList(tx *bbolt.Tx) int {
+	stats := tx.DB().Stats()
+	return 8 * (stats.FreePageN + stats.PendingPageN)
 }
 
 // checkEnd makes sure that the next places in the log are free.

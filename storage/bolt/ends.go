@@ -16,9 +16,12 @@ import (
 // no record of a sequence lies above its end. This stays true without looking again,
 // since nobody but this process writes the file, and it writes nothing there but
 // what was appended. The partition's lock guards it.
+//
+// There are two generations: what is learned or appended to belongs to the young one, and
+// when that has its share the old one is forgotten, so that what is in use stays.
 type ends struct {
-	of map[messages.WSID]*workspaceEnds
-	// size is how many ends that are.
+	young, old map[messages.WSID]*workspaceEnds
+	// size is how many ends the young generation has.
 	size int
 	// plogFree says that state.db has no entry behind the end of the partition's log.
 	plogFree bool
@@ -34,12 +37,12 @@ type workspaceEnds struct {
 }
 
 // endsInAll is how many ends all partitions together remember.
-const endsInAll = 1 << 17
+const endsInAll = 1 << 18
 
 // covers reports whether an event needs no look into state.db: its keys are free.
 // Whether it continues its workspace's log, the committer sees.
 func (d *ends) covers(n *newEvent, trust messages.TrustLevel) bool {
-	e := d.of[n.ws]
+	e := d.find(n.ws)
 	return e != nil && n.wlog > e.wlog && (trust > messages.TrustNone || e.areBelow(n.records))
 }
 
@@ -76,7 +79,7 @@ func raiseEnd(ends []messages.SequenceNumber, r recordRef) {
 
 // raise takes an event in that was appended.
 func (d *ends) raise(n *newEvent) {
-	e := d.of[n.ws]
+	e := d.rejuvenate(n.ws)
 	if e == nil {
 		return
 	}
@@ -87,19 +90,49 @@ func (d *ends) raise(n *newEvent) {
 	}
 }
 
-// forget empties the memory: what is in use comes back.
-func (d *ends) forget() { d.of, d.size = nil, 0 }
+// find returns what is remembered of a workspace, nil if nothing is.
+func (d *ends) find(ws messages.WSID) *workspaceEnds {
+	if e := d.young[ws]; e != nil {
+		return e
+	}
+	return d.old[ws]
+}
+
+// rejuvenate is find for a workspace that is in use. Moved from the old generation, it
+// may take the young one above its share, but not both of them above theirs.
+func (d *ends) rejuvenate(ws messages.WSID) *workspaceEnds {
+	e := d.old[ws]
+	if e == nil {
+		return d.young[ws]
+	}
+	delete(d.old, ws)
+	d.put(ws, e)
+	return e
+}
+
+func (d *ends) put(ws messages.WSID, e *workspaceEnds) {
+	if d.young == nil {
+		d.young = make(map[messages.WSID]*workspaceEnds)
+	}
+	d.young[ws] = e
+	d.size += 1 + len(e.records)
+}
+
+// age makes the young generation the old one.
+func (d *ends) age() { d.old, d.young, d.size = d.young, nil, 0 }
 
 // learned is what a look into state.db has shown.
 type learned struct {
-	of       map[messages.WSID]*workspaceEnds
+	of map[messages.WSID]*workspaceEnds
+	// plogFree says that the partition's log has no entry in state.db at or behind from.
 	plogFree bool
+	from     messages.PLogOffset
 }
 
 // learnAll looks where the keys end that a request continues.
 func learnAll(tx *bbolt.Tx, r *writeRequest, trust messages.TrustLevel) learned {
 	_, taken := firstPLogKey(tx.Bucket(bucketPLog).Cursor(), r.partition.id, r.events[0].offset)
-	l := learned{of: make(map[messages.WSID]*workspaceEnds), plogFree: !taken}
+	l := learned{of: make(map[messages.WSID]*workspaceEnds), plogFree: !taken, from: r.events[0].offset}
 	for i := range r.events {
 		l.learn(tx, &r.events[i], trust)
 	}
@@ -112,6 +145,9 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	e := l.of[n.ws]
 	if e == nil {
 		last := endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
+		if messages.WLogOffset(last) >= n.wlog {
+			return // a foreign entry lies ahead: that is not the log's end
+		}
 		e = &workspaceEnds{wlog: messages.WLogOffset(last), kind: n.wsKind}
 		l.of[n.ws] = e
 	}
@@ -156,12 +192,9 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 		return
 	}
 	d := &p.ends
-	d.plogFree = d.plogFree || l.plogFree
-	if d.size+l.size() > limit {
-		d.forget()
-	}
-	if d.of == nil {
-		d.of = make(map[messages.WSID]*workspaceEnds, len(l.of))
+	d.plogFree = d.plogFree || l.plogFree && l.from <= p.last+1
+	if d.size+l.size() > limit/2 {
+		d.age()
 	}
 	for ws, e := range l.of {
 		d.add(ws, e, &p.tail)
@@ -177,14 +210,16 @@ func (l learned) size() (n int) {
 
 // add takes over what was learned of a workspace and is not known yet.
 func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
-	e := d.of[ws]
+	e := d.rejuvenate(ws)
 	if e == nil {
 		e = &workspaceEnds{wlog: l.wlog, kind: l.kind}
 		if _, last := t.lastOf(ws); last != nil {
-			e.wlog, e.kind = max(e.wlog, last.wlog), last.kind
+			if l.wlog > last.wlog {
+				return // as in learn
+			}
+			e.wlog, e.kind = last.wlog, last.kind
 		}
-		d.of[ws] = e
-		d.size++
+		d.put(ws, e)
 	}
 	for _, end := range l.records {
 		if e.knows(end.Seq) {

@@ -56,12 +56,15 @@ const (
 	paceFactor = 4
 	// paceLimit is the longest pause.
 	paceLimit = time.Second
-	// paceStep is how often a pause looks whether it should end early. Several commits
-	// end meanwhile if anybody appends.
+	// paceStep is how often a pause looks whether it should end early. Commits end
+	// meanwhile if anybody appends, or the disk is so slow that it had better not wait.
 	paceStep = 10 * time.Millisecond
 	// A pause ends when what is not flushed takes this part of what it may take, of
-	// the events of one partition or of the memory of all.
+	// the events of one partition or of the memory of all,
 	pacePart = 4
+	// or when one partition has so many events: with several numbers each it is not
+	// far from being busy by its default settings.
+	paceEvents = 8192
 )
 
 // rest pauses until it is time for the next flush, or nobody appends any more.
@@ -87,7 +90,7 @@ func (s *Store) pressed() bool {
 		return true
 	}
 	// No partition has more than all of them.
-	most := int64(s.options.TailEvents / pacePart)
+	most := int64(min(s.options.TailEvents/pacePart, paceEvents))
 	if s.tailEvents.Load() <= most {
 		return false
 	}

@@ -18,9 +18,9 @@ const (
 	// length, up to reserveMost.
 	reserveFrom = 16 << 20
 	reserveMost = 64 << 20
-	// reserveSlack is what a commit may take beyond twice the size of its values: the
-	// pages that lead to them, and the list of free pages.
-	reserveSlack = 4 << 20
+	// reserveSlack is what a commit may take beyond twice the size of what it writes: the
+	// pages that lead to it. It is many times that, since a page beyond would be lost.
+	reserveSlack = 32 << 20
 )
 
 // reserve writes zeroes ahead of the log. The committer says before each commit how
@@ -43,10 +43,15 @@ type reserve struct {
 }
 
 // newReserve returns the reserve of a log, nil if the system has no direct writes:
-// others would make the commits wait for them.
-func newReserve(path string, limit int64) *reserve {
+// others would make the commits wait for them. It writes to no other file, if that
+// has come to the log's place.
+func newReserve(log *os.File, path string, limit int64) *reserve {
 	out, zeroes := openDirect(path, reserveChunk)
 	if out == nil {
+		return nil
+	}
+	if !isSame(log, out) {
+		closeDirect(out, zeroes)
 		return nil
 	}
 	r := &reserve{file: out, zeroes: zeroes, limit: limit, least: reserveFrom, wake: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -144,4 +149,10 @@ func (r *reserve) wait() {
 	if r != nil {
 		<-r.ended
 	}
+}
+
+func isSame(a, b *os.File) bool {
+	infoA, errA := a.Stat()
+	infoB, errB := b.Stat()
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

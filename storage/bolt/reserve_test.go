@@ -22,7 +22,7 @@ func reserveOf(t *testing.T, limit int64) (*reserve, *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	r := newReserve(f.Name(), limit)
+	r := newReserve(f, f.Name(), limit)
 	if r == nil {
 		t.Skip("no direct writes here")
 	}
@@ -81,7 +81,7 @@ func TestReserveStartsBehindTheCommitUnderWay(t *testing.T) {
 
 // The reserve ends with the file's limit, and the appends do not.
 func TestReserveKeepsTheLimit(t *testing.T) {
-	const limit = 24 << 20
+	const limit = 16<<20 + reserveSlack + 4<<20
 	r, f := reserveOf(t, limit)
 	r.claim(16<<20, 0)
 	if r.fill(nil) {
@@ -104,6 +104,10 @@ func TestReserveOfAStore(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
 	if s.reserve == nil {
+		if out, zeroes := openDirect(filepath.Join(dir, logFileName), reserveChunk); out != nil {
+			closeDirect(out, zeroes)
+			t.Fatal("a new store has no reserve")
+		}
 		t.Skip("no direct writes here")
 	}
 	w := takeOver(t, s, 0)

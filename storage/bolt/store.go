@@ -75,7 +75,7 @@ func (s *Store) start() {
 		close(s.flushed)
 		return
 	}
-	if s.reserve = newReserve(s.log.handle.Name(), s.options.MaxSize); s.reserve != nil {
+	if s.reserve = newReserve(s.log.handle, s.log.name, s.options.MaxSize); s.reserve != nil {
 		go s.reserve.run(s.closing)
 	}
 	go newCommitter(s).run()

@@ -1,0 +1,92 @@
+package bolt
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// endOfOne is what a look into state.db has shown of one workspace with one sequence.
+func endOfOne(ws messages.WSID) learned {
+	return learned{of: map[messages.WSID]*workspaceEnds{
+		ws: {wlog: 1, kind: testKind, records: []messages.SequenceNumber{{Seq: testSeq, Number: 1000}}},
+	}}
+}
+
+// What is not in use is forgotten when a generation of others has been learned; what is
+// appended to stays.
+func TestEndsAge(t *testing.T) {
+	var p partition
+	remember := func(workspaces ...messages.WSID) {
+		for _, ws := range workspaces {
+			p.remember(endOfOne(ws), 0, 8) // two workspaces with two ends each, twice
+		}
+	}
+	remembers := func(want ...messages.WSID) {
+		t.Helper()
+		var got []messages.WSID
+		for ws := range messages.WSID(10) {
+			if e := p.ends.find(ws); e != nil {
+				got = append(got, ws)
+				if len(e.records) != 1 {
+					t.Errorf("workspace %d: got ends %v, want one", ws, e.records)
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got workspaces %v, want %v", got, want)
+		}
+	}
+	remember(1, 2)
+	remembers(1, 2)
+	remember(3, 4)
+	remembers(1, 2, 3, 4)
+	p.ends.raise(&newEvent{ws: 1, wlog: 7, wsKind: testKind})
+	if e := p.ends.find(1); e.wlog != 7 || p.ends.size != 6 || len(p.ends.old) != 1 {
+		t.Errorf("got %+v, %d young ends and %d old workspaces, want offset 7, 6 and 1", e, p.ends.size, len(p.ends.old))
+	}
+	remember(5)
+	remembers(1, 3, 4, 5)
+	remember(4, 6)
+	remembers(4, 5, 6)
+}
+
+// Where records are not checked, their ends are not looked for.
+func TestEndsOfRecordsAreNotLearned(t *testing.T) {
+	for _, trust := range allLevels {
+		s := open(t, t.TempDir(), testDescriptor(1, trust), Options{})
+		w := takeOver(t, s, 0)
+		w.append(1)
+		p := &s.partitions[0]
+		p.mu.RLock()
+		var got int
+		if e := p.ends.find(1); e != nil {
+			got = len(e.records)
+		}
+		p.mu.RUnlock()
+		if want := map[messages.TrustLevel]int{messages.TrustNone: 2}[trust]; got != want {
+			t.Errorf("trust level %d: got the ends of %d sequences, want %d", trust, got, want)
+		}
+	}
+}
+
+// The end of a sequence is the largest record of all that the workspace has in the tail.
+func TestLastNumberLooksAtAllRecords(t *testing.T) {
+	for name, events := range map[string][][]recordRef{
+		"last record of the last event":  {{{number: 5, seq: testSeq}}, {{number: 6, seq: 17}, {number: 7, seq: testSeq}}},
+		"first record of the last event": {{{number: 5, seq: testSeq}}, {{number: 7, seq: testSeq}, {number: 8, seq: 17}}},
+		"an earlier event":               {{{number: 7, seq: testSeq}}, {{number: 5, seq: testSeq}}, nil},
+	} {
+		var tail tail
+		tail.restart(1)
+		for _, records := range events {
+			tail.push(entry{ws: 1}, messages.DedupID{}, nil, records)
+			tail.push(entry{ws: 2}, messages.DedupID{}, nil, []recordRef{{number: 99, seq: testSeq}})
+		}
+		got, ok := tail.lastNumber(1, messages.SequenceNumber{Seq: testSeq, Number: 3})
+		if !ok || got != 7 {
+			t.Errorf("%s: got %d, %v, want 7", name, got, ok)
+		}
+	}
+}
