@@ -101,17 +101,22 @@ func (st *store) SubmitWaiting(ctx context.Context, b storage.Batch, done func(e
 // Submit takes every batch without deduplication ids, half of the times.
 func (st *store) Submit(b storage.Batch, done func(error)) bool {
 	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }
-	if slices.ContainsFunc(b.Events, hasID) || st.s.random.IntN(2) == 0 {
+	// What still runs in a dead process must not draw from the seed.
+	if st.s.isDead(st.node) || slices.ContainsFunc(b.Events, hasID) || st.s.random.IntN(2) == 0 {
 		return false
 	}
-	go func() {
+	work := func() {
 		err := messages.ErrOutcomeUnknown
 		defer func() {
 			_ = recover() // a panic of the store's is not the actor's
 			done(err)
 		}()
 		err = st.Append(context.Background(), b)
-	}()
+	}
+	// The scheduler starts it: it must not arrive anywhere while the partition goes on.
+	if !st.s.add(&task{node: st.node, key: fmt.Sprintf("%s submit/%d", st.node.name, b.Partition), start: work}) {
+		go work()
+	}
 	return true
 }
 
