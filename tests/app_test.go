@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -100,13 +99,11 @@ func (d *deployment) stop(t testing.TB) {
 	check(t, d.store.Close(limit(t)))
 }
 
-// verifyStore fails the test unless every invariant holds.
+// verifyStore fails the test unless every invariant holds. Nobody may flush meanwhile:
+// a flush that is written and not published yet looks like numbers that are wrong.
 func verifyStore(t testing.TB, store storage.Store) verify.Report {
 	t.Helper()
 	report, err := verify.Run(limit(t), store, verify.Options{})
-	for errors.Is(err, verify.ErrNotAtRest) {
-		report, err = verify.Run(limit(t), store, verify.Options{})
-	}
 	check(t, err)
 	for _, fault := range report.Faults {
 		t.Errorf("invariant broken: %v", fault)

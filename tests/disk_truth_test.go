@@ -106,7 +106,8 @@ type verdict struct {
 
 // judge looks at a damaged site in every way there is. Whatever it is told must be an
 // error or right; whatever it writes must go on from there. Where nothing, `partita verify`
-// included, has noticed anything, all must be as it was.
+// included, has noticed anything, all must be as it was. Whatever it came to, no lock is left
+// behind.
 func (s *site) judge(t testing.TB, want truth) (v verdict) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(limit(t), time.Minute)
@@ -115,6 +116,7 @@ func (s *site) judge(t testing.TB, want truth) (v verdict) {
 	if err != nil || report.FaultCount > 0 {
 		v.by = "verify"
 	}
+	defer func() { s.judgeReopened(ctx, &v) }()
 	store, err := bolt.Open(ctx, s.dir, s.app.Descriptor, s.bolt)
 	if err != nil {
 		v.by = "open"
@@ -150,6 +152,17 @@ func (s *site) judge(t testing.TB, want truth) (v verdict) {
 		v.wrong = append(v.wrong, "it hangs")
 	}
 	return v
+}
+
+// judgeReopened opens a site once more: it opens, or what it is refused for is the damage.
+func (s *site) judgeReopened(ctx context.Context, v *verdict) {
+	store, err := bolt.Open(ctx, s.dir, s.app.Descriptor, s.bolt)
+	if err == nil {
+		err = store.Close(ctx)
+	}
+	if err != nil && (v.by == "" || errors.Is(err, storage.ErrLocked)) {
+		v.wrong = append(v.wrong, fmt.Sprintf("it does not open again: %v", err))
+	}
 }
 
 // goOn writes to each workspace, and repeats what was appended with an id. It reports

@@ -84,8 +84,8 @@ func TestFullState(t *testing.T) {
 	}
 	wantError(t, d.app.Status()[0].Err, storage.ErrFull)
 	wantError(t, d.parts.Close(limit(t)), partition.ErrNotClean)
-	verifyStore(t, d.store)
 	check(t, d.store.Close(limit(t)))
+	s.look(t, nil)
 	s.bolt, s.app.Settings.StopLimit = bolt.Options{}, 0
 	d = s.run(t)
 	for _, ws := range []messages.WSID{0, 1, messages.WSID(len(given) - 1)} {

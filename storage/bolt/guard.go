@@ -69,7 +69,9 @@ func openFile(path, name string, o *bbolt.Options) (*file, error) {
 	case err == nil:
 		return f, nil
 	case caught(err):
-		_ = f.handle.Close() // it was only read
+		// It was only read, and nobody else has it. bbolt's map of it stays, and would keep
+		// the lock.
+		_ = errors.Join(unlock(f.handle), f.handle.Close())
 		return nil, f.damaged(err)
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("%w: %s", storage.ErrLocked, path)

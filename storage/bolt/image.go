@@ -18,6 +18,8 @@ type image struct {
 	// projected and checkpoints are as stored.
 	projected   messages.LSN
 	checkpoints []checkpoint
+	// stop ends the reading ahead of the pass under way, nil if there is none.
+	stop func()
 }
 
 var _ verify.Image = (*image)(nil)
@@ -44,6 +46,13 @@ func newImage(s *Store) (*image, error) {
 		return nil
 	})
 	return m, err
+}
+
+// close ends what goes on in the background.
+func (m *image) close() {
+	if m.stop != nil {
+		m.stop()
+	}
 }
 
 // Descriptor implements [verify.Image].
@@ -99,8 +108,15 @@ func (f *file) badKey(bucket, k []byte) *storage.DamagedError {
 	return &storage.DamagedError{Where: f.placeOf(bucket, "key %x", k), Cause: errLayout}
 }
 
-// Log implements [verify.Image].
+// Log implements [verify.Image]. A pass over the files begins with it: whatever of them is
+// not in memory any more is read ahead, since bbolt's map has single pages read.
 func (m *image) Log(ctx context.Context, each func(messages.LSN, *messages.Event, error) error) error {
+	m.close()
+	paths := []string{m.s.log.name}
+	if m.s.state != nil {
+		paths = append(paths, m.s.state.name)
+	}
+	m.stop = readAhead(ctx, paths...)
 	var view eventView
 	var e messages.Event
 	return m.s.log.scan(ctx, bucketLog, nil, func(k, v []byte) error {

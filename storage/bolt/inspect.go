@@ -24,6 +24,8 @@ type Inspection struct {
 	Workspaces     uint64
 	MoreWorkspaces bool
 	Log, State     FileInspection
+	// StateMissing says that there is no state.db, and so nothing about it.
+	StateMissing bool
 }
 
 // PartitionInspection is where a partition stands.

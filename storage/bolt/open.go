@@ -90,12 +90,7 @@ func (op *opening) run(ctx context.Context) error {
 	if err := op.openFiles(); err != nil {
 		return err
 	}
-	op.schema = newSchema(&op.descriptor)
-	op.partitions = make([]partition, op.descriptor.Partitions)
-	op.logEpochs = make([]messages.Epoch, op.descriptor.Partitions)
-	for i := range op.partitions {
-		op.partitions[i].id = messages.PartitionID(i)
-	}
+	op.makePartitions()
 	if err := op.loadState(); err != nil {
 		return err
 	}
@@ -106,6 +101,15 @@ func (op *opening) run(ctx context.Context) error {
 		return err
 	}
 	return op.writeHeaders()
+}
+
+func (op *opening) makePartitions() {
+	op.schema = newSchema(&op.descriptor)
+	op.partitions = make([]partition, op.descriptor.Partitions)
+	op.logEpochs = make([]messages.Epoch, op.descriptor.Partitions)
+	for i := range op.partitions {
+		op.partitions[i].id = messages.PartitionID(i)
+	}
 }
 
 // openFiles finds out what is there, without changing anything, and opens or
@@ -189,7 +193,7 @@ func (op *opening) openExisting(stateThere bool) error {
 			return err
 		}
 	case op.options.ReadOnly:
-		return fmt.Errorf("%w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, op.path(stateFileName))
+		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, op.path(stateFileName))
 	}
 	if op.log, err = op.openAgain(roleLog); err != nil {
 		return err
@@ -225,13 +229,17 @@ func sameDescriptor(a, b *messages.Descriptor) bool {
 	return bytes.Equal(appendDescriptor(nil, a), appendDescriptor(nil, b))
 }
 
-// inspect reads a file's header through a read-only handle.
+// inspect reads a file's header through a read-only handle, and makes sure that what is
+// behind it can be read.
 func (op *opening) inspect(r role) (header, error) {
 	f, err := op.openFile(r, true)
 	if err != nil {
 		return header{}, err
 	}
 	h, err := f.readHeader(r)
+	if err == nil {
+		err = f.checkCircles()
+	}
 	return h, errors.Join(err, f.close())
 }
 

@@ -10,7 +10,6 @@ import (
 
 // compare reads the projections in the order of their keys.
 func (f *files) compare(ctx context.Context) error {
-	f.report.Workspaces += uint64(f.workspaces.used)
 	f.begin(PhaseProjections, f.expected())
 	f.projection = true
 	if f.first() {

@@ -64,7 +64,7 @@ func (f *files) checkWrite(ctx context.Context, key uint64, lsn messages.LSN, e 
 	}
 	switch {
 	case r == nil:
-		f.maybeNarrow(f.records.full(), 2*int64(len(f.records.slots))*recordSlotSize)
+		f.maybeNarrow(f.records.full(), int64(len(f.records.slots))*recordSlotSize)
 		if f.sieve.selects(key) {
 			f.records.add(key, state)
 		}

@@ -54,6 +54,8 @@ const (
 	CheckConflict Check = "conflict"
 	// CheckPages: the pages of a file make sound trees, and none is lost.
 	CheckPages Check = "pages"
+	// CheckMissing: the files of the store are there.
+	CheckMissing Check = "missing"
 )
 
 // Fault is one violation of an invariant.

@@ -26,6 +26,9 @@ type Options struct {
 	SampleEvery int
 	// SkipRecords leaves the records out.
 	SkipRecords bool
+	// LogOnly leaves out the projections, since there are none: that the log explains them,
+	// and that no two events have one deduplication id, is not checked. [Files] only.
+	LogOnly bool
 	// MaxFaults is how many faults are kept in words; all are counted. Default 100.
 	MaxFaults int
 	// MaxMemory is about how much memory [Files] may take for what it must remember
@@ -115,7 +118,8 @@ func newRun(d messages.Descriptor, o Options) *run {
 }
 
 // ErrNotAtRest is returned when a partition was written while it was checked: what
-// was found may be faults, or only differences between two moments.
+// was found may be faults, or only differences between two moments. Not each write is
+// noticed: a flush that is written and not published yet is not.
 var ErrNotAtRest = errors.New("store was written while it was checked")
 
 // checkPartition checks a partition, and that nothing moved meanwhile.

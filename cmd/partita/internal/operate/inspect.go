@@ -20,11 +20,11 @@ func inspectFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		if err := required("inspect", "db", *dir); err != nil {
 			return err
 		}
-		store, err := open(ctx, *dir)
+		store, closeIt, err := openReader(ctx, *dir, s.Err)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeStore(store)) }()
+		defer func() { err = errors.Join(err, closeIt()) }()
 		in, err := store.Inspect(ctx)
 		if err != nil {
 			return about(*dir, err)
@@ -46,10 +46,12 @@ type inspectResult struct {
 	Lag         number              `json:"lag"`
 	Workspaces  number              `json:"workspaces"`
 	// MoreWorkspaces says that there are more than were counted.
-	MoreWorkspaces bool               `json:"more_workspaces"`
-	Partitions     []inspectPartition `json:"partitions"`
-	Kinds          []inspectKind      `json:"kinds"`
-	Files          []inspectFile      `json:"files"`
+	MoreWorkspaces bool `json:"more_workspaces"`
+	// StateMissing says that there is no state.db. The workspaces were not counted then.
+	StateMissing bool               `json:"state_missing,omitempty"`
+	Partitions   []inspectPartition `json:"partitions"`
+	Kinds        []inspectKind      `json:"kinds"`
+	Files        []inspectFile      `json:"files"`
 }
 
 type inspectPartition struct {
@@ -87,6 +89,7 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 	r := &inspectResult{
 		Command: "inspect", Store: dir, ID: in.ID, Application: in.Descriptor.Application, TrustLevel: in.Descriptor.TrustLevel,
 		Events: number(in.Events), Projected: number(in.Projected), Workspaces: number(in.Workspaces), MoreWorkspaces: in.MoreWorkspaces,
+		StateMissing: in.StateMissing,
 	}
 	for i := range in.Partitions {
 		r.addPartition(&in.Partitions[i])
@@ -98,7 +101,11 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 		}
 		r.Kinds = append(r.Kinds, kind)
 	}
-	for _, f := range []bolt.FileInspection{in.Log, in.State} {
+	files := []bolt.FileInspection{in.Log, in.State}
+	if in.StateMissing {
+		files = files[:1]
+	}
+	for _, f := range files {
 		r.Files = append(r.Files, inspectFile{
 			Name: f.Name, Format: number(f.Format), Bytes: number(f.Size), Pages: number(f.Pages), FreePages: number(f.FreePage), PageSize: number(f.PageSize),
 		})
@@ -120,13 +127,20 @@ func (r *inspectResult) addPartition(p *bolt.PartitionInspection) {
 	r.Partitions = append(r.Partitions, result)
 }
 
+// workspaces says how many there are.
+func (r *inspectResult) workspaces() string {
+	switch {
+	case r.StateMissing:
+		return "an unknown number of"
+	case r.MoreWorkspaces:
+		return "more than " + human.Count(r.Workspaces)
+	}
+	return human.Count(r.Workspaces)
+}
+
 func (r *inspectResult) text(c *console.Console) {
 	c.Say("application %q, %d partitions, trust level %d, store %s", r.Application, len(r.Partitions), r.TrustLevel, r.ID)
-	more := ""
-	if r.MoreWorkspaces {
-		more = "more than "
-	}
-	c.Say("%s events, %s of them not in the projections yet, %s%s workspaces", human.Count(r.Events), human.Count(r.Lag), more, human.Count(r.Workspaces))
+	c.Say("%s events, %s of them not in the projections yet, %s workspaces", human.Count(r.Events), human.Count(r.Lag), r.workspaces())
 	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
 	for _, f := range r.Files {
 		t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes), uint64(f.Pages), uint64(f.FreePages))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/bolt"
 )
 
 // unset is what --partition and --workspace are without a value.
@@ -62,13 +61,13 @@ type logCommand struct {
 }
 
 // logSource reads a log from an LSN or an offset on.
-type logSource func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error]
+type logSource func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error]
 
 func (l *logCommand) check(partition, workspace string) error {
 	if err := required("log", "db", l.dir); err != nil {
 		return err
 	}
-	l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+	l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
 		return s.Log(ctx, messages.LSN(from))
 	}
 	switch {
@@ -79,7 +78,7 @@ func (l *logCommand) check(partition, workspace string) error {
 		if err != nil {
 			return cli.WrongUsage("--partition: %v", err)
 		}
-		l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
 			return s.PLog(ctx, p, messages.PLogOffset(from))
 		}
 	case workspace != unset:
@@ -87,7 +86,7 @@ func (l *logCommand) check(partition, workspace string) error {
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
 		}
-		l.source = func(ctx context.Context, s *bolt.Store, from uint64) iter.Seq2[messages.Event, error] {
+		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
 			return s.WLog(ctx, ws, messages.WLogOffset(from))
 		}
 	}
@@ -104,11 +103,11 @@ func (l *logCommand) run(ctx context.Context) error {
 
 // print prints what is in the log from next on.
 func (l *logCommand) print(ctx context.Context) (err error) {
-	s, err := open(ctx, l.dir)
+	s, closeIt, err := openReader(ctx, l.dir, l.notes)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(s)) }()
+	defer func() { err = errors.Join(err, closeIt()) }()
 	if l.left == 0 {
 		return nil
 	}

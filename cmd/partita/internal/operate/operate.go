@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
@@ -84,6 +86,9 @@ may have it open for writing meanwhile: a running process is told by its lock.
   Each command takes --json: JSON on stdout, with stable names; all else goes to
   stderr. Ids and numbers of any size are strings there.
 
+Without state.db, verify, inspect and log look at log.db alone, and say so; for
+verify that is a fault.
+
 Exit status: 0 fine; 1 the store has faults; 2 it could not look: the store is
 locked, missing, foreign, too damaged, of an unknown format; or wrong usage.
 `
@@ -105,6 +110,32 @@ func about(dir string, err error) error {
 func open(ctx context.Context, dir string) (*bolt.Store, error) {
 	s, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: true})
 	return s, about(dir, err)
+}
+
+// reader reads logs: a store, or what is left of one.
+type reader interface {
+	Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error]
+	PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
+	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
+	Inspect(ctx context.Context) (bolt.Inspection, error)
+}
+
+// openReader opens a store to read its logs. If state.db is missing it says so, and reads
+// log.db alone.
+func openReader(ctx context.Context, dir string, notes io.Writer) (r reader, closeIt func() error, err error) {
+	s, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: true})
+	if !errors.Is(err, bolt.ErrNoState) {
+		return s, func() error { return closeStore(s) }, about(dir, err)
+	}
+	l, err := bolt.OpenLog(ctx, dir)
+	if err != nil {
+		return nil, nil, about(dir, err)
+	}
+	_, err = fmt.Fprintf(notes, "partita: %s: state.db is missing: this is log.db alone. The next start of the application rebuilds the file\n", dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, l.Close, nil
 }
 
 // closeStore closes a store that was only read: nothing can wait.

@@ -139,7 +139,7 @@ func TestCannotLook(t *testing.T) {
 		"another store's state": {func(t *testing.T, dir string) {
 			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
 		}, "is of store", "restore"},
-		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair"},
+		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair verify inspect log"},
 		"damaged": {func(t *testing.T, dir string) {
 			content, err := os.ReadFile(filepath.Join(dir, "log.db"))
 			check(t, err)
@@ -268,6 +268,46 @@ func TestVerifyMetaPage(t *testing.T) {
 	}
 	o = run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault)
 	if !strings.Contains(o.stdout, "-> copy the meta page") || !strings.Contains(o.stdout, "docs/operating.md") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+// Without state.db log.db can be looked at, nothing is changed, and everybody is told.
+func TestWithoutState(t *testing.T) {
+	dir := newStore(t)
+	logs := [][]string{{"log"}, {"log", "--partition", "0", "--from", "2"}, {"log", "--workspace", "4", "--limit", "2"}}
+	var want []string
+	for _, args := range logs {
+		want = append(want, run(t, append(args, "--db", dir)...).has(t, exitFine).stdout)
+	}
+	remove(t, dir, "state.db")
+	before := contents(t, dir)
+	const note = "state.db is missing"
+	for i, args := range logs {
+		if o := run(t, append(args, "--db", dir)...).has(t, exitFine); o.stdout != want[i] || !strings.Contains(o.stderr, note) {
+			t.Errorf("%v: got stderr %q, stdout:\n%s\nwant:\n%s", args, o.stderr, o.stdout, want[i])
+		}
+	}
+	run(t, "log", "--db", dir, "--partition", "2").has(t, exitBlind)
+	o := run(t, "inspect", "--db", dir).has(t, exitFine)
+	if !strings.Contains(o.stdout, "5 events, 5 of them not in the projections yet, an unknown number of workspaces\n") || !strings.Contains(o.stderr, note) {
+		t.Errorf("got stderr %q, stdout:\n%s", o.stderr, o.stdout)
+	}
+	d := run(t, "inspect", "--db", dir, "--json").has(t, exitFine).json(t)
+	if d["state_missing"] != true || d["lag"] != 5.0 || len(d["files"].([]any)) != 1 {
+		t.Errorf("got %v", d)
+	}
+	o = run(t, "verify", "--db", dir)
+	o.fails(t, exitFault, dir, "1 faults")
+	if !strings.Contains(o.stdout, "missing: file "+dir+"/state.db: it is not there, so ") || !strings.Contains(o.stdout, "5 events of 2 workspaces") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	untouched(t, dir, before)
+	damageEvent(t, dir)
+	if o := run(t, "verify", "--db", dir).has(t, exitFault); !strings.Contains(o.stdout, "damage: log.db, LSN 1: checksum does not match") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	if o := run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault); !strings.Contains(o.stdout, "-> restore from a backup") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
 }

@@ -2,15 +2,14 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
-	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -96,13 +95,11 @@ type faultRemedy struct {
 
 func runRepair(ctx context.Context, c *console.Console, dir string) error {
 	report, err := bolt.Verify(ctx, dir, verify.Options{Progress: showCheck(c)})
-	missing := false
 	if err != nil {
 		c.Done()
-		if missing = onlyStateMissing(err); !missing {
-			return about(dir, err)
-		}
+		return about(dir, err)
 	}
+	missing := takeMissing(&report)
 	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}}
 	needed := make(map[remedy]bool)
 	for _, f := range report.Faults {
@@ -127,10 +124,13 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 	return faulty(dir, report)
 }
 
-// onlyStateMissing reports whether a store could not be looked at since state.db is not
-// there.
-func onlyStateMissing(err error) bool {
-	return errors.Is(err, storage.ErrNotFound) && strings.Contains(err.Error(), "state.db")
+// takeMissing takes the fault that state.db is missing out of a report, and reports whether
+// it was there: it needs no repair.
+func takeMissing(r *verify.Report) bool {
+	n := len(r.Faults)
+	r.Faults = slices.DeleteFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckMissing })
+	r.FaultCount -= uint64(n - len(r.Faults))
+	return len(r.Faults) < n
 }
 
 func (r *repairResult) text(c *console.Console) {

@@ -1,0 +1,90 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// branch is a page that refers to others, and whose first entry leads to another such
+// page if it is an upper one.
+type branch struct {
+	file   string
+	bucket string
+	page   int
+	// above is the root of its tree, which is itself in a tree of two levels.
+	above int
+}
+
+// branchesOf returns for each bucket the root page and the first branch below it, as far
+// as they are branches.
+func branchesOf(t *testing.T, dir string, r role) (branches []branch) {
+	t.Helper()
+	f := openPlain(t, dir, r)
+	content, err := os.ReadFile(filepath.Join(dir, r.fileName()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.view(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			root := int(b.Root())
+			for page := root; page != 0 && pageFlags(content[page*os.Getpagesize():]) == pageBranch; {
+				branches = append(branches, branch{file: r.fileName(), bucket: string(name), page: page, above: root})
+				page = int(binary.NativeEndian.Uint64(content[page*os.Getpagesize()+pageHeaderLen+8:]))
+			}
+			return nil
+		})
+	})
+	if err := errors.Join(err, f.close()); err != nil {
+		t.Fatal(err)
+	}
+	return branches
+}
+
+// A page that refers to itself or to one above it keeps the store from opening: bbolt
+// would go down for ever, and take the process with it.
+func TestCircles(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(6000, 0)
+	w.flush()
+	d := s.Descriptor()
+	closeStore(t, s)
+	whole := filesOf(t, dir)
+	branches := append(branchesOf(t, dir, roleLog), branchesOf(t, dir, roleState)...)
+	if len(branches) < 5 {
+		t.Fatalf("got branches %+v, want some of each file", branches)
+	}
+	for _, b := range branches {
+		for _, to := range []int{b.page, b.above} {
+			for _, entry := range []int{0, 1} {
+				damaged := []byte(whole[b.file])
+				binary.NativeEndian.PutUint64(damaged[b.page*os.Getpagesize()+pageHeaderLen+entry*pageElementLen+8:], uint64(to))
+				writeFiles(t, dir, whole)
+				writeFiles(t, dir, map[string]string{b.file: string(damaged)})
+				_, err := Open(t.Context(), dir, d, Options{})
+				if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "lies above it") {
+					t.Errorf("%+v: got %v, want damage", b, err)
+				}
+				if entry > 0 {
+					continue // it takes a while
+				}
+				if r, err := Verify(t.Context(), dir, verify.Options{}); err != nil || r.FaultCount == 0 {
+					t.Errorf("%+v: verify: got %v, %v", b, r, err)
+				}
+			}
+		}
+	}
+	writeFiles(t, dir, whole)
+	closeStore(t, open(t, dir, d, Options{}))
+}

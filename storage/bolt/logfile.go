@@ -1,0 +1,171 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// ErrNoState is returned when a store is to be opened read-only and state.db is not
+// there. [OpenLog] opens what is left.
+var ErrNoState = errors.New("state.db is missing")
+
+// LogFile is log.db alone, open read-only: what is left to look at when state.db is
+// missing. Without its indexes every read goes through the whole log.
+type LogFile struct{ s *Store }
+
+// OpenLog opens log.db of a store, and changes nothing. Close must be called.
+//
+// Errors: ErrNotFound, ErrLocked, ErrForeign, ErrFormat, [*storage.DamagedError], those of
+// the file system.
+func OpenLog(ctx context.Context, dir string) (*LogFile, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
+	if err := op.openLogOnly(); err != nil {
+		return nil, errors.Join(err, op.abandon())
+	}
+	return &LogFile{s: op.Store}, nil
+}
+
+func (op *opening) openLogOnly() error {
+	there, err := present(op.path(logFileName))
+	if err != nil {
+		return err
+	}
+	if !there {
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.dir)
+	}
+	h, err := op.inspect(roleLog)
+	if err != nil {
+		return err
+	}
+	op.id, op.descriptor, op.projected = h.id, h.descriptor, 1
+	if op.log, err = op.openAgain(roleLog); err != nil {
+		return err
+	}
+	op.makePartitions()
+	if err := op.loadEpochs(); err != nil {
+		return err
+	}
+	end, err := op.logEnd()
+	op.lastLSN.Store(uint64(end))
+	return err
+}
+
+// Close releases the file. Nobody may read any more.
+func (l *LogFile) Close() error { return l.s.log.close() }
+
+// Log returns all events in commit order from an LSN on, like [Store.Log].
+func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+	return l.s.Log(ctx, from)
+}
+
+// PLog returns a partition's log from an offset on. It ends with an error at a damaged
+// entry, whosever that was.
+func (l *LogFile) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	if _, err := l.s.partition(id); err != nil {
+		return func(yield func(messages.Event, error) bool) { yield(messages.Event{}, err) }
+	}
+	return l.only(ctx, func(e *messages.Event) bool { return e.Partition == id && e.PLogOffset >= from })
+}
+
+// WLog returns a workspace's log from an offset on, and ends like PLog.
+func (l *LogFile) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return l.only(ctx, func(e *messages.Event) bool { return e.Workspace == ws && e.WLogOffset >= from })
+}
+
+func (l *LogFile) only(ctx context.Context, wanted func(*messages.Event) bool) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		for e, err := range l.Log(ctx, 1) {
+			if (err != nil || wanted(&e)) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Inspect returns what the log says about the store. Nothing is projected; how many
+// workspaces there are is not counted. It takes as long as reading the log.
+func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
+	in := Inspection{
+		Descriptor: l.s.Descriptor(), ID: l.s.id.String(), Events: messages.LSN(l.s.lastLSN.Load()), Projected: 1, StateMissing: true,
+	}
+	m, err := l.image(ctx)
+	m.close()
+	if err != nil {
+		return in, err
+	}
+	for i := range m.standings {
+		r := m.standings[i].Register
+		r.Checkpoint = 1
+		in.Partitions = append(in.Partitions, PartitionInspection{Partition: messages.PartitionID(i), Register: r, Failed: l.s.partitions[i].failed})
+	}
+	in.Log, err = l.s.log.inspect(roleLog)
+	return in, err
+}
+
+// logImage shows log.db alone to [verify.Files].
+type logImage struct {
+	image
+	// standings are where the partitions' logs end: where the projections would stand if
+	// they had everything.
+	standings []verify.Standing
+}
+
+// image reads the log to find where the partitions stand. What is damaged is found by
+// those who read it for what it holds.
+func (l *LogFile) image(ctx context.Context) (*logImage, error) {
+	m := &logImage{image: image{s: l.s, projected: messages.LSN(l.s.lastLSN.Load()) + 1}, standings: make([]verify.Standing, len(l.s.partitions))}
+	for i := range m.standings {
+		m.standings[i].Register.Epoch = l.s.partitions[i].epoch
+		m.standings[i].Checkpoint = 1
+	}
+	err := m.Log(ctx, func(lsn messages.LSN, e *messages.Event, _ error) error {
+		if e == nil || uint64(e.Partition) >= uint64(len(m.standings)) {
+			return nil
+		}
+		s := &m.standings[e.Partition]
+		s.Last, s.Checkpoint, s.LastRegisteredAt = e.PLogOffset, e.PLogOffset+1, e.RegisteredAt
+		s.LSN, s.At, s.Epoch = lsn, e.RegisteredAt, e.Epoch
+		return nil
+	})
+	return m, err
+}
+
+// Standing implements [verify.Image].
+func (m *logImage) Standing(_ context.Context, p messages.PartitionID) (verify.Standing, error) {
+	return m.standings[p], m.s.partitions[p].failed
+}
+
+// verifyLog checks log.db alone, and says that the rest is missing.
+func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
+	l, err := OpenLog(ctx, dir)
+	if err != nil {
+		return damageReport(r, err)
+	}
+	m, err := l.image(ctx)
+	if err == nil {
+		o.LogOnly = true
+		r, err = verify.Files(ctx, m, o)
+	}
+	m.close()
+	if err != nil {
+		r, err = damageReport(r, err)
+	}
+	r.FaultCount++
+	r.Faults = append([]verify.Fault{{
+		Check: verify.CheckMissing, Where: "file " + (&opening{dir: dir}).path(stateFileName), Projection: true,
+		Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
+	}}, r.Faults...)
+	if o.MaxFaults > 0 && len(r.Faults) > o.MaxFaults {
+		r.Faults = r.Faults[:o.MaxFaults]
+	}
+	return r, errors.Join(err, l.Close())
+}
