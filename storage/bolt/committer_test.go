@@ -1,0 +1,177 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// whileBusy hands requests over while the committer is held in a commit of another one, so that they
+// wait together. It returns when they have been answered.
+func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeRequest) {
+	t.Helper()
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	s.log.beforeCommit = func() error {
+		s.log.beforeCommit = nil
+		close(entered)
+		<-proceed
+		return nil
+	}
+	s.writes <- busy
+	<-entered
+	for _, r := range requests {
+		s.writes <- r
+	}
+	close(proceed)
+	for _, r := range append(requests, busy) {
+		if err := r.await(t.Context(), s.committed); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A commit ends with the request that reaches its limit of events.
+func TestCommitEndsAtItsLimit(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	for n, commits := range map[int]uint64{maxCommitEvents - 1: 2, maxCommitEvents: 3} {
+		before := s.Stats().Commits
+		events := w.following(1, n+2)
+		whileBusy(t, s, w.request(t, events[0]), w.request(t, events[1:n+1]...), w.request(t, events[n+1]))
+		if got := s.Stats().Commits - before; got != commits {
+			t.Errorf("%d events and one: got %d commits, want %d", n, got, commits)
+		}
+		w.next += messages.PLogOffset(n + 2)
+		w.wlog[1] += messages.WLogOffset(n + 2)
+	}
+}
+
+// What a commit claims is its own size, not that of those before it.
+func TestCommitCountsItsOwnBytes(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	c := newCommitter(s)
+	for range 2 {
+		r := w.request(t, w.following(1, 1)...)
+		if !c.serve(r) {
+			t.Fatal("the commit failed")
+		}
+		if err := r.await(t.Context(), s.committed); err != nil {
+			t.Fatal(err)
+		}
+		if c.bytes != len(r.events[0].value) {
+			t.Errorf("got %d bytes, want %d", c.bytes, len(r.events[0].value))
+		}
+		w.next++
+		w.wlog[1]++
+	}
+}
+
+// The log's pages are full: it is written in order.
+func TestLogPagesAreFull(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	for range 100 {
+		w.appendMany(20, 1)
+	}
+	var stats bbolt.BucketStats
+	if err := s.log.view(func(tx *bbolt.Tx) error {
+		stats = tx.Bucket(bucketLog).Stats()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); used < 0.8 {
+		t.Errorf("got leaves that are used to %.2f, want more than 0.8", used)
+	}
+}
+
+// The place where the log ends in memory is compared with the file: what somebody else has put there
+// stays, and is named; what is gone is damage.
+func TestLogThatEndsElsewhere(t *testing.T) {
+	events := map[string]messages.LSN{"empty log": 0, "two events": 2}
+	for name, last := range events {
+		t.Run(name+", a foreign entry behind", func(t *testing.T) {
+			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+			w := takeOver(t, s, 0)
+			w.appendMany(int(last), 3)
+			e := w.event(3)
+			put(t, s.log, bucketLog, appendLSNKey(nil, last+1), foreign)
+			err := w.try(e)
+			conflict, ok := errors.AsType[*storage.ConflictError](err)
+			if !ok || conflict.Place != storage.PlaceLog || conflict.LSN != last+1 ||
+				conflict.Workspace != 3 || conflict.PLogOffset != e.PLogOffset || conflict.WLogOffset != e.WLogOffset {
+				t.Errorf("got %v, want a conflict at LSN %d that names the event", err, last+1)
+			}
+			if got := get(t, s.log, bucketLog, appendLSNKey(nil, last+1)); !bytes.Equal(got, foreign) {
+				t.Error("the foreign value was overwritten")
+			}
+		})
+	}
+	t.Run("a foreign entry where an epoch is taken", func(t *testing.T) {
+		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+		put(t, s.log, bucketLog, appendLSNKey(nil, 1), foreign)
+		if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlaceLog) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+	for name, gone := range map[string][]messages.LSN{"the last entry is gone": {2}, "all are gone": {1, 2}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+			w := takeOver(t, s, 0)
+			w.append(3, 3)
+			if err := s.log.update(func(tx *bbolt.Tx) error {
+				for _, lsn := range gone {
+					if err := tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.try(w.event(3)); !errors.Is(err, storage.ErrDamaged) {
+				t.Errorf("got %v, want %v", err, storage.ErrDamaged)
+			}
+		})
+	}
+}
+
+// What waits when the store is closed is written before it is.
+func TestCloseServesWhoWaits(t *testing.T) {
+	// The committer may see either first: the request or that the store closes.
+	for range 8 {
+		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+		w := takeOver(t, s, 0)
+		events := w.following(1, 2)
+		entered, proceed := make(chan struct{}), make(chan struct{})
+		s.log.beforeCommit = func() error {
+			s.log.beforeCommit = nil
+			close(entered)
+			<-proceed
+			return nil
+		}
+		first, second := w.request(t, events[0]), w.request(t, events[1])
+		s.writes <- first
+		<-entered
+		s.writes <- second
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close(t.Context()) }()
+		<-s.closing
+		close(proceed)
+		if err := first.await(t.Context(), s.committed); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.await(t.Context(), s.committed); err != nil {
+			t.Fatalf("got %v for what waited when the store was closed", err)
+		}
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

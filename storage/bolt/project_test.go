@@ -1,0 +1,135 @@
+package bolt
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// A flush that is refused leaves nothing in state.db, also if others share its transaction.
+func TestRefusedFlushLeavesNothing(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(3, messages.TrustNone), Options{})
+	requests := make([]*flushRequest, 3)
+	events := make([]messages.Event, 3)
+	for id := range requests {
+		w := takeOver(t, s, messages.PartitionID(id))
+		events[id] = w.event(messages.WSID(id))
+		w.append(messages.WSID(id))
+		requests[id] = w.flushRequest()
+	}
+	wrong := requests[1]
+	wrong.given[len(wrong.given)-1].number++
+	transactions, outcomes := flushTogether(t, s, requests)
+	if transactions != 2 || outcomes[0] != nil || outcomes[2] != nil {
+		t.Fatalf("got %d transactions, %v, want two that succeed", transactions, outcomes)
+	}
+	if _, refused := errors.AsType[*storage.NumbersError](outcomes[1]); !refused {
+		t.Errorf("got %v for wrong numbers", outcomes[1])
+	}
+	for id := range events {
+		for _, place := range []storage.Place{storage.PlacePLog, storage.PlaceWLog, storage.PlaceRecord} {
+			bucket, key := keyOf(place, &events[id])
+			if there := get(t, s.state, bucket, key) != nil; there != (id != 1) {
+				t.Errorf("partition %d, %v: there: %v, want %v", id, place, there, id != 1)
+			}
+		}
+	}
+}
+
+// A foreign entry right behind what is flushed is not in the way yet.
+func TestForeignEntryBehindAFlush(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(1, 1)
+	e := w.event(1)
+	plant(t, s, storage.PlacePLog, &e)
+	w.flush()
+}
+
+// All conflicts of a flush last, not the first one alone.
+func TestConflictsOfAFlushLast(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	for _, ws := range []messages.WSID{1, 2, 3} {
+		e := w.event(ws)
+		w.append(ws)
+		plant(t, s, storage.PlaceWLog, &e)
+	}
+	w.flush()
+	closeStore(t, s)
+	w.s = open(t, dir, d, Options{})
+	w = takeOver(t, w.s, 0)
+	for _, ws := range []messages.WSID{1, 2, 3} {
+		e := w.following(ws, 1)[0]
+		e.WLogOffset = 2
+		if err := w.try(e); !conflictAt(err, storage.PlaceWLog) {
+			t.Errorf("workspace %d: got %v, want a conflict", ws, err)
+		}
+	}
+}
+
+// What is given for a number that does not change is the stored one, or what the log says.
+func TestAgrees(t *testing.T) {
+	const stored = messages.Number(9)
+	for _, tt := range []struct {
+		seq  messages.SeqID
+		got  messages.Number
+		want bool
+	}{
+		{testSeq, 0, true}, {testSeq, 9, true}, {testSeq, 5, true}, {testSeq, 4, false}, {testSeq, 8, false},
+		{kindSeq, 0, true}, {kindSeq, 9, true}, {kindSeq, 5, false},
+	} {
+		if got := (numberPut{ws: 1, seq: tt.seq, number: 5}).agrees(tt.got, stored, stored); got != tt.want {
+			t.Errorf("sequence %d: %d given, 5 in the log, 9 stored: got %v, want %v", tt.seq, tt.got, got, tt.want)
+		}
+	}
+}
+
+// A flush that is repeated may give less than what is stored, not more, and no other kind.
+func TestRepeatedFlushIsCompared(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(1, 1)
+	f := w.pending()
+	w.flush()
+	for name, tt := range map[string]struct {
+		numbers messages.WorkspaceNumbers
+		refused bool
+	}{
+		"the same":     {f.Numbers[0], false},
+		"less":         {messages.WorkspaceNumbers{Workspace: 1, Numbers: []messages.SequenceNumber{{Seq: testSeq, Number: 1000}}}, false},
+		"more":         {messages.WorkspaceNumbers{Workspace: 1, Numbers: []messages.SequenceNumber{{Seq: testSeq, Number: 1002}}}, true},
+		"another kind": {messages.WorkspaceNumbers{Workspace: 1, Kind: testKind - 1 + 2}, true},
+	} {
+		f.Numbers = []messages.WorkspaceNumbers{tt.numbers}
+		err := s.Flush(t.Context(), f)
+		if _, refused := errors.AsType[*storage.NumbersError](err); refused != tt.refused || !refused && err != nil {
+			t.Errorf("%s: got %v, want refused: %v", name, err, tt.refused)
+		}
+	}
+}
+
+// What the tail knows of records and ids is what its entries say.
+func TestTailForgetsWhatItDrops(t *testing.T) {
+	var tail tail
+	tail.restart(1)
+	for i, numbers := range [][]messages.Number{{1, 2}, {2}, {3}} {
+		var records []recordRef
+		for _, n := range numbers {
+			records = append(records, recordRef{number: n, seq: testSeq})
+		}
+		tail.push(entry{ws: 1}, messages.DedupID{byte(i + 1)}, nil, records)
+	}
+	tail.drop(2)
+	for n, want := range []messages.PLogOffset{1: 0, 2: 2, 3: 3} {
+		if got := tail.written[recordKey{ws: 1, id: messages.RecordID{Seq: testSeq, Number: messages.Number(n)}}]; got != want {
+			t.Errorf("record %d: got offset %d, want %d", n, got, want)
+		}
+	}
+	if got := tail.ids.len(); got != 2 {
+		t.Errorf("got %d ids, want 2", got)
+	}
+}
