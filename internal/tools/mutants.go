@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -81,11 +80,11 @@ func (g *garden) checkSound(ctx context.Context, all []plant) error {
 		}
 	}
 	for _, path := range order {
-		output, failed, err := g.test(ctx, "", path, strings.Join(tests[path], "|"), "-v")
+		output, by, err := g.test(ctx, path, strings.Join(tests[path], "|"), "-v")
 		if err != nil {
 			return err
 		}
-		if failed {
+		if by != "" {
 			return fmt.Errorf("the tests of %s fail without a fault:\n%s", path, output)
 		}
 		for _, name := range tests[path] {
@@ -99,78 +98,64 @@ func (g *garden) checkSound(ctx context.Context, all []plant) error {
 
 // grow plants a fault and reports whether each of its tests catches it.
 func (g *garden) grow(ctx context.Context, p *plant) (bool, error) {
-	overlay, remove, err := g.overlay(p)
+	tmp, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return false, err
 	}
-	defer remove()
-	caught := true
+	defer func() { _ = os.RemoveAll(tmp) }()
+	overlay, err := g.overlay(tmp, p)
+	if err != nil {
+		return false, err
+	}
+	var catchers []string
 	for _, t := range p.tests {
-		output, failed, err := g.test(ctx, overlay, t.importPath, t.name)
+		output, by, err := g.test(ctx, t.importPath, t.name, "-overlay", overlay, "-count=1", "-failfast")
 		if err != nil {
 			return false, err
 		}
-		if !failed {
-			caught = false
+		if by == "" {
 			_, _ = fmt.Fprintf(g.stdout, "mutants: %s SURVIVED %s %s\n%s", p.name, t.importPath, t.name, output)
+			continue
 		}
+		catchers = append(catchers, by)
 	}
-	if caught {
-		_, _ = fmt.Fprintf(g.stdout, "mutants: %s caught\n", p.name)
+	if len(catchers) < len(p.tests) {
+		return false, nil
 	}
-	return caught, nil
+	_, _ = fmt.Fprintf(g.stdout, "mutants: %s caught by %s\n", p.name, strings.Join(catchers, ", "))
+	return true, nil
 }
 
-// overlay writes the files of a fault, and what tells the go command about them.
-func (g *garden) overlay(p *plant) (path string, remove func(), err error) {
-	tmp, err := os.MkdirTemp("", "mutants-")
-	if err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = os.RemoveAll(tmp) }
-	defer func() {
-		if err != nil {
-			remove()
-		}
-	}()
+// overlay writes the files of a fault.
+func (g *garden) overlay(tmp string, p *plant) (string, error) {
 	root, err := filepath.Abs(g.dir)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	var list struct{ Replace map[string]string }
-	list.Replace = make(map[string]string)
-	for i, c := range p.changed {
-		list.Replace[filepath.Join(root, filepath.FromSlash(c.path))] = filepath.Join(tmp, fmt.Sprint(i, ".go"))
-		if err := os.WriteFile(filepath.Join(tmp, fmt.Sprint(i, ".go")), []byte(c.text), 0o600); err != nil {
-			return "", nil, err
-		}
+	texts := make(map[string]string)
+	for _, c := range p.changed {
+		texts[filepath.Join(root, filepath.FromSlash(c.path))] = c.text
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return "", nil, err
-	}
-	path = filepath.Join(tmp, "overlay.json")
-	return path, remove, os.WriteFile(path, data, 0o600)
+	return writeOverlay(tmp, texts)
 }
 
-// test runs tests and reports whether they failed, or hung until their time was over.
-// An error is that they could not be built or found.
-func (g *garden) test(ctx context.Context, overlay, importPath, names string, more ...string) (output string, failed bool, err error) {
+// test runs tests and says what failed or hung until its time was over, nothing if they passed. An
+// error is that they could not be built or found.
+func (g *garden) test(ctx context.Context, importPath, names string, more ...string) (output, by string, err error) {
 	args := []string{"test", "-short", "-vet=off", "-timeout", g.limit.String(), "-run", "^(" + names + ")$"}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay, "-count=1", "-failfast")
-	}
 	cmd := exec.CommandContext(ctx, "go", append(append(args, more...), importPath)...)
 	cmd.Dir = g.dir
 	out, err := cmd.CombinedOutput()
 	output = string(out)
 	switch {
 	case ctx.Err() != nil:
-		return output, false, context.Cause(ctx)
+		return output, "", context.Cause(ctx)
 	case notRun.MatchString(output):
-		return output, false, fmt.Errorf("%s: tests do not build or are not there:\n%s", importPath, output)
+		return output, "", fmt.Errorf("%s: tests do not build or are not there:\n%s", importPath, output)
+	case err != nil:
+		by, err = catcher(output, err)
 	}
-	return output, err != nil, nil
+	return output, by, err
 }
 
 var notRun = regexp.MustCompile(`\[(build|setup) failed\]|\[no tests to run\]|\[no test files\]`)

@@ -10,8 +10,9 @@ import (
 func sum(t *testing.T, list string) string {
 	return write(t,
 		"go.mod", "module sum\n\ngo 1.26\n",
-		"sum.go", "package sum\n\nfunc Sum(a, b int) int {\n\tif a == 0 {\n\t\treturn b\n\t}\n\treturn a + b\n}\n\nfunc Zero(a int) bool { return a == 0 }\n",
-		"sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 {\n\t\tt.Fail()\n\t}\n}\n",
+		"sum.go", "package sum\n\nfunc Sum(a, b int) int {\n\tif a == 0 {\n\t\treturn b\n\t}\n\treturn a + b\n}\n\nfunc Zero(a int) bool { return a == 0 }\n\n"+
+			"func Loop(n int) (sum int) {\n\tfor i := 0; i < n; i++ {\n\t\tsum += i\n\t}\n\tx := n\n\t_ = x\n\treturn sum\n}\n",
+		"sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 || Loop(3) != 3 {\n\t\tt.Fail()\n\t}\n}\n",
 		"faults.txt", list)
 }
 
@@ -51,17 +52,19 @@ func TestMutants(t *testing.T) {
 
 func TestMutate(t *testing.T) {
 	zero := "sum.go Zero: == -> !="
-	for _, tt := range []struct{ name, excuses, output, want string }{
-		// Two operators of Sum, its condition, and what no test calls.
-		{"survives", "", "mutate: " + zero + " SURVIVED", "1 changes were not noticed"},
-		{"excused", zero + "\tnobody calls it\n", "possible=4 planted=3 caught=3 survived=0", ""},
-		{"no reason", zero + "\n", "", "got no reason"},
+	for _, tt := range []struct{ name, excuses, match, output, want string }{
+		{"survives", "", ".", "mutate: " + zero + " SURVIVED (line 10)", "1 changes were not noticed"},
+		{"excused", zero + "\tnobody calls it\n", ".", "planted=6 caught=6 survived=0 unbuilt=1", ""},
+		{"chosen", "", `Sum: \+ -> -`, "mutate: sum.go Sum: + -> - caught by TestSum\n", ""},
+		{"hangs", "", "Loop: i", "mutate: sum.go Loop: i++ -> i-- caught by a test that hangs\n", ""},
+		{"no reason", zero + "\n", ".", "", "got no reason"},
+		{"nothing", "", "Product", "", "nothing to change"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := sum(t, "")
 			excuses := filepath.Join(write(t, "excused.tsv", tt.excuses), "excused.tsv")
 			var out strings.Builder
-			err := mutate(t.Context(), dir, []string{"-seed", "1", "-excused", excuses, "sum.go"}, &out)
+			err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-excused", excuses, "-match", tt.match, "sum.go"}, &out)
 			if tt.want == "" && err != nil {
 				t.Fatal(err, out.String())
 			}
@@ -72,5 +75,21 @@ func TestMutate(t *testing.T) {
 				t.Errorf("got output %q, want %q in it", out.String(), tt.output)
 			}
 		})
+	}
+}
+
+func TestMutateDraws(t *testing.T) {
+	dir := sum(t, "")
+	drawn := func(seed string) string {
+		var out strings.Builder
+		_ = mutate(t.Context(), dir, []string{"-sample", "1", "-seed", seed, "-match", "Sum", "sum.go"}, &out)
+		return out.String()
+	}
+	once := drawn("7")
+	if !strings.Contains(once, "mutate: seed=7 planted=1 ") {
+		t.Errorf("got output %q, want one change planted", once)
+	}
+	if again := drawn("7"); again != once {
+		t.Errorf("got output %q and %q, want the same for the same seed", once, again)
 	}
 }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// catcher says what caught a fault: the first test that failed in a run that ended with an error.
+// An error is that the run could not be made.
+func catcher(output string, failed error) (string, error) {
+	exit, ok := errors.AsType[*exec.ExitError](failed)
+	if !ok {
+		return "", failed
+	}
+	if test := failedTest.FindStringSubmatch(output); test != nil {
+		return test[1], nil
+	}
+	if strings.Contains(output, "panic: test timed out") || !exit.Exited() {
+		return "a test that hangs", nil
+	}
+	return "a panic", nil
+}

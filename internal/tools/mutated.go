@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// program is the test program of a package with all its changes in it. An environment
+// variable says which one is made, so that it is built once and not for each.
+type program struct {
+	dir     string // of the package
+	tmp     string
+	limit   time.Duration
+	sources []*source
+	tests   []test // the quickest first
+	unbuilt int
+}
+
+// changeVariable is the number of the change that is made.
+const changeVariable = "MUTATE_CHANGE"
+
+// dataLimit is how many KiB of memory the tests may take.
+const dataLimit = 4 << 20
+
+// switchFile is added to the package.
+const switchFile = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var mutateChange, _ = strconv.Atoi(os.Getenv("` + changeVariable + `"))
+`
+
+// build makes the program, and learns which test gets where. Changes that the compiler does not
+// take are left out.
+func (p *program) build(ctx context.Context) error {
+	if err := os.MkdirAll(p.tmp, 0o700); err != nil {
+		return err
+	}
+	if err := p.measure(ctx); err != nil {
+		return err
+	}
+	for {
+		overlay, err := p.overlay()
+		if err != nil {
+			return err
+		}
+		// -e: all errors, not the first ten.
+		output, err := p.goTest(ctx, "-c", "-vet=off", "-gcflags=-e", "-overlay", overlay, "-o", p.binary(), ".")
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if n := p.leaveOut(output); n == 0 {
+			return fmt.Errorf("does not build: %w:\n%s", err, output)
+		}
+	}
+	if output, err := p.run(ctx, 0, p.tests, 10*p.limit); err != nil {
+		return fmt.Errorf("tests fail without a change: %w:\n%s", err, output)
+	}
+	return nil
+}
+
+func (p *program) binary() string { return filepath.Join(p.tmp, "mutated.test") }
+
+// goTest runs go test in the package's directory.
+func (p *program) goTest(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, args...)...)
+	cmd.Dir = p.dir
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// overlay writes the files in which each function begins with its changes.
+func (p *program) overlay() (string, error) {
+	root, err := filepath.Abs(p.dir)
+	if err != nil {
+		return "", err
+	}
+	texts := map[string]string{filepath.Join(root, "mutate_switch.go"): fmt.Sprintf(switchFile, p.sources[0].pkg)}
+	for _, s := range p.sources {
+		texts[filepath.Join(root, filepath.Base(s.path))] = s.switched()
+	}
+	return writeOverlay(p.tmp, texts)
+}
+
+// switched returns the file with the changes in it, and notes the lines of each:
+//
+//	func (c *Core) grantable(until Timestamp) error {
+//		switch mutateChange {
+//		case 17:
+//			return func() error { …the body as changed… }()
+//		}
+//		…the body…
+//	}
+func (s *source) switched() string {
+	var b strings.Builder
+	line, done := 1, 0
+	write := func(text string) {
+		b.WriteString(text)
+		line += strings.Count(text, "\n")
+	}
+	for _, f := range s.functions {
+		write(s.text[done:f.from])
+		done = f.from
+		write("\nswitch mutateChange {\n")
+		for _, m := range f.changes {
+			if m.number == 0 {
+				continue
+			}
+			m.first = line
+			if call := "func() " + f.results + " {" + m.body + "}()"; f.results == "" {
+				write(fmt.Sprintf("case %d:\n%s\nreturn\n", m.number, call))
+			} else {
+				write(fmt.Sprintf("case %d:\nreturn %s\n", m.number, call))
+			}
+			m.last = line - 1
+		}
+		write("}\n")
+	}
+	write(s.text[done:])
+	return b.String()
+}
+
+var compileError = regexp.MustCompile(`(?m)^(?:\S*/)?([^/\s:]+\.go):(\d+):\d+: `)
+
+// leaveOut takes away the changes in which the compiler found errors, and returns how many they are.
+func (p *program) leaveOut(output string) (n int) {
+	wrong := make(map[string]bool)
+	for _, found := range compileError.FindAllStringSubmatch(output, -1) {
+		wrong[found[1]+":"+found[2]] = true
+	}
+	for _, m := range p.planted() {
+		for line := m.first; line <= m.last; line++ {
+			if wrong[fmt.Sprintf("%s:%d", filepath.Base(m.in.source.path), line)] {
+				m.number = 0
+				n++
+				break
+			}
+		}
+	}
+	p.unbuilt += n
+	return n
+}
+
+// planted returns the changes that are in the program.
+func (p *program) planted() (all []*mutation) {
+	for _, s := range p.sources {
+		for _, f := range s.functions {
+			for _, m := range f.changes {
+				if m.number != 0 {
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// tryAll makes each change and reports what caught it.
+func (p *program) tryAll(ctx context.Context, workers int, report func(*mutation, string)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, workers)
+	for _, m := range p.planted() {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			by, err := p.try(ctx, m)
+			if err != nil {
+				cancel(err)
+				return
+			}
+			report(m, by)
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// try makes a change and returns which of the tests caught it: quick ones first, since most
+// changes are caught by many.
+func (p *program) try(ctx context.Context, m *mutation) (string, error) {
+	tests := p.reaching(m)
+	for from := 0; from < len(tests); {
+		to := from + 1
+		for to < len(tests) && tests[to].took < max(quick, 8*tests[from].took) {
+			to++
+		}
+		output, err := p.run(ctx, m.number, tests[from:to], p.limit)
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if err != nil {
+			return catcher(output, err)
+		}
+		from = to
+	}
+	return "", nil
+}
+
+// quick is what a test may take to be run in the first round.
+const quick = 50 * time.Millisecond
+
+// run runs tests with a change made, 0 being none. Besides the limit on how long they may wait
+// there is one on what they compute, which does not depend on what else the machine does, and one
+// on memory: some changes ask for it without end.
+func (p *program) run(ctx context.Context, change int, tests []test, limit time.Duration) (string, error) {
+	var names []string
+	var usual time.Duration
+	for i := range tests {
+		names, usual = append(names, tests[i].name), usual+tests[i].took
+	}
+	limits := fmt.Sprintf("ulimit -t %d && ulimit -d %d && exec \"$0\" \"$@\"", int((4*usual + limit/12).Seconds()), dataLimit)
+	cmd := exec.CommandContext(ctx, "sh", "-c", limits, p.binary(), "-test.short", "-test.failfast",
+		"-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
+	cmd.Dir = p.dir
+	// Tests that are killed leave their files.
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", changeVariable, change), "TMPDIR="+p.tmp)
+	cmd.WaitDelay = 10 * time.Second
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// test is a test of a package: how long it took, and the blocks of code that it got to.
+type test struct {
+	name   string
+	took   time.Duration
+	blocks []block
+}
+
+// block is a piece of a file without branches, as coverage profiles have it.
+type block struct {
+	file       string
+	start, end position
+}
+
+type position struct{ line, column int }
+
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
+}
+
+// measure runs each test alone and learns what it gets to.
+func (p *program) measure(ctx context.Context) error {
+	binary, profile := filepath.Join(p.tmp, "covered.test"), filepath.Join(p.tmp, "profile")
+	if output, err := p.goTest(ctx, "-c", "-vet=off", "-cover", "-o", binary, "."); err != nil {
+		return fmt.Errorf("%w:\n%s", err, output)
+	}
+	run := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, binary, append(args, "-test.short", "-test.timeout", p.limit.String())...)
+		cmd.Dir = p.dir
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w:\n%s", err, output)
+		}
+		return string(output), err
+	}
+	list, err := run("-test.list", "^(Test|Fuzz|Example)")
+	if err != nil {
+		return err
+	}
+	for name := range strings.Lines(list) {
+		t := test{name: strings.TrimSpace(name)}
+		started := time.Now()
+		if _, err := run("-test.run", "^"+t.name+"$", "-test.coverprofile", profile); err != nil {
+			return fmt.Errorf("%s fails without a change: %w", t.name, err)
+		}
+		t.took = time.Since(started)
+		if t.blocks, err = readProfile(profile); err != nil {
+			return err
+		}
+		p.tests = append(p.tests, t)
+	}
+	slices.SortFunc(p.tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+	return nil
+}
+
+// A line is example.org/module/package/file.go:12.3,14.5 2 1: from, to, statements, and
+// whether they were run.
+var profileLine = regexp.MustCompile(`(?m)^.*/([^/]+):(\d+)\.(\d+),(\d+)\.(\d+) \d+ 1$`)
+
+// readProfile returns the blocks that were run.
+func readProfile(path string) ([]block, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []block
+	for _, found := range profileLine.FindAllStringSubmatch(string(text), -1) {
+		var n [4]int
+		for i, digits := range found[2:] {
+			if n[i], err = strconv.Atoi(digits); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", path, found[0], err)
+			}
+		}
+		blocks = append(blocks, block{found[1], position{n[0], n[1]}, position{n[2], n[3]}})
+	}
+	return blocks, nil
+}
+
+// reaching returns the tests that get to a change. What no test gets to, and what is in no
+// block, as what stands behind "case", is tried with those that get into its function.
+func (p *program) reaching(m *mutation) []test {
+	f := m.in
+	if tests := p.running(f.source, func(b *block) bool { return b.start.compare(m.at) <= 0 && m.at.compare(b.end) < 0 }); tests != nil {
+		return tests
+	}
+	return p.running(f.source, func(b *block) bool { return f.start.compare(b.start) <= 0 && b.end.compare(f.end) <= 0 })
+}
+
+// running returns the tests that get to a block of a file.
+func (p *program) running(s *source, wanted func(*block) bool) []test {
+	var tests []test
+	for i := range p.tests {
+		t := &p.tests[i]
+		if slices.ContainsFunc(t.blocks, func(b block) bool { return b.file == filepath.Base(s.path) && wanted(&b) }) {
+			tests = append(tests, *t)
+		}
+	}
+	return tests
+}
