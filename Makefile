@@ -34,6 +34,10 @@ MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
 	$(patsubst %,storage/bolt/%*.go,committer admit append project flusher tail ends numbers)))
+SOAKTIME  ?= 1h
+SOAKDISK  ?= 4294967296
+SOAKOUT   ?= $(BIN)/soak.ndjson
+PROOF     ?= .
 BENCH     ?= .
 BENCHPKG  ?= ./tests/...
 BENCHTIME ?= 1s
@@ -120,10 +124,28 @@ crash: ## kill processes, cut the power, fail the disk and flip bits of their fi
 	@grep -hoE '(crash|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
 
 # What the tests cannot notice is excused in tests/mutants/equivalent.tsv, with the reason.
+# Nothing is written into the checkout, so that a run can be interrupted.
 .PHONY: mutants
-mutants: ## plant faults: each listed one (MUTANTS=regexp), and MUTANTS_SAMPLE small changes (MUTANTS_SEED)
+mutants: ## plant faults: each listed one (MUTANTS=regexp), and MUTANTS_SAMPLE small changes (0: all; MUTANTS_SEED, MUTATED=files)
 	$(TOOLS) mutants -match '$(MUTANTS)' tests/mutants/*.txt
 	$(TOOLS) mutate -sample $(MUTANTS_SAMPLE) $(if $(MUTANTS_SEED),-seed $(MUTANTS_SEED)) -excused tests/mutants/equivalent.tsv $(MUTATED)
+
+# The stores are on the disk of the checkout. One is checked, removed and followed by
+# another when its files are as large as SOAKDISK.
+.PHONY: soak
+soak: ## full load with undeployments, restarts and faults; what may not grow is judged (SOAKTIME=1h, SOAKDISK=bytes)
+	@mkdir -p $(BIN)/soak
+	@SOAK_TIME=$(SOAKTIME) SOAK_DISK=$(SOAKDISK) SOAK_DIR=$(CURDIR)/$(BIN)/soak SOAK_OUT=$(CURDIR)/$(SOAKOUT) \
+		$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./tests/soak
+
+.PHONY: soak-plot
+soak-plot: bench-build ## draw docs/soak.svg from what soak wrote (SOAKOUT)
+	$(BIN)/bench soak-plot <$(SOAKOUT) >$(BIN)/soak.svg
+	@mv $(BIN)/soak.svg docs/soak.svg
+
+.PHONY: proof
+proof: ## short versions of all that looks for faults: one line each, details in bin/proof (PROOF=regexp)
+	@$(TOOLS) proof -match '$(PROOF)' -out $(BIN)/proof
 
 .PHONY: bench
 bench: ## run the benchmarks and summarize them (BENCH, COUNT, BENCHTIME; COL=/key side by side; BASE=old.txt compares)

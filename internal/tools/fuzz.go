@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -37,20 +38,22 @@ func fuzz(ctx context.Context, dir string, args []string, stdout io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("fuzz: %w", err)
 	}
-	ran := 0
+	ran, inputs := 0, 0
 	for _, t := range targets {
 		if !selected.MatchString(t.importPath + "." + t.name) {
 			continue
 		}
-		if err := runFuzz(ctx, dir, t, *perTarget, stdout); err != nil {
+		tried, err := runFuzz(ctx, dir, t, *perTarget, stdout)
+		if err != nil {
 			return fmt.Errorf("fuzz: %s.%s: %w", t.importPath, t.name, err)
 		}
 		ran++
+		inputs += tried
 	}
 	if ran == 0 {
 		return fmt.Errorf("fuzz: none of %d fuzz targets matches %q", len(targets), *match)
 	}
-	_, _ = fmt.Fprintf(stdout, "fuzz: %d targets ran for %v each\n", ran, *perTarget)
+	_, _ = fmt.Fprintf(stdout, "fuzz: targets=%d inputs=%d, %v each\n", ran, inputs, *perTarget)
 	return nil
 }
 
@@ -87,10 +90,10 @@ func fuzzTargets(ctx context.Context, dir string) ([]target, error) {
 	}
 }
 
-// runFuzz runs one target. Up to Go 1.26 a run may fail at the very end of its
+// runFuzz runs one target and returns how many inputs it has tried. Up to Go 1.26 a run may fail at the very end of its
 // time with nothing but "context deadline exceeded" (golang/go#75804); such a run
 // has found nothing and is repeated, once.
-func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, stdout io.Writer) error {
+func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, stdout io.Writer) (inputs int, err error) {
 	for attempt := 1; ; attempt++ {
 		_, _ = fmt.Fprintf(stdout, "fuzz: %s %s\n", t.importPath, t.name)
 		var output bytes.Buffer
@@ -98,9 +101,12 @@ func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, 
 		cmd.Dir = dir
 		cmd.Stdout = io.MultiWriter(stdout, &output)
 		cmd.Stderr = cmd.Stdout
-		err := cmd.Run()
-		if err == nil || attempt > 1 || !endedTooLate(output.String()) {
-			return err
+		err = cmd.Run()
+		if err == nil {
+			return inputsTried(output.String())
+		}
+		if attempt > 1 || !endedTooLate(output.String()) {
+			return 0, err
 		}
 		_, _ = fmt.Fprintln(stdout, "fuzz: the deadline was met too late (golang/go#75804): once more")
 	}
@@ -110,6 +116,20 @@ var (
 	lateEnd = regexp.MustCompile(`(?m)^--- FAIL: Fuzz\w+ \([0-9.]+s\)\n +context deadline exceeded\n(FAIL|exit status)`)
 	failure = regexp.MustCompile(`Failing input written|panic:|fatal error:`)
 )
+
+var executions = regexp.MustCompile(`(?m)^fuzz: elapsed: .*, execs: (\d+) `)
+
+// inputsTried returns what the last line of a run says that has a count.
+func inputsTried(output string) (inputs int, err error) {
+	lines := executions.FindAllStringSubmatch(output, -1)
+	if len(lines) > 0 {
+		inputs, err = strconv.Atoi(lines[len(lines)-1][1])
+	}
+	if err == nil && inputs == 0 {
+		err = errors.New("no input was tried")
+	}
+	return inputs, err
+}
 
 // endedTooLate reports whether the output of a failed run tells of the deadline
 // only.

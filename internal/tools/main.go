@@ -6,6 +6,7 @@
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
 //	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
+//	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count
 //	tools plain <OUTPUT                  text without control sequences
 //	tools json <OUTPUT                   JSON values, at least one
 package main
@@ -30,7 +31,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, plain or json")
+		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, proof, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
@@ -45,6 +46,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return mutants(ctx, ".", args, stdout)
 	case "mutate":
 		return mutate(ctx, ".", args, stdout)
+	case "proof":
+		return proof(ctx, args, stdout)
 	case "plain":
 		return checkPlain(stdin)
 	case "json":

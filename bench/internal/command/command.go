@@ -22,6 +22,7 @@ acknowledged. The exit status is 1 if a row is wrong or missing, or a bar is mis
   bench list               name the rows
   bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
   bench plot <LINES >SVG   a picture of them
+  bench soak-plot <LINES >SVG   a picture of the samples that a soak wrote
   bench parts <LINES       where the time goes, by the profiles that -cpuprofile wrote
 
 `
@@ -53,6 +54,8 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return table(args, stdin, stdout, stderr)
 	case "plot":
 		return readInto(stdin, stdout, plot.Write)
+	case "soak-plot":
+		return plot.WriteSoak(stdout, stdin)
 	case "parts":
 		return readInto(stdin, stdout, parts.Write)
 	case "help":
@@ -66,7 +69,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		}
 		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, list, table, plot, parts or help", name)
+	return fmt.Errorf("got command %q, want run, list, table, plot, soak-plot, parts or help", name)
 }
 
 func list(stdout io.Writer) error {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// axes returns an empty picture of a panel.
-func axes(p panel, lowest, highest float64) *plot.Plot {
+// frame returns an empty picture whose axes say what they show.
+func frame(x, y string) *plot.Plot {
 	picture := plot.New()
 	picture.BackgroundColor = nil
 	for _, axis := range []*plot.Axis{&picture.X, &picture.Y} {
@@ -24,7 +24,17 @@ func axes(p panel, lowest, highest float64) *plot.Plot {
 		axis.Label.TextStyle.Font.Size = vg.Points(smallText)
 		axis.Label.Padding = vg.Points(3)
 	}
-	picture.X.Label.Text, picture.Y.Label.Text = p.x, "events a second"
+	picture.X.Label.Text, picture.Y.Label.Text = x, y
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	grid.Horizontal = draw.LineStyle{Color: gridColor, Width: vg.Points(0.75)}
+	picture.Add(grid)
+	return picture
+}
+
+// axes returns an empty picture of a panel.
+func axes(p panel, lowest, highest float64) *plot.Plot {
+	picture := frame(p.x, "events a second")
 	picture.X.Scale = plot.LogScale{}
 	picture.X.Min, picture.X.Max = p.ticks[0], p.ticks[len(p.ticks)-1]
 	picture.X.Tick.Marker = labelled(p.ticks)
@@ -36,11 +46,6 @@ func axes(p panel, lowest, highest float64) *plot.Plot {
 	}
 	picture.Y.Min, picture.Y.Max = ticks[0], ticks[len(ticks)-1]
 	picture.Y.Tick.Marker = labelled(ticks)
-
-	grid := plotter.NewGrid()
-	grid.Vertical.Width = 0
-	grid.Horizontal = draw.LineStyle{Color: gridColor, Width: vg.Points(0.75)}
-	picture.Add(grid)
 	return picture
 }
 

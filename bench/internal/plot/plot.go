@@ -54,6 +54,10 @@ func Write(w io.Writer, results []report.Result) error {
 			return fmt.Errorf("%s: %w", part.panel.x, err)
 		}
 	}
+	return writeSVG(w, svg)
+}
+
+func writeSVG(w io.Writer, svg *vgsvg.Canvas) error {
 	var picture bytes.Buffer
 	if _, err := svg.WriteTo(&picture); err != nil {
 		return err
