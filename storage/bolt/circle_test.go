@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,4 +88,28 @@ func TestCircles(t *testing.T) {
 	}
 	writeFiles(t, dir, whole)
 	closeStore(t, open(t, dir, d, Options{}))
+}
+
+// The header of an application with many kinds has a page of its own, which is the first
+// that is read.
+func TestCircleInTheHeader(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	for id := range messages.WSKind(200) {
+		d.Kinds = append(d.Kinds, messages.Kind{ID: 1000 + id, Name: fmt.Sprintf("kind %d", id)})
+	}
+	s := open(t, dir, d, Options{})
+	var page int
+	if err := s.log.view(func(tx *bbolt.Tx) error { page = int(tx.Bucket(bucketHeader).Root()); return nil }); err != nil || page == 0 {
+		t.Fatalf("got page %d of the header, error %v, want one of its own", page, err)
+	}
+	closeStore(t, s)
+	whole := filesOf(t, dir)
+	damaged := []byte(whole[logFileName])
+	at := damaged[page*os.Getpagesize():]
+	binary.NativeEndian.PutUint16(at[8:], pageBranch)
+	binary.NativeEndian.PutUint64(at[pageHeaderLen+8:], uint64(page))
+	writeFiles(t, dir, map[string]string{logFileName: string(damaged)})
+	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("got %v, want damage", err)
+	}
 }

@@ -237,9 +237,6 @@ func (op *opening) inspect(r role) (header, error) {
 		return header{}, err
 	}
 	h, err := f.readHeader(r)
-	if err == nil {
-		err = f.checkCircles()
-	}
 	return h, errors.Join(err, f.close())
 }
 
@@ -282,8 +279,9 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: int(op.options.MmapSize),
 		ReadOnly:        readOnly,
-		NoStatistics:    true,
-		MaxSize:         int(op.options.MaxSize),
+		// The log's tell how long its list of free pages is: see freeList.
+		NoStatistics: r == roleState,
+		MaxSize:      int(op.options.MaxSize),
 	}
 	if r == roleState {
 		o.MaxSize = int(op.options.StateMaxSize)
@@ -294,14 +292,11 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 // readHeader reads and checks a file's header, its meta pages, its buckets and its
 // length.
 func (f *file) readHeader(r role) (header, error) {
-	if err := f.checkMeta(r); err != nil {
-		return header{}, err
-	}
-	if err := f.truncated(); err != nil {
-		return header{}, err
-	}
-	if err := f.checkInline(); err != nil {
-		return header{}, err
+	checkMeta := func() error { return f.checkMeta(r) }
+	for _, check := range []func() error{checkMeta, f.truncated, f.checkInline, f.checkCircles} {
+		if err := check(); err != nil {
+			return header{}, err
+		}
 	}
 	var h header
 	err := f.view(func(tx *bbolt.Tx) error {

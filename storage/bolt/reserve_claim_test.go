@@ -50,3 +50,25 @@ func TestReserveClaimIsEnough(t *testing.T) {
 		}
 	}
 }
+
+// The list of free pages is long while somebody reads an old state of the log.
+func TestFreeListIsKnown(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustAll), Options{})
+	w := takeOver(t, s, 0)
+	reading, err := s.log.db.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reading.Rollback() }()
+	for range 100 {
+		w.append(2)
+	}
+	if err := s.log.view(func(tx *bbolt.Tx) error {
+		if got := freeList(tx); got < 8*100 {
+			t.Errorf("got %d bytes, want 8 for each page that 100 commits have freed", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

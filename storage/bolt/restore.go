@@ -33,9 +33,6 @@ func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string)
 	if err != nil {
 		return err
 	}
-	if err := f.checkCircles(); err != nil {
-		return err
-	}
 	op.log, op.projected = f, 1
 	last, err := op.logEnd()
 	if err != nil {

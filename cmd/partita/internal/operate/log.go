@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // unset is what --partition and --workspace are without a value.
@@ -101,9 +102,19 @@ func (l *logCommand) run(ctx context.Context) error {
 	return l.print(ctx)
 }
 
+// openLog opens the store. Without state.db the log must be read from its beginning, which
+// is no way to follow it: the application could hardly open it then to rebuild the file.
+func (l *logCommand) openLog(ctx context.Context) (reader, func() error, error) {
+	if !l.follow {
+		return openReader(ctx, l.dir, l.notes)
+	}
+	s, err := bolt.OpenExisting(ctx, l.dir, bolt.Options{ReadOnly: true})
+	return s, func() error { return closeStore(s) }, about(l.dir, err)
+}
+
 // print prints what is in the log from next on.
 func (l *logCommand) print(ctx context.Context) (err error) {
-	s, closeIt, err := openReader(ctx, l.dir, l.notes)
+	s, closeIt, err := l.openLog(ctx)
 	if err != nil {
 		return err
 	}
