@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // Exit statuses.
@@ -136,7 +137,8 @@ func (p *Program) printUsage(w io.Writer) error {
 	return err
 }
 
-// OneLine returns an error's text without line ends and control characters.
+// OneLine returns an error's text without line ends and what a terminal would not show as
+// it stands: control characters of both sets, marks of direction.
 func OneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
@@ -145,9 +147,9 @@ func OneLine(err error) string {
 		}
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return '?'
 	}, strings.Join(lines, "; "))
 }
