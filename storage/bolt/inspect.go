@@ -87,30 +87,52 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 
 func (f *file) inspect(r role) (FileInspection, error) {
 	in := FileInspection{Name: r.fileName(), Size: f.size(), PageSize: f.db.Info().PageSize}
-	h, err := f.readHeader(r)
+	h, err := f.header(r)
 	if err != nil {
 		return in, err
 	}
 	in.Format = h.format
-	err = f.view(func(tx *bbolt.Tx) error {
-		c := &pageCheck{f: f, pageSize: in.PageSize}
-		in.Pages = uint64(tx.Size()) / uint64(in.PageSize)
-		c.used = newBitmap(metaPages)
-		_, freelist, err := c.meta(uint64(tx.ID()))
-		if err != nil || freelist == noFreelist {
+	for range overtaken {
+		var at, now int
+		err = f.view(func(tx *bbolt.Tx) (err error) {
+			at, in.Pages = tx.ID(), uint64(tx.Size())/uint64(in.PageSize)
+			in.FreePage, err = f.freePages(at, in.PageSize)
 			return err
+		})
+		if err == nil {
+			return in, nil
 		}
-		var start [pageHeaderLen + 8]byte
-		if _, err := f.handle.ReadAt(start[:], int64(freelist)*int64(in.PageSize)); err != nil {
-			return fmt.Errorf("read the freelist of %s: %w", f.name, err)
+		if err := f.view(func(tx *bbolt.Tx) error { now = tx.ID(); return nil }); err != nil {
+			return in, err
 		}
-		in.FreePage = uint64(pageCount(start[:]))
-		if in.FreePage == manyFree {
-			in.FreePage = binary.NativeEndian.Uint64(start[pageHeaderLen:])
+		if now == at {
+			break
 		}
-		return nil
-	})
+	}
 	return in, err
+}
+
+// overtaken is how often an inspection begins anew because so many commits came between
+// the beginning of its transaction and its look at the meta pages that none is left of it.
+const overtaken = 100
+
+// freePages returns how many pages are free, as the list says to which the transaction's
+// meta page refers.
+func (f *file) freePages(tx, pageSize int) (uint64, error) {
+	c := &pageCheck{f: f, pageSize: pageSize, used: newBitmap(metaPages)}
+	_, freelist, err := c.meta(uint64(tx))
+	if err != nil || freelist == noFreelist {
+		return 0, err
+	}
+	var start [pageHeaderLen + 8]byte
+	if _, err := f.handle.ReadAt(start[:], int64(freelist)*int64(pageSize)); err != nil {
+		return 0, fmt.Errorf("read the freelist of %s: %w", f.name, err)
+	}
+	free := uint64(pageCount(start[:]))
+	if free == manyFree {
+		free = binary.NativeEndian.Uint64(start[pageHeaderLen:])
+	}
+	return free, nil
 }
 
 // storedProjected returns how far the log is projected, as stored.

@@ -298,13 +298,17 @@ func (f *file) readHeader(r role) (header, error) {
 			return header{}, err
 		}
 	}
-	var h header
-	err := f.view(func(tx *bbolt.Tx) error {
+	return f.header(r)
+}
+
+// header reads and checks a file's header and looks for its buckets. The file may be in
+// use.
+func (f *file) header(r role) (h header, err error) {
+	err = f.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketHeader)
 		if b == nil {
 			return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
 		}
-		var err error
 		h, err = decodeHeader(b.Get(keyHeader))
 		switch {
 		case errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
