@@ -37,3 +37,18 @@ func TestSubmitTakesWhatIsRemembered(t *testing.T) {
 		})
 	}
 }
+
+// TestDoorIsShut: a batch that was on its way when the store was closed is not taken.
+func TestDoorIsShut(t *testing.T) {
+	s := open(t, t.TempDir(), storagetest.Descriptor(messages.TrustNone), Options{})
+	p := storagetest.Take(t, s, 0)
+	b := p.Build(storagetest.Spec{Workspace: 3})
+	r, err := s.request(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	if s.letIn(r) {
+		t.Error("it was taken, and nobody will answer it")
+	}
+}
