@@ -1,0 +1,22 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestPlantsStand: each place that a listed fault changes is still there.
+func TestPlantsStand(t *testing.T) {
+	root := filepath.Join("..", "..")
+	lists, err := filepath.Glob(filepath.Join(root, "tests", "mutants", "*.txt"))
+	if err != nil || len(lists) == 0 {
+		t.Fatalf("got lists %v, error %v", lists, err)
+	}
+	plants, err := readPlants(root, lists)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plants) < 80 {
+		t.Errorf("got %d faults, want at least 80", len(plants))
+	}
+}
