@@ -2,11 +2,14 @@ package bolt
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // request makes a request of events as Append does. The committer has nothing to do meanwhile, so
@@ -176,5 +179,24 @@ func TestTakeEpochDuringAFlushLearnsTheCheckpoint(t *testing.T) {
 	got := <-learned
 	if got.err != nil || got.register.Epoch != w.epoch+1 || got.register.Last != 2 || got.register.Checkpoint != 3 {
 		t.Errorf("got %+v, %v, want epoch %d, last 2, checkpoint 3", got.register, got.err, w.epoch+1)
+	}
+}
+
+// TestFailedCommitTakesNoKeys: what was staged for a commit that wrote nothing is free.
+func TestFailedCommitTakesNoKeys(t *testing.T) {
+	s := open(t, t.TempDir(), storagetest.Descriptor(messages.TrustNone), Options{})
+	p := storagetest.Take(t, s, 0)
+	row := func(n messages.Number) storagetest.Spec {
+		return storagetest.Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: storagetest.SeqOrder, Number: n}}}
+	}
+	p.Append(t, row(100))
+	b := p.Build(row(50)) // it lies below the end, so that it is looked for
+	s.log.beforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	if err := s.Append(t.Context(), b); !errors.Is(err, storage.ErrFull) {
+		t.Fatalf("got %v, want ErrFull", err)
+	}
+	s.log.beforeCommit = nil
+	if err := s.Append(t.Context(), b); err != nil {
+		t.Fatal(err)
 	}
 }
