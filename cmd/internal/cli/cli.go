@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/partita-go/partita/cmd/internal/human"
 )
 
 // Exit statuses.
@@ -137,8 +138,7 @@ func (p *Program) printUsage(w io.Writer) error {
 	return err
 }
 
-// OneLine returns an error's text without line ends and what a terminal would not show as
-// it stands: control characters of both sets, marks of direction.
+// OneLine returns an error's text in one line, as [human.Plain] has it.
 func OneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
@@ -146,10 +146,5 @@ func OneLine(err error) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, strings.Join(lines, "; "))
+	return human.Plain(strings.Join(lines, "; "))
 }

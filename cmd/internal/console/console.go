@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/progress"
 	"github.com/partita-go/partita/cmd/internal/table"
 )
@@ -40,8 +41,19 @@ func New(s cli.Streams, asJSON bool) *Console {
 	return &Console{Progress: progress.New(config), w: w, unicode: config.Unicode, width: min(config.Width, maxText), json: asJSON, stdout: s.Out}
 }
 
-// Say writes one line.
-func (c *Console) Say(format string, args ...any) { c.Print(fmt.Sprintf(format, args...) + "\n") }
+// Say writes one line, with the texts and errors among the arguments as [human.Plain] has
+// them.
+func (c *Console) Say(format string, args ...any) {
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			args[i] = human.Plain(arg)
+		case error:
+			args[i] = human.Plain(arg.Error())
+		}
+	}
+	c.Print(fmt.Sprintf(format, args...) + "\n")
+}
 
 // Tell writes a paragraph, wrapped, each line after the indent. An indent that
 // is not blank, like a number, stands on the first line only.
@@ -52,12 +64,12 @@ func (c *Console) Tell(indent, format string, args ...any) {
 		fresh := strings.TrimSpace(line) == "" || line == indent
 		switch {
 		case fresh:
-			line += word
+			line += human.Plain(word)
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) >= c.width:
 			c.Print(line + "\n")
-			line = blank + word
+			line = blank + human.Plain(word)
 		default:
-			line += " " + word
+			line += " " + human.Plain(word)
 		}
 	}
 	c.Print(line + "\n")

@@ -1,13 +1,26 @@
 // Package human writes numbers for people to read: with thousands separators,
-// few digits and fitting units. All of it is ASCII.
+// few digits and fitting units, which is ASCII; and text that cannot do harm.
 package human
 
 import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
+
+// Plain returns a text in which a question mark stands for whatever a terminal would not show
+// as it stands: control characters of both sets, line ends, marks of direction.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}
 
 // Integer is any integer type.
 type Integer interface {

@@ -54,7 +54,7 @@ func New(unicode bool, columns ...Column) *Table {
 
 // Row adds a row. Integers are written with separators, durations in fitting
 // units, other numbers with three digits, nil as nothing, and everything else as
-// fmt.Print does it. Cells that are missing at the end stay empty, those too many are
+// fmt.Print does it, as [human.Plain] has it. Cells that are missing at the end stay empty, those too many are
 // left out.
 func (t *Table) Row(cells ...any) {
 	row := make([]any, len(t.columns))
@@ -206,5 +206,5 @@ func text(cell any) string {
 	case time.Duration:
 		return human.Duration(value)
 	}
-	return fmt.Sprint(cell)
+	return human.Plain(fmt.Sprint(cell))
 }
