@@ -74,7 +74,7 @@ func TestCircles(t *testing.T) {
 				writeFiles(t, dir, whole)
 				writeFiles(t, dir, map[string]string{b.file: string(damaged)})
 				_, err := Open(t.Context(), dir, d, Options{})
-				if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "lies above it") {
+				if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "another refers") {
 					t.Errorf("%+v: got %v, want damage", b, err)
 				}
 				if entry > 0 {
@@ -88,6 +88,37 @@ func TestCircles(t *testing.T) {
 	}
 	writeFiles(t, dir, whole)
 	closeStore(t, open(t, dir, d, Options{}))
+}
+
+// A circle behind a page that is referred to again and again is found in a small file, too.
+func TestCircleBehindRepetitions(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+	takeOver(t, s, 0).appendMany(1200, 0)
+	d := s.Descriptor()
+	closeStore(t, s)
+	root := branchesOf(t, dir, roleLog)[0].page
+	size := os.Getpagesize()
+	content := []byte(filesOf(t, dir)[logFileName])
+	below := func(n int) int {
+		return int(binary.NativeEndian.Uint64(content[root*size+pageHeaderLen+n*pageElementLen+8:]))
+	}
+	one, two, three := below(1), below(2), below(3)
+	for page, c := range map[int]struct{ entries, to int }{root: {254, one}, one: {2, two}, two: {2, three}, three: {2, two}} {
+		at := content[page*size:]
+		binary.NativeEndian.PutUint16(at[8:], pageBranch)
+		binary.NativeEndian.PutUint16(at[10:], uint16(c.entries))
+		for n := range c.entries {
+			element := at[pageHeaderLen+n*pageElementLen:]
+			binary.NativeEndian.PutUint32(element, uint32(size-8-pageHeaderLen-n*pageElementLen)) // the key: the last 8 bytes
+			binary.NativeEndian.PutUint32(element[4:], 8)
+			binary.NativeEndian.PutUint64(element[8:], uint64(c.to))
+		}
+	}
+	writeFiles(t, dir, map[string]string{logFileName: string(content)})
+	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("got %v, want damage", err)
+	}
 }
 
 // The header of an application with many kinds has a page of its own, which is the first

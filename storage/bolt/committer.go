@@ -37,8 +37,8 @@ type committer struct {
 	bytes int
 }
 
-// heldRefusal is a refusal that is true if the commit succeeds: it says that ids are
-// in the log that requests of the same commit put there.
+// heldRefusal is a refusal that is true if the commit succeeds: it rests on what requests of
+// the same commit do to the partition.
 type heldRefusal struct {
 	r   *writeRequest
 	err error
@@ -87,7 +87,8 @@ func (c *committer) serve(first *writeRequest) bool {
 	c.bytes = 0
 	for r := first; r != nil; {
 		c.admit(r)
-		events += len(r.events)
+		// One without events counts, too: who is refused may come back for ever.
+		events += max(1, len(r.events))
 		for i := range r.events {
 			c.bytes += len(r.events[i].value)
 		}
@@ -115,17 +116,21 @@ func (c *committer) admit(r *writeRequest) {
 	switch {
 	case err == nil:
 		// It waits for the commit.
-	case errors.Is(err, storage.ErrDuplicate) && c.staged.hasIDOf(r):
+	case c.staged.restsOnStaged(r, err):
 		c.held = append(c.held, heldRefusal{r: r, err: err})
 	default:
 		r.reply(err)
 	}
 }
 
-// hasIDOf reports whether accepted requests have one of the request's deduplication
-// ids. The request itself is not accepted.
-func (g *staging) hasIDOf(r *writeRequest) bool {
-	return slices.ContainsFunc(r.lookups, func(l dedupLookup) bool { return g.ids[l.key] != 0 })
+// restsOnStaged reports whether a refusal of a request may rest on what was accepted for the
+// same commit.
+func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
+	if errors.Is(refusal, storage.ErrDuplicate) {
+		return slices.ContainsFunc(r.lookups, func(l dedupLookup) bool { return g.ids[l.key] != 0 })
+	}
+	_, staged := g.registers[r.partition.id]
+	return staged
 }
 
 // write puts all that was accepted. It overwrites nothing: the log must end where

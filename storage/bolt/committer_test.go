@@ -3,6 +3,9 @@ package bolt
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -173,5 +176,61 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestRefusalRestsOnTheCommit: what is refused because of something else in the same commit
+// is told so only if that commit succeeds.
+func TestRefusalRestsOnTheCommit(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
+	w.append(2)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	commits := 0
+	s.log.beforeCommit = func() error {
+		if commits++; commits == 1 {
+			close(begun)
+			<-goOn
+			return nil
+		}
+		return fmt.Errorf("write: %w", syscall.ENOSPC)
+	}
+	first := make(chan error, 1)
+	go func() { first <- other.try(other.event(3)) }()
+	<-begun
+	// These two are the next commit.
+	epoch := &writeRequest{ticket: newTicket(), partition: &s.partitions[0], takeEpoch: true}
+	s.writes <- epoch
+	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.event(2)}}
+	answer := make(chan error, 1)
+	if !s.Submit(b, func(err error) { answer <- err }) {
+		t.Fatal("the batch was not taken")
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answer; errors.Is(err, messages.ErrFenced) || !errors.Is(err, storage.ErrFull) {
+		t.Errorf("got %v, want ErrFull: nobody has taken an epoch", err)
+	}
+}
+
+// TestACommitEnds although those who are refused come back at once.
+func TestACommitEnds(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	var again func(error)
+	var ended atomic.Bool
+	again = func(error) {
+		if !ended.Load() {
+			s.Submit(storage.Batch{Partition: 0, Epoch: w.epoch + 1}, again)
+		}
+	}
+	again(nil)
+	err := w.try(w.event(2))
+	ended.Store(true)
+	if err != nil {
+		t.Error(err)
 	}
 }

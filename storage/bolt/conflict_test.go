@@ -326,13 +326,19 @@ func TestRecoveryTellsForeignRows(t *testing.T) {
 // The log has a workspace's offset twice, which level 2 took while it ran: the first
 // one stays, also if both are projected at once, and the workspace errs.
 func TestConflictWithinOneRebuild(t *testing.T) {
+	for _, at := range []messages.WLogOffset{1, 2, 3} {
+		t.Run(fmt.Sprint("offset ", at), func(t *testing.T) { conflictWithinOneRebuild(t, at) })
+	}
+}
+
+func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustAll)
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
-	w.append(2)
+	w.append(2, 2, 2)
 	w.flush()
 	twice := w.event(2)
-	twice.WLogOffset = 1
+	twice.WLogOffset = at
 	if err := w.try(twice); err != nil {
 		t.Fatal(err)
 	}
@@ -342,8 +348,8 @@ func TestConflictWithinOneRebuild(t *testing.T) {
 	}
 	s = open(t, dir, d, Options{})
 	w = takeOver(t, s, 0)
-	if events := collectEvents(t, s.WLog(t.Context(), 2, 1)); len(events) != 1 || events[0].PLogOffset != 1 {
-		t.Errorf("got %d events, want the first one", len(events))
+	if events := collectEvents(t, s.WLog(t.Context(), 2, at)); len(events) != int(4-at) || events[0].PLogOffset != messages.PLogOffset(at) {
+		t.Errorf("got %d events, want those that were first", len(events))
 	}
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceWLog) {
 		t.Errorf("got %v, want a conflict", err)

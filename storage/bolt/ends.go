@@ -23,6 +23,8 @@ type ends struct {
 	young, old map[messages.WSID]*workspaceEnds
 	// size is how many ends the young generation has.
 	size int
+	// limit is how many the young generation may have.
+	limit int
 	// plogFree says that state.db has no entry behind the end of the partition's log.
 	plogFree bool
 }
@@ -36,7 +38,8 @@ type workspaceEnds struct {
 	records []messages.SequenceNumber
 }
 
-// endsInAll is how many ends all partitions together remember.
+// endsInAll is how many ends all partitions together remember, or 64 each if that is more, in
+// each generation.
 const endsInAll = 1 << 18
 
 // covers reports whether an event needs no look into state.db: its keys are free.
@@ -98,12 +101,14 @@ func (d *ends) find(ws messages.WSID) *workspaceEnds {
 	return d.old[ws]
 }
 
-// rejuvenate is find for a workspace that is in use. Moved from the old generation, it
-// may take the young one above its share, but not both of them above theirs.
+// rejuvenate is find for a workspace that is in use: it becomes young, if there is room.
 func (d *ends) rejuvenate(ws messages.WSID) *workspaceEnds {
 	e := d.old[ws]
 	if e == nil {
 		return d.young[ws]
+	}
+	if d.size+1+len(e.records) > d.limit {
+		return e
 	}
 	delete(d.old, ws)
 	d.put(ws, e)
@@ -179,10 +184,12 @@ func endOf(c *bbolt.Cursor, prefix []byte) messages.Number {
 	case !bytes.Equal(k, end):
 		k, _ = c.Prev()
 	}
-	if len(k) != len(end) || !bytes.HasPrefix(k, prefix) {
-		return 0
+	for ; bytes.HasPrefix(k, prefix); k, _ = c.Prev() {
+		if len(k) == len(end) { // others are foreign
+			return messages.Number(be64(k[len(prefix):]))
+		}
 	}
-	return messages.Number(be64(k[len(prefix):]))
+	return 0
 }
 
 // remember takes over what was learned when the checkpoint was the one given, with
@@ -193,10 +200,14 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 	}
 	d := &p.ends
 	d.plogFree = d.plogFree || l.plogFree && l.from <= p.last+1
+	d.limit = limit
 	if d.size+l.size() > limit/2 {
 		d.age()
 	}
 	for ws, e := range l.of {
+		if d.size >= limit {
+			break
+		}
 		d.add(ws, e, &p.tail)
 	}
 }

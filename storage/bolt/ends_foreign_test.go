@@ -1,7 +1,10 @@
 package bolt
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -35,5 +38,42 @@ func TestEndsOfABatchBehindTheEnd(t *testing.T) {
 	w.append(2, 2, 2)
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlacePLog) {
 		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
+// TestEndBeforeAForeignKey: a key that only begins like those of a sequence hides none of them.
+func TestEndBeforeAForeignKey(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	prefix := []byte("a prefix, ")
+	key := func(n uint64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone(prefix), n) }
+	for name, c := range map[string]struct {
+		keys [][]byte
+		want messages.Number
+	}{
+		"nothing":             {nil, 0},
+		"others":              {[][]byte{[]byte("a"), []byte("b")}, 0},
+		"the last":            {[][]byte{key(3), key(70), []byte("b")}, 70},
+		"the last there is":   {[][]byte{key(3), key(math.MaxUint64)}, math.MaxUint64},
+		"behind it a longer":  {[][]byte{key(3), append(key(70), 0)}, 3},
+		"behind it a shorter": {[][]byte{key(3), append(bytes.Clone(prefix), 1)}, 3},
+		"a foreign one alone": {[][]byte{append(key(70), 0)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx, err := s.state.db.Begin(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			b, err := tx.CreateBucket([]byte("ends"))
+			for _, k := range c.keys {
+				err = errors.Join(err, b.Put(k, []byte{1}))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := endOf(b.Cursor(), prefix); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
 	}
 }

@@ -132,3 +132,29 @@ func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 }
+
+// TestEndsAreBounded: what is remembered does not grow with the workspaces that are in use.
+func TestEndsAreBounded(t *testing.T) {
+	const limit = 64
+	p := &partition{checkpoint: 1}
+	ws := messages.WSID(0)
+	for lot := 1; lot <= 50; lot++ {
+		for range limit / 2 {
+			ws++
+			p.remember(learned{of: map[messages.WSID]*workspaceEnds{ws: {}}}, 1, limit)
+		}
+		for w := messages.WSID(1); w <= ws; w++ {
+			p.ends.raise(&newEvent{ws: w, wlog: messages.WLogOffset(lot)})
+		}
+		if len(p.ends.young) > limit || len(p.ends.old) > limit {
+			t.Fatalf("lot %d: got %d young ones and %d old ones, want at most %d each", lot, len(p.ends.young), len(p.ends.old), limit)
+		}
+	}
+	many := learned{of: make(map[messages.WSID]*workspaceEnds)}
+	for w := range messages.WSID(10 * limit) {
+		many.of[w+ws] = &workspaceEnds{}
+	}
+	if p.remember(many, 1, limit); len(p.ends.young) > limit {
+		t.Errorf("got %d at once, want at most %d", len(p.ends.young), limit)
+	}
+}

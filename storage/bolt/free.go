@@ -8,7 +8,7 @@ import (
 
 // freeKeys tells which keys of a bucket are free. It is fastest when it is asked in
 // order: between two keys of the bucket that are next to each other it looks once.
-// Nobody else may put keys between those that it was asked for.
+// Between two questions nobody may put other keys than those that it was asked for.
 type freeKeys struct {
 	cursor *bbolt.Cursor
 	// What lies between them is free; if it is endless, all above the lower one.
@@ -20,6 +20,8 @@ func newFreeKeys(b *bbolt.Bucket) *freeKeys { return &freeKeys{cursor: b.Cursor(
 
 func (f *freeKeys) free(key []byte) bool {
 	if f.from != nil && bytes.Compare(key, f.from) > 0 && (f.endless || bytes.Compare(key, f.to) < 0) {
+		// Who asks again asks whether somebody has put it meanwhile.
+		f.from = append(f.from[:0], key...)
 		return true
 	}
 	found, _ := f.cursor.Seek(key)

@@ -86,7 +86,7 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 }
 
 func (f *file) inspect(r role) (FileInspection, error) {
-	in := FileInspection{Name: r.fileName(), Size: f.size(), PageSize: f.db.Info().PageSize}
+	in := FileInspection{Name: r.fileName(), Size: f.size()}
 	h, err := f.header(r)
 	if err != nil {
 		return in, err
@@ -95,6 +95,8 @@ func (f *file) inspect(r role) (FileInspection, error) {
 	for range overtaken {
 		var at, now int
 		err = f.view(func(tx *bbolt.Tx) (err error) {
+			// Only in a transaction: the map may be made anew, or be gone, at any other time.
+			in.PageSize = f.db.Info().PageSize
 			at, in.Pages = tx.ID(), uint64(tx.Size())/uint64(in.PageSize)
 			in.FreePage, err = f.freePages(at, in.PageSize)
 			return err
