@@ -20,9 +20,16 @@ type observer struct {
 
 func (o *observer) key(k actors.Key) string { return o.node.name + " " + k.String() }
 
-func (o *observer) Posted(k actors.Key, _ any) {
+// Posted tells the dispatcher which mailbox this goroutine may schedule next. Who stops a
+// partition asks again as soon as it is refused, while the partition still ends its leaves:
+// it waits for the scheduler first.
+func (o *observer) Posted(k actors.Key, message any) {
+	if _, stop := message.(*messages.Stop); stop {
+		o.s.gate(o.node, o.key(k)+" stop")
+	}
+	by := goroutine()
 	o.s.mu.Lock()
-	o.s.posted = o.key(k)
+	o.s.posted[by] = o.key(k)
 	o.s.mu.Unlock()
 }
 

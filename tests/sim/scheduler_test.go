@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -37,9 +38,9 @@ type scheduler struct {
 	tasks  []*task // in order of keys, so that the order of arrival does not matter
 	timers []*timer
 	serial uint64
-	// posted is the mailbox that a message was posted to last: the one that is
-	// scheduled next.
-	posted string
+	// posted is, by goroutine, the mailbox that it has posted to last: the one that it
+	// schedules next. What a task has woken may post while the task itself still does.
+	posted map[string]string
 	// elapsed is how long the run has lasted, skew how far the clock is from it.
 	elapsed, skew time.Duration
 	healed        bool
@@ -172,8 +173,10 @@ type dispatcher struct {
 }
 
 func (d dispatcher) Schedule(f func()) {
+	by := goroutine()
 	d.s.mu.Lock()
-	key := d.s.posted
+	key := d.s.posted[by]
+	delete(d.s.posted, by)
 	d.s.mu.Unlock()
 	if !d.s.add(&task{node: d.node, key: key, start: f}) {
 		go f()
@@ -182,3 +185,10 @@ func (d dispatcher) Schedule(f func()) {
 
 // Throughput is never reached: a mailbox run waits after each message.
 func (d dispatcher) Throughput() int { return 1 << 30 }
+
+// goroutine returns the name of the goroutine that runs.
+func goroutine() string {
+	var trace [64]byte
+	name, _, _ := strings.Cut(string(trace[:runtime.Stack(trace[:], false)]), "[")
+	return name
+}

@@ -103,7 +103,7 @@ const throttle = time.Millisecond
 // newSim prepares the run of a seed. It is called in the run's bubble.
 func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	s := &sim{system: system, id: system.ProcessRegistry.NextId()}
-	s.random = rand.New(rand.NewPCG(seed, 0))
+	s.random, s.posted = rand.New(rand.NewPCG(seed, 0)), make(map[string]string)
 	r := s.random
 	s.notef("seed %d", seed)
 	s.desc = descriptor([]messages.TrustLevel{0, 0, 0, 1, 2}[r.IntN(5)])
