@@ -18,7 +18,7 @@ import (
 type Handler func(ctx context.Context, c *CommandContext) error
 
 // ErrHandlerPanic is returned when a handler panicked; the command was refused.
-var ErrHandlerPanic = errors.New("command handler panicked")
+var ErrHandlerPanic = errors.New("handler panicked")
 
 // CommandContext is a command under way. It is valid until the handler returns,
 // and belongs to the handler's goroutine.

@@ -30,6 +30,9 @@ type App struct {
 	settings   Settings
 	processors []*CommandProcessor
 	stopping   bool
+	// subscriptions are those that run, or are being started, by name; started counts them.
+	subscriptions map[string]*Subscription
+	started       uint64
 	// changed is closed and made anew when a partition's status changes.
 	changed chan struct{}
 }
@@ -225,13 +228,15 @@ func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor
 	return p, nil
 }
 
-// stop ends the command processors, then the partitions, all at the same time.
+// stop ends the subscriptions, then the command processors, then the partitions, all of a
+// kind at the same time.
 func (a *App) stop(ctx context.Context) error {
 	a.mu.Lock()
 	a.stopping = true
 	processors, stopLimit := a.processors, a.settings.StopLimit
 	a.mu.Unlock()
-	hanging := together(len(processors), func(i int) error { return stopProcessor(ctx, processors[i], stopLimit) })
+	hanging := a.stopSubscriptions(ctx, stopLimit)
+	hanging = errors.Join(hanging, together(len(processors), func(i int) error { return stopProcessor(ctx, processors[i], stopLimit) }))
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), hanging)
 	}

@@ -60,7 +60,7 @@ func interrupted(message any) (any, bool) {
 	case *messages.Append, messages.CommandProcessorMessage:
 		// It may have got as far as its write.
 		return &messages.Refused{Err: fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
-	case messages.PartitionMessage:
+	case messages.PartitionMessage, messages.LaneMessage:
 		return &messages.Refused{Err: messages.ErrInterrupted}, true
 	}
 	return nil, false
@@ -160,8 +160,9 @@ func (a *AppParts) Apps() []string {
 	return names
 }
 
-// Undeploy stops an application: command processors finish the command under way,
-// then partitions finish the open transaction and flush. Each of the two steps ends
+// Undeploy stops an application: subscriptions finish the batch under way, then command
+// processors the command under way, then partitions the open transaction, and flush. Each of
+// the three steps ends
 // within the setting StopLimit and a second or two of grace, or when ctx ends. ErrNotClean says that something could not be
 // flushed or hangs; the application is undeployed all the same. When ctx ends
 // first, its error is returned; the application takes no commands any more but is

@@ -9,6 +9,15 @@
 //	number, err := tx.Next(ctx, invoices)
 //	err = tx.Commit(ctx, body)
 //
+// What was written is read by a [Reader]: a workspace, a partition or the whole application,
+// in pages or followed as it grows.
+//
+//	for event, err := range app.Reader().FollowWLog(ctx, workspace, 1) {
+//		// ends with ctx
+//	}
+//
+// A [Subscription] does it for a handler, and remembers where that stands.
+//
 // Numbers are gapless and strictly ordered per workspace and sequence, because a
 // number counts as given only when the event that holds it is durable.
 package partition

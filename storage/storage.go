@@ -19,6 +19,7 @@ type Store interface {
 	Log
 	Projections
 	Reader
+	Watcher
 
 	// Descriptor returns the application that the store holds, normalized.
 	Descriptor() messages.Descriptor
@@ -121,6 +122,22 @@ type Reader interface {
 	// Find returns the offset of the workspace's event that has the deduplication id,
 	// 0 if there is none. The zero id is nobody's.
 	Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error)
+}
+
+// Watcher tells readers that a log has grown, so that nobody looks again and again. Each
+// call returns when what it waits for is there, perhaps at once, and can be read; offset 0
+// means 1. Else it returns the error of ctx, ErrClosed, or why the partition's log cannot be
+// written any more.
+type Watcher interface {
+	// AwaitPLog waits until a partition's log has come to an offset.
+	AwaitPLog(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) error
+
+	// AwaitWLog waits until a workspace's log has come to an offset.
+	AwaitWLog(ctx context.Context, ws messages.WSID, offset messages.WLogOffset) error
+
+	// AwaitAny waits until the store has more events than seen, in all partitions
+	// together, and returns how many it has.
+	AwaitAny(ctx context.Context, seen uint64) (uint64, error)
 }
 
 // Register is where a partition stands.

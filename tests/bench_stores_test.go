@@ -16,9 +16,14 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// benchStores holds the stores that benchmarks have made, by their number of
-// events: making one takes much longer than what is measured.
-var benchStores = make(map[int]string)
+// benchStores holds the stores that benchmarks have made, by what is in them: making one
+// takes much longer than what is measured.
+var benchStores = make(map[storeContents]string)
+
+type storeContents struct {
+	events, partitions int
+	workspaces         uint64
+}
 
 // removeBenchStores is called when all benchmarks have run.
 func removeBenchStores() {
@@ -30,13 +35,20 @@ func removeBenchStores() {
 // flushedStore returns a store with at least n events, all in the projections.
 func flushedStore(b *testing.B, a partition.Application, n int) string {
 	b.Helper()
-	if dir, ok := benchStores[n]; ok {
+	return flushedStoreOf(b, a, n, 10_000)
+}
+
+// flushedStoreOf is flushedStore with so many workspaces.
+func flushedStoreOf(b *testing.B, a partition.Application, n int, workspaces uint64) string {
+	b.Helper()
+	contents := storeContents{events: n, partitions: int(a.Descriptor.Partitions), workspaces: workspaces}
+	if dir, ok := benchStores[contents]; ok {
 		return dir
 	}
 	dir := must(os.MkdirTemp("", fmt.Sprintf("partita-bench-%d-", n)))(b) //nolint:usetesting // it outlives this run of the benchmark
-	benchStores[n] = dir
+	benchStores[contents] = dir
 	store := openBolt(b, dir, a.Descriptor, wideTail)
-	newHistory(b, store, 10_000).write(b, n)
+	newHistory(b, store, workspaces).write(b, n)
 	check(b, store.Close(limit(b)))
 	// Opening with a small tail brings the projections up to date.
 	store = openBolt(b, dir, a.Descriptor, bolt.Options{TailEvents: 1000})

@@ -36,6 +36,13 @@ var bars = []bar{
 	{promise: "heap of 1,000,000 workspaces over that of 1,000, uniform, MiB", unit: "MiB", figure: `^Memory/workspaces=1000000/uniform$`, minus: `^Memory/workspaces=1000/uniform$`, atMost: 64},
 	{promise: "heap of 1,000,000 workspaces over that of 1,000, Zipf, MiB", unit: "MiB", figure: `^Memory/workspaces=1000000/zipf$`, minus: `^Memory/workspaces=1000/zipf$`, atMost: 64},
 	{promise: "32 command processors on 8 partitions over 1 on 1, events/s", unit: "events/s", figure: `^CommandProcessors/processors=32/partitions=8$`, over: `^CommandProcessors/processors=1/partitions=1$`, atLeast: 3},
+	{promise: "follower 1,000,000 events behind, of a partition, events/s", unit: "events/s", figure: `^FollowBehind/partition$`, atLeast: 300_000},
+	{promise: "follower 1,000,000 events behind, of a workspace, events/s", unit: "events/s", figure: `^FollowBehind/workspace$`, atLeast: 300_000},
+	{promise: "feed 1,000,000 events behind, of 8 partitions, events/s", unit: "events/s", figure: `^FollowBehind/feed$`, atLeast: 300_000},
+	{promise: "appends beside 1,000 idle followers over none, events/s", unit: "rate-ratio", figure: `^IdleFollowers$`, atLeast: 0.9},
+	{promise: "appends beside 1,000 idle followers over none, CPU time of an event", unit: "cpu-ratio", figure: `^IdleFollowers$`, atMost: 1.1},
+	{promise: "100 live followers of workspaces at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=workspaces$`, atMost: 50},
+	{promise: "100 live followers of 8 partitions at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=partitions$`, atMost: 50},
 }
 
 // figures holds the values of a benchmark run: name, then unit.

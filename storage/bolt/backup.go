@@ -11,14 +11,15 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// Backup writes a copy of the store to a directory, which must be new or empty: both
+// Backup writes a copy of the store to a directory, which must be new or empty: its
 // files, synced, and checked unless the options say otherwise. The store can be in use.
 // A copy whose check finds a fault, or that is not finished, is not kept.
 //
-// state.db is copied first and log.db after it, so that the projections of the copy are
-// never ahead of its log; opening the copy reads what they lack. state.db is copied under
-// one read transaction, page by page: meanwhile flushes do not use pages again, and wait
-// if the file outgrows Options.MmapSize; appends go on up to the limits of the tail.
+// subscriptions.db, if there is one, is copied first, then state.db, and log.db after them, so
+// that neither the subscriptions nor the projections of the copy are ever ahead of its log;
+// opening the copy reads what the projections lack. Both are copied under one read transaction,
+// page by page: meanwhile flushes do not use pages again, and wait if the file outgrows
+// Options.MmapSize; appends go on up to the limits of the tail.
 // log.db is copied in short transactions, which hold nobody up.
 func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
@@ -27,7 +28,14 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	}
 	c.result.ID = s.id.String()
 	err := c.into(ctx, dir, func(temporary string) error {
-		if err := c.copyState(ctx, s.state, temporary); err != nil {
+		if f := s.subscriptions.file.Load(); f != nil {
+			c.result.SubscriptionsFrom = f.size()
+			if err := c.copyPages(ctx, f, temporary, subscriptionsFileName); err != nil {
+				return err
+			}
+		}
+		c.result.StateFrom = s.state.size()
+		if err := c.copyPages(ctx, s.state, temporary, stateFileName); err != nil {
 			return err
 		}
 		return c.copyLog(ctx, s.log, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
@@ -35,15 +43,14 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	return c.result, err
 }
 
-// copyState copies the pages of state.db as of one moment.
-func (c *copying) copyState(ctx context.Context, from *file, dir string) error {
-	to, err := os.OpenFile(filepath.Join(dir, stateFileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// copyPages copies the pages of a file as of one moment.
+func (c *copying) copyPages(ctx context.Context, from *file, dir, name string) error {
+	to, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	c.result.StateFrom = from.size()
 	err = from.view(func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(&copyWriter{ctx: ctx, w: to, c: c, total: uint64(tx.Size())})
+		_, err := tx.WriteTo(&copyWriter{ctx: ctx, w: to, c: c, name: name, total: uint64(tx.Size())})
 		return err
 	})
 	switch {
@@ -64,6 +71,7 @@ type copyWriter struct {
 	ctx         context.Context
 	w           io.Writer
 	c           *copying
+	name        string
 	done, total uint64
 }
 
@@ -73,6 +81,6 @@ func (w *copyWriter) Write(b []byte) (int, error) {
 	}
 	n, err := w.w.Write(b)
 	w.done += uint64(n)
-	w.c.o.Progress(CopyProgress{Phase: "copy " + stateFileName, Done: w.done, Total: w.total})
+	w.c.o.Progress(CopyProgress{Phase: "copy " + w.name, Done: w.done, Total: w.total})
 	return n, err
 }

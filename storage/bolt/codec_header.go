@@ -11,7 +11,7 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// The header of either file, in bucket header under key "header":
+// The header of each file, in bucket header under key "header":
 //
 //	 0        8         10     11         27
 //	+--------+---------+------+----------+----------------+---------+
@@ -32,14 +32,19 @@ const (
 
 	// formatWithoutIDs is the first format. It had no deduplication ids.
 	formatWithoutIDs = 1
+
+	// subscriptionsFormat is that of subscriptions.db, which counts for itself.
+	subscriptionsFormat = 1
 )
 
-// role tells the two files apart.
+// role tells the files apart.
 type role byte
 
 const (
 	roleLog   role = 'L'
 	roleState role = 'S'
+	// roleSubscriptions is the role of a file that is made with the first subscription.
+	roleSubscriptions role = 'U'
 )
 
 func (r role) String() string {
@@ -48,11 +53,21 @@ func (r role) String() string {
 		return "log"
 	case roleState:
 		return "state"
+	case roleSubscriptions:
+		return "subscriptions"
 	}
 	return fmt.Sprintf("role %d", byte(r))
 }
 
-// storeID is drawn at random when a store is made. Both files carry it.
+// format returns the current format of the role's files.
+func (r role) format() uint16 {
+	if r == roleSubscriptions {
+		return subscriptionsFormat
+	}
+	return formatVersion
+}
+
+// storeID is drawn at random when a store is made. All its files carry it.
 type storeID [16]byte
 
 func (id storeID) String() string { return hex.EncodeToString(id[:]) }
@@ -68,7 +83,7 @@ type header struct {
 
 func (h *header) encode() []byte {
 	b := []byte(magic)
-	b = binary.BigEndian.AppendUint16(b, formatVersion)
+	b = binary.BigEndian.AppendUint16(b, h.role.format())
 	b = append(b, byte(h.role))
 	b = append(b, h.id[:]...)
 	b = appendDescriptor(b, &h.descriptor)
@@ -106,8 +121,12 @@ func decodeHeader(value []byte) (header, error) {
 		return header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
 	}
 	format := binary.BigEndian.Uint16(value[8:])
-	if format < formatWithoutIDs || format > formatVersion {
-		return header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, formatWithoutIDs, formatVersion)
+	newest := uint16(formatVersion)
+	if len(value) > 10 {
+		newest = role(value[10]).format()
+	}
+	if format < formatWithoutIDs || format > newest {
+		return header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, formatWithoutIDs, newest)
 	}
 	if len(value) < headerFixed+4 {
 		return header{}, errTruncated

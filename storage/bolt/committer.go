@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/internal/watch"
 )
 
 // Limits of one commit. Requests beyond them wait for the next.
@@ -30,9 +31,7 @@ type committer struct {
 	staged *staging
 	// held wait for it too.
 	held []heldRefusal
-	// broken is set when the log's next place is taken: nothing can be appended.
-	broken error
-	pace   pace
+	pace pace
 	// bytes is the size of what was accepted or refused for the commit.
 	bytes int
 }
@@ -109,7 +108,7 @@ func (c *committer) admit(r *writeRequest) {
 	if !r.claim() {
 		return
 	}
-	err := c.broken
+	err := c.s.brokenBy()
 	if err == nil {
 		err = c.staged.admit(r)
 	}
@@ -221,7 +220,8 @@ func (c *committer) finish(err error) bool {
 	case unknown:
 		c.s.triggerClose()
 	case errors.Is(err, storage.ErrConflict):
-		c.broken = err
+		c.s.broken.Store(&err)
+		c.s.board.RingAll()
 	}
 	for _, r := range c.staged.accepted {
 		r.reply(err)
@@ -244,6 +244,18 @@ func (c *committer) publish() {
 		lsn += messages.LSN(len(r.events))
 	}
 	c.s.lastLSN.Store(uint64(lsn))
+	c.s.board.Ring(c.tell)
+}
+
+// tell says whose logs have grown.
+func (c *committer) tell(ring func(watch.Topic)) {
+	ring(watch.Topic{Log: watch.Any})
+	for _, r := range c.staged.accepted {
+		ring(watch.Topic{Log: watch.Partition, ID: uint64(r.partition.id)})
+		for i := range r.events {
+			ring(watch.Topic{Log: watch.Workspace, ID: uint64(r.events[i].ws)})
+		}
+	}
 }
 
 // publish takes over what is durable now; lsn is the last one before it.

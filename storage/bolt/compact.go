@@ -21,6 +21,9 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	}
 	c.result.ID = s.id.String()
 	err = c.into(ctx, to, func(temporary string) error {
+		if err := c.copySubscriptions(ctx, s.subscriptions.file.Load(), temporary, s.id, s.descriptor); err != nil {
+			return err
+		}
 		if err := c.compactState(ctx, s, temporary); err != nil {
 			return err
 		}
@@ -48,17 +51,18 @@ func (c *copying) compactState(ctx context.Context, s *Store, dir string) error 
 		}
 	}
 	if err == nil {
-		err = copyHeaderValues(s.state, to)
+		err = copyHeaderValues(s.state, to, keyDedup, keyProjected)
 	}
 	return to.closeCopy(err)
 }
 
-// copyHeaderValues copies what the header's bucket has beside the header.
-func copyHeaderValues(from, to *file) error {
+// copyHeaderValues copies what the header's bucket has beside the header, under keys in
+// their order.
+func copyHeaderValues(from, to *file, keys ...[]byte) error {
 	var chunk entries
 	err := from.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketHeader)
-		for _, k := range [][]byte{keyDedup, keyProjected} {
+		for _, k := range keys {
 			if v := b.Get(k); v != nil {
 				chunk.add(k, v)
 			}

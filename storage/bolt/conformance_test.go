@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,8 +84,11 @@ func copyStore(t testing.TB, from, to string) {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"log.db", "state.db"} {
+	for _, name := range []string{"log.db", "state.db", "subscriptions.db"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
+		if name == "subscriptions.db" && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,9 +30,10 @@ type CopyOptions struct {
 
 // CopyProgress is how far a copy has come.
 type CopyProgress struct {
-	// Phase is what is being done: "copy state.db", "copy log.db", "rebuild state.db".
+	// Phase is what is being done: "copy subscriptions.db", "copy state.db", "copy log.db",
+	// "rebuild state.db".
 	Phase string
-	// Done and Total are bytes of state.db or events of log.db; a Total of 0 is not known.
+	// Done and Total are events of log.db or bytes of the others; a Total of 0 is not known.
 	Done, Total uint64
 }
 
@@ -43,6 +44,8 @@ type Copied struct {
 	Events messages.LSN
 	// The sizes of the files are in bytes.
 	LogFrom, LogTo, StateFrom, StateTo int64
+	// These are 0 without subscriptions.
+	SubscriptionsFrom, SubscriptionsTo int64
 	// Report is what the check of the copy found; zero if it was left out.
 	Report verify.Report
 }
@@ -120,6 +123,7 @@ func publishDir(temporary, final string) error {
 // check checks the copy, unless that is to be left out.
 func (c *copying) check(ctx context.Context, dir string) error {
 	c.result.LogTo, c.result.StateTo = sizeOf(dir, roleLog), sizeOf(dir, roleState)
+	c.result.SubscriptionsTo = sizeOf(dir, roleSubscriptions)
 	if c.o.SkipVerify {
 		return nil
 	}

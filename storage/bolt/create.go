@@ -65,6 +65,9 @@ func (op *opening) initialise(path string, r role) (*file, error) {
 				return err
 			}
 		}
+		if err := r.begin(tx); err != nil {
+			return err
+		}
 		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())
 	})
 	if err != nil {

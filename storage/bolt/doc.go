@@ -3,6 +3,9 @@
 //	log.db     the truth: all events in commit order, and the partitions' epochs
 //	state.db   projections of the log, each partition's valid up to its checkpoint
 //
+// A third file, subscriptions.db, is made with the first subscription: where durable
+// consumers stand. The keeper owns it, and writes all moves that wait in one transaction.
+//
 // An append writes and syncs log.db only, at its end. One goroutine, the
 // committer, owns that file: it takes all appends that wait and puts them in one
 // transaction. Another, the flusher, owns state.db and writes what flushes ask

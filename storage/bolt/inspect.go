@@ -13,7 +13,7 @@ import (
 // Inspection is what a store says about itself.
 type Inspection struct {
 	Descriptor messages.Descriptor
-	// ID is drawn at random when a store is made or restored; both files carry it.
+	// ID is drawn at random when a store is made or restored; all files carry it.
 	ID string
 	// Events is the last LSN of the log. Projected is the LSN before which every event is in
 	// the projections: where the next open begins to read.
@@ -24,6 +24,8 @@ type Inspection struct {
 	Workspaces     uint64
 	MoreWorkspaces bool
 	Log, State     FileInspection
+	// Subscriptions is nil if there is no subscriptions.db.
+	Subscriptions *SubscriptionsInspection
 	// StateMissing says that there is no state.db, and so nothing about it.
 	StateMissing bool
 }
@@ -42,6 +44,13 @@ func (p *PartitionInspection) Lag() uint64 {
 		return 0
 	}
 	return uint64(p.Last + 1 - p.Checkpoint)
+}
+
+// SubscriptionsInspection is about subscriptions.db.
+type SubscriptionsInspection struct {
+	FileInspection
+	// Count is how many subscriptions there are.
+	Count uint64
 }
 
 // FileInspection is about one file.
@@ -78,6 +87,9 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.State, err = s.state.inspect(roleState); err != nil {
 		return in, err
 	}
+	if in.Subscriptions, err = s.subscriptions.inspect(); err != nil {
+		return in, err
+	}
 	if in.Projected, err = s.storedProjected(); err != nil {
 		return in, err
 	}
@@ -111,6 +123,24 @@ func (f *file) inspect(r role) (FileInspection, error) {
 			break
 		}
 	}
+	return in, err
+}
+
+// inspect returns nil if there is no file.
+func (s *subscriptions) inspect() (*SubscriptionsInspection, error) {
+	f := s.file.Load()
+	if f == nil {
+		return nil, nil //nolint:nilnil // as said
+	}
+	in := &SubscriptionsInspection{}
+	var err error
+	if in.FileInspection, err = f.inspect(roleSubscriptions); err != nil {
+		return nil, err
+	}
+	err = s.view(func(tx subscriptionTx) (err error) {
+		in.Count, err = tx.count()
+		return err
+	})
 	return in, err
 }
 

@@ -11,6 +11,8 @@ import (
 const (
 	logFileName   = "log.db"
 	stateFileName = "state.db"
+
+	subscriptionsFileName = "subscriptions.db"
 )
 
 // Buckets. All integers in keys are big endian, so that the byte order of keys is
@@ -29,6 +31,12 @@ const (
 //	          checkpoints  partition 4                      -> sealed checkpoint
 //	          conflicts    place 1, WSID 8, SeqID 2         -> sealed conflict
 //	          dedup        serial 8, last hash 8            -> block of a run
+//	subscriptions.db
+//	          header         "header"                       -> header
+//	                         "subscriptions"                -> sealed count 8
+//	          subscriptions  name                           -> sealed definition
+//	          positions      name, 0 1, partition 4         -> sealed offset 8
+//	          parked         name, 0 1, partition 4, offset 8 -> sealed parked event
 var (
 	bucketHeader      = []byte("header")
 	bucketLog         = []byte("log")
@@ -45,12 +53,19 @@ var (
 	keyProjected = []byte("projected")
 	keyDedup     = []byte("dedup")
 
+	bucketSubscriptions = []byte("subscriptions")
+	bucketPositions     = []byte("positions")
+	bucketParked        = []byte("parked")
+	keySubscriptions    = []byte("subscriptions")
+
 	logBuckets   = [][]byte{bucketHeader, bucketLog, bucketEpochs}
 	stateBuckets = [][]byte{
 		bucketHeader, bucketPLog, bucketWLog, bucketRecords,
 		bucketNumbers, bucketCheckpoints, bucketConflicts, bucketDedup,
 	}
 	stateBucketsWithoutIDs = stateBuckets[:7]
+
+	subscriptionsBuckets = [][]byte{bucketHeader, bucketSubscriptions, bucketPositions, bucketParked}
 )
 
 // Lengths of keys in bytes.

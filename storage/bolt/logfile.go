@@ -47,8 +47,17 @@ func (op *opening) openLogOnly() error {
 		return err
 	}
 	op.id, op.descriptor, op.projected = h.id, h.descriptor, 1
+	subscriptionsThere, err := op.inspectSubscriptions()
+	if err != nil {
+		return err
+	}
 	if op.log, err = op.openAgain(roleLog); err != nil {
 		return err
+	}
+	if subscriptionsThere {
+		if err := op.openSubscriptions(); err != nil {
+			return err
+		}
 	}
 	op.makePartitions()
 	if err := op.loadEpochs(); err != nil {
@@ -59,8 +68,8 @@ func (op *opening) openLogOnly() error {
 	return err
 }
 
-// Close releases the file. Nobody may read any more.
-func (l *LogFile) Close() error { return l.s.log.close() }
+// Close releases the files. Nobody may read any more.
+func (l *LogFile) Close() error { return errors.Join(l.s.log.close(), l.s.subscriptions.close()) }
 
 // Log returns all events in commit order from an LSN on, like [Store.Log].
 func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
@@ -107,7 +116,10 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 		r.Checkpoint = 1
 		in.Partitions = append(in.Partitions, PartitionInspection{Partition: messages.PartitionID(i), Register: r, Failed: l.s.partitions[i].failed})
 	}
-	in.Log, err = l.s.log.inspect(roleLog)
+	if in.Log, err = l.s.log.inspect(roleLog); err != nil {
+		return in, err
+	}
+	in.Subscriptions, err = l.s.subscriptions.inspect()
 	return in, err
 }
 

@@ -14,7 +14,7 @@ import (
 // newer one that is valid says where everything is. If the newer one is damaged,
 // bbolt takes the older one, and nothing tells: the last commit is gone, and of
 // what the older one refers to, a commit that a crash cut short may have
-// overwritten a part. So both must be valid, in either file.
+// overwritten a part. So both must be valid, in each file.
 //
 // A crash makes none invalid: all that counts lies in the first 512 bytes of the
 // page, and a sector is written wholly or not at all.
@@ -61,8 +61,12 @@ func (f *file) checkMeta(r role) error {
 
 // metaAdvice says what to do about a damaged meta page.
 func (r role) metaAdvice() string {
-	if r == roleLog {
+	switch r {
+	case roleState:
+	case roleLog:
 		return "the last commit may be lost with it: restore the file from a copy, or repair it as docs/operating.md says"
+	case roleSubscriptions:
+		return "restore the file from a copy; without it the subscriptions are forgotten"
 	}
 	return "delete the file: the next open rebuilds it from the log"
 }

@@ -25,7 +25,7 @@ import (
 // from opening: the partitions that it can belong to have failed, the others work.
 //
 // Errors: ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError],
-// which leave both files as they were; ErrSettings; those of the file system.
+// which leave all files as they were; ErrSettings; those of the file system.
 func Open(ctx context.Context, dir string, d messages.Descriptor, o Options) (*Store, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -68,6 +68,7 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 		return nil, err
 	}
 	op := &opening{Store: &Store{options: o}, dir: dir, wanted: d}
+	op.subscriptions.dir = dir
 	if err := op.run(ctx); err != nil {
 		return nil, errors.Join(err, op.abandon())
 	}
@@ -78,7 +79,7 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 // abandon closes what was opened.
 func (op *opening) abandon() error {
 	var errs []error
-	for _, f := range []*file{op.log, op.state} {
+	for _, f := range []*file{op.log, op.state, op.subscriptions.file.Load()} {
 		if f != nil {
 			errs = append(errs, f.close())
 		}
@@ -88,6 +89,9 @@ func (op *opening) abandon() error {
 
 func (op *opening) run(ctx context.Context) error {
 	if err := op.openFiles(); err != nil {
+		return err
+	}
+	if err := op.checkSubscriptions(ctx); err != nil {
 		return err
 	}
 	op.makePartitions()
@@ -123,12 +127,12 @@ func (op *opening) openFiles() error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case !logThere && stateThere:
-		return &storage.DamagedError{
-			Where: "file " + op.path(logFileName),
-			Cause: fmt.Errorf("%w, and there is a %s", errMissing, stateFileName),
+	if !logThere {
+		if err := op.nothingElse(); err != nil {
+			return err
 		}
+	}
+	switch {
 	case !logThere && (op.wanted == nil || op.options.ReadOnly):
 		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.dir)
 	case !logThere:
@@ -195,8 +199,17 @@ func (op *opening) openExisting(stateThere bool) error {
 	case op.options.ReadOnly:
 		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, op.path(stateFileName))
 	}
+	subscriptionsThere, err := op.inspectSubscriptions()
+	if err != nil {
+		return err
+	}
 	if op.log, err = op.openAgain(roleLog); err != nil {
 		return err
+	}
+	if subscriptionsThere {
+		if err := op.openSubscriptions(); err != nil {
+			return err
+		}
 	}
 	if stateThere {
 		op.state, err = op.openAgain(roleState)
@@ -263,11 +276,19 @@ func (op *opening) openFile(r role, readOnly bool) (*file, error) {
 }
 
 func (r role) fileName() string {
-	if r == roleLog {
+	switch r {
+	case roleState:
+	case roleLog:
 		return logFileName
+	case roleSubscriptions:
+		return subscriptionsFileName
 	}
 	return stateFileName
 }
+
+// subscriptionsMmapSize is how much of subscriptions.db is mapped first, which makes it as
+// large. Whoever reads it is done at once.
+const subscriptionsMmapSize = 1 << 20
 
 // bboltOptions are the same for every open but for the limits of size. The
 // freelist is written with every commit: log.db has hardly any free page, and
@@ -280,11 +301,16 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 		InitialMmapSize: int(op.options.MmapSize),
 		ReadOnly:        readOnly,
 		// The log's tell how long its list of free pages is: see freeList.
-		NoStatistics: r == roleState,
+		NoStatistics: r != roleLog,
 		MaxSize:      int(op.options.MaxSize),
 	}
-	if r == roleState {
+	switch r {
+	case roleLog:
+	case roleState:
 		o.MaxSize = int(op.options.StateMaxSize)
+	case roleSubscriptions:
+		o.MaxSize = int(op.options.SubscriptionsMaxSize)
+		o.InitialMmapSize = min(o.InitialMmapSize, subscriptionsMmapSize)
 	}
 	return o
 }
@@ -332,6 +358,8 @@ func (r role) buckets(format uint16) [][]byte {
 	switch {
 	case r == roleLog:
 		return logBuckets
+	case r == roleSubscriptions:
+		return subscriptionsBuckets
 	case format == formatWithoutIDs:
 		return stateBucketsWithoutIDs
 	}

@@ -15,7 +15,7 @@ var ErrReadOnly = storage.ErrReadOnly
 // Options are the settings of a store. The zero value of each field means its
 // default.
 type Options struct {
-	// ReadOnly opens the store without changing a byte of either file. TakeEpoch,
+	// ReadOnly opens the store without changing a byte of any file. TakeEpoch,
 	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
 	// open, since it cannot be rebuilt.
 	ReadOnly bool
@@ -48,6 +48,10 @@ type Options struct {
 
 	// StateMaxSize is the same for state.db and Flush.
 	StateMaxSize int64
+
+	// SubscriptionsMaxSize is the same for subscriptions.db and the writes of
+	// subscriptions.
+	SubscriptionsMaxSize int64
 }
 
 // WithDefaults returns a copy in which every zero field has its default.
@@ -85,6 +89,7 @@ func (o Options) Validate() error {
 		{"MmapSize", o.MmapSize, 1, math.MaxInt},
 		{"MaxSize", o.MaxSize, 0, math.MaxInt},
 		{"StateMaxSize", o.StateMaxSize, 0, math.MaxInt},
+		{"SubscriptionsMaxSize", o.SubscriptionsMaxSize, 0, math.MaxInt},
 	} {
 		if n.got < n.least || n.got > n.most {
 			return fmt.Errorf("%w: %s: got %d, want %d to %d", messages.ErrSettings, n.name, n.got, n.least, n.most)

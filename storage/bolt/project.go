@@ -136,6 +136,7 @@ func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
 		if e.recovered || p.s.schema.trust < messages.TrustAll {
 			conflict := newConflict(storage.PlacePLog, indexPut{r: r, e: e, o: taken})
 			r.partition.fail(conflict)
+			p.s.board.RingAll()
 			return conflict
 		}
 		from = taken + 1

@@ -149,8 +149,12 @@ func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset)
 func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
 	return s.read(ctx, func() (source, error) {
 		next := max(from, 1)
-		tail, failed := s.wlogTail(ws, next)
+		end, failed := s.wlogTailEnd(ws)
+		var tail []place
 		return func(n int) ([]place, error) {
+			if len(tail) == 0 && next < end {
+				tail = s.wlogTail(ws, next, end)
+			}
 			if len(tail) > 0 && tail[0].wlog == next {
 				n = min(n, len(tail))
 				places := tail[:n]
@@ -158,11 +162,14 @@ func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOf
 				next += messages.WLogOffset(n)
 				return places, nil
 			}
-			end := next + messages.WLogOffset(n)
+			// What has left the tail by now is in state.db.
+			to, more := next+messages.WLogOffset(n), next < end
 			if len(tail) > 0 {
-				end = min(end, tail[0].wlog)
+				to = min(to, tail[0].wlog)
+			} else if more {
+				to = min(to, end)
 			}
-			places, err := s.storedWLog(ws, next, end, len(tail) > 0)
+			places, err := s.storedWLog(ws, next, to, more)
 			next += messages.WLogOffset(len(places))
 			if err == nil && len(places) == 0 {
 				err = failed
@@ -172,17 +179,49 @@ func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOf
 	})
 }
 
-// wlogTail returns the tail's entries of a workspace's log from an offset on.
-func (s *Store) wlogTail(ws messages.WSID, from messages.WLogOffset) ([]place, error) {
+// wlogTailEnd returns the offset after the tail's last entry of a workspace, 0 if there is
+// none, and why the partition has failed.
+func (s *Store) wlogTailEnd(ws messages.WSID) (messages.WLogOffset, error) {
+	p := s.partitionOf(ws)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if _, e := p.tail.lastOf(ws); e != nil {
+		return e.wlog + 1, p.failed
+	}
+	return 0, p.failed
+}
+
+// maxTailPlaces is how many entries of a workspace's tail a reader keeps in mind.
+const maxTailPlaces = 4096
+
+// wlogTail returns the tail's first entries of a workspace's log between two offsets. The
+// entries are linked backwards: it goes from the last to the first, and lets others have the
+// lock now and then. Entries that are dropped meanwhile are in state.db.
+func (s *Store) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []place {
 	p := s.partitionOf(ws)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	var places []place
-	for o, e := p.tail.lastOf(ws); e != nil && e.wlog >= from; o, e = p.tail.previous(o, e) {
-		places = append(places, place{lsn: e.lsn, partition: p.id, offset: o, ws: ws, wlog: e.wlog})
+	o, e := p.tail.lastOf(ws)
+	for steps := 1; e != nil && e.wlog >= from; steps++ {
+		if e.wlog < end {
+			places = append(places, place{lsn: e.lsn, partition: p.id, offset: o, ws: ws, wlog: e.wlog})
+		}
+		if len(places) == 2*maxTailPlaces {
+			places = append(places[:0], places[maxTailPlaces:]...)
+		}
+		if steps%trimStep == 0 {
+			p.mu.RUnlock()
+			p.mu.RLock()
+			if o < p.tail.first() {
+				break
+			}
+			e = p.tail.at(o)
+		}
+		o, e = p.tail.previous(o, e)
 	}
 	slices.Reverse(places)
-	return places, p.failed
+	return places[:min(len(places), maxTailPlaces)]
 }
 
 // storedWLog finds entries of a workspace's log in state.db. It ends early where

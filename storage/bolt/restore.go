@@ -10,7 +10,8 @@ import (
 
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
 // it, since the index of deduplication ids in it depends on the store's id. Of the copy
-// only log.db is needed, and it is not changed. The directory must be new or empty. What
+// only log.db is needed, and it is not changed; its subscriptions are carried over if
+// subscriptions.db is there too. The directory must be new or empty. What
 // is not finished, or has a fault, is not kept.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
@@ -43,6 +44,9 @@ func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string)
 		return err
 	}
 	c.result.ID = id.String()
+	if err := c.restoreSubscriptions(ctx, op, &h, dir, id); err != nil {
+		return err
+	}
 	if err := c.copyLog(ctx, f, dir, id, h.descriptor, last); err != nil {
 		return err
 	}

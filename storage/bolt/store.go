@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/internal/watch"
 )
 
 // Lengths of queues. A caller beyond them waits as long as its context lets it.
@@ -17,7 +18,7 @@ const (
 	flushQueueLen = 1024
 )
 
-// Store is a [storage.Store] in two bbolt files. Open and OpenExisting make it.
+// Store is a [storage.Store] in two bbolt files, and a third one for subscriptions. Open and OpenExisting make it.
 type Store struct {
 	descriptor messages.Descriptor
 	schema     *schema
@@ -41,6 +42,13 @@ type Store struct {
 	// the flusher changes it.
 	stuck stuckMerges
 
+	subscriptions subscriptions
+
+	// broken is set when the log's next place is taken: nothing can be appended.
+	broken atomic.Pointer[error]
+	// board is where those wait who follow a log.
+	board watch.Board
+
 	tailEvents, tailBytes atomic.Int64
 	counts                counts
 
@@ -62,7 +70,7 @@ var _ storage.Store = (*Store)(nil)
 // Descriptor returns the application that the store holds, normalized.
 func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalized() }
 
-// start lets the committer and the flusher run.
+// start lets the committer, the flusher and the keeper run.
 func (s *Store) start() {
 	s.writes = make(chan *writeRequest, writeQueueLen)
 	s.flushes = make(chan *flushRequest, flushQueueLen)
@@ -70,7 +78,10 @@ func (s *Store) start() {
 	s.committed = make(chan struct{})
 	s.flushed = make(chan struct{})
 	s.released = make(chan struct{})
+	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
+	s.subscriptions.ended = make(chan struct{})
 	if s.options.ReadOnly {
+		close(s.subscriptions.ended)
 		close(s.committed)
 		close(s.flushed)
 		return
@@ -80,6 +91,7 @@ func (s *Store) start() {
 	}
 	go newCommitter(s).run()
 	go newFlusher(s).run()
+	go keeper{s}.run()
 }
 
 // Close finishes the writes that were handed over, refuses everything else with
@@ -100,6 +112,7 @@ func (s *Store) Close(ctx context.Context) error {
 func (s *Store) triggerClose() {
 	s.closeOnce.Do(func() {
 		close(s.closing)
+		s.board.RingAll()
 		go s.release()
 	})
 }
@@ -107,8 +120,9 @@ func (s *Store) triggerClose() {
 func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
+	<-s.subscriptions.ended
 	s.reserve.wait()
-	s.releaseErr = errors.Join(s.log.close(), s.state.close())
+	s.releaseErr = errors.Join(s.log.close(), s.state.close(), s.subscriptions.close())
 	close(s.released)
 }
 
@@ -128,6 +142,14 @@ func (s *Store) enter(ctx context.Context) error {
 		return err
 	}
 	return s.open()
+}
+
+// brokenBy returns why nothing can be appended, nil if it can.
+func (s *Store) brokenBy() error {
+	if err := s.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // partition returns a partition of the application.

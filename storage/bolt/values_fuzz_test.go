@@ -3,11 +3,14 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // FuzzSealedValues: bytes that were not sealed are refused; what is accepted once it
@@ -19,6 +22,9 @@ func FuzzSealedValues(f *testing.F) {
 	f.Add(make([]byte, conflictKeyLen), make([]byte, conflictValueLen-sealedOverhead), uint16(0), byte(0x80))
 	f.Add(appendNumberKey(nil, 7, 16), make([]byte, 8), uint16(11), byte(2))
 	f.Add([]byte{}, []byte{}, uint16(0), byte(0))
+	for _, s := range sealedSubscriptions() {
+		f.Add(s.key, s.value[:len(s.value)-sealedOverhead], uint16(12), byte(3))
+	}
 	f.Fuzz(func(t *testing.T, key, data []byte, at uint16, flip byte) {
 		for name, v := range sealedValues() {
 			_, _ = v.again(key, data)
@@ -68,6 +74,14 @@ func sealedValues() map[string]sealedValue {
 			c, err := decodeCheckpoint(key, value)
 			return c.encode(key), err
 		}},
+		"definition of a subscription": {bucketSubscriptions, func(key, value []byte) ([]byte, error) {
+			d, err := decodeDefinition(key, value)
+			return d.encode(key), err
+		}},
+		"parked event": {bucketParked, func(key, value []byte) ([]byte, error) {
+			e, err := decodeParked(key, value)
+			return encodeParked(key, &e), err
+		}},
 		"conflict": {bucketConflicts, func(key, value []byte) ([]byte, error) {
 			e, err := decodeConflict(key, value)
 			if err != nil {
@@ -81,6 +95,72 @@ func sealedValues() map[string]sealedValue {
 			return again, nil
 		}},
 	}
+}
+
+// sealedSubscriptions are the values of some subscriptions.
+func sealedSubscriptions() (all []change) {
+	for _, s := range threeSubscriptions() {
+		all = append(all, newSubscription(&s)...)
+	}
+	return all
+}
+
+// FuzzSubscription: whatever subscription is put is read as it was, by its name alone, and
+// what is refused has left nothing.
+func FuzzSubscription(f *testing.F) {
+	f.Add("name", "stopped", uint32(3), uint32(1), uint64(9), uint8(0), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add("a b", "", uint32(1), uint32(0), uint64(2), uint8(1), []byte{})
+	f.Add("日本", "\xff", uint32(0), uint32(7), uint64(1), uint8(2), []byte("00000000"))
+	s := open(f, f.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	w := takeOver(f, s, 0)
+	w.appendMany(20, 2)
+	if err := s.PutSubscription(f.Context(), storage.Subscription{Name: "first"}); err != nil {
+		f.Fatal(err)
+	}
+	s.subscriptions.file.Load().db.NoSync = true
+	if err := s.DeleteSubscription(f.Context(), "first"); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, name, reason string, id, tries uint32, next uint64, which uint8, offsets []byte) {
+		sub := storage.Subscription{Name: name, Stopped: reason, Next: map[messages.PartitionID]uint64{0: next}}
+		switch which % 3 {
+		case 1:
+			sub.Partition = new(messages.PartitionID(id))
+		case 2:
+			sub.Workspace = new(messages.WSID(id))
+		}
+		for _, o := range offsets {
+			sub.Parked = append(sub.Parked, storage.ParkedEvent{Offset: uint64(o), Reason: reason, Tries: tries, At: messages.Timestamp(next)})
+		}
+		slices.SortFunc(sub.Parked, func(a, b storage.ParkedEvent) int { return a.Compare(&b) })
+		sub.Parked = slices.Compact(sub.Parked)
+		putErr := s.PutSubscription(t.Context(), sub)
+		got, err := s.Subscription(t.Context(), name)
+		if putErr != nil {
+			if !errors.Is(putErr, storage.ErrSubscription) || !errors.Is(err, storage.ErrNoSubscription) {
+				t.Fatalf("put: got %v, read %v", putErr, err)
+			}
+			return
+		}
+		sub.Stopped = storage.CutSubscriptionReason(reason)
+		for i := range sub.Parked {
+			sub.Parked[i].Reason = sub.Stopped
+		}
+		if len(sub.Parked) == 0 {
+			sub.Parked = nil
+		}
+		if err != nil || !reflect.DeepEqual(got, sub) {
+			t.Fatalf("got %+v, %v, want %+v", got, err, sub)
+		}
+		if err := s.DeleteSubscription(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		for bucket, v := range dump(t, s.subscriptions.file.Load()) {
+			if !strings.HasPrefix(bucket, string(bucketHeader)) {
+				t.Fatalf("%s: %x was left", bucket, v)
+			}
+		}
+	})
 }
 
 // FuzzDedupBlock: whatever entries a block is made of, it gives them back, and a

@@ -10,13 +10,13 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// Verify checks the store in a directory: the pages of both files, and then with
+// Verify checks the store in a directory: the pages of its files, and then with
 // [verify.Files] every invariant that they can show. It opens the files read-only and
 // changes nothing; the store must not be open elsewhere for writing. A million
 // workspaces or a hundred take the same memory, see [verify.Options].
 //
 // Faults of the store, damage included, are in the report, and so is that state.db is
-// missing: then log.db alone is checked. The error is for not being
+// missing: then the others alone are checked. The error is for not being
 // able to look: ErrLocked, ErrNotFound, ErrForeign, ErrFormat, those of the file system,
 // and the context's.
 func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, error) {
@@ -58,7 +58,7 @@ func damageReport(r verify.Report, err error) (verify.Report, error) {
 	return r, nil
 }
 
-// verifyPages checks the pages of both files.
+// verifyPages checks the pages of the files.
 func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
 	if o.MaxFaults == 0 {
 		o.MaxFaults = 100
@@ -84,7 +84,7 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 
 // rolesThere returns which files are there. Opening says what it means that one is not.
 func (op *opening) rolesThere() (roles []role, err error) {
-	for _, role := range []role{roleLog, roleState} {
+	for _, role := range []role{roleLog, roleState, roleSubscriptions} {
 		there, err := present(op.path(role.fileName()))
 		if err != nil {
 			return nil, err

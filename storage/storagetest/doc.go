@@ -6,6 +6,7 @@
 //   - [Memory], a simple store that honours the whole contract;
 //   - [Faulty], a wrapper that injects faults into any store;
 //   - [Partition], a driver that builds valid events, batches and flushes;
+//   - [Lookout], a context that tells when somebody waits;
 //   - [Verify], the check of the invariants for the end of every test.
 //
 // It imports testing, so that only tests may import it.

@@ -26,12 +26,24 @@ const (
 	OpWLog
 	OpRecords
 	OpFind
+	OpAwaitPLog
+	OpAwaitWLog
+	OpAwaitAny
 	OpClose
+	OpSubscriptions
+	OpSubscription
+	OpPutSubscription
+	OpMoveSubscription
+	OpDeleteSubscription
 	numOps
 )
 
 func (o Op) String() string {
-	names := [numOps]string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find", "Close"}
+	names := [numOps]string{
+		"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find",
+		"AwaitPLog", "AwaitWLog", "AwaitAny", "Close",
+		"Subscriptions", "Subscription", "PutSubscription", "MoveSubscription", "DeleteSubscription",
+	}
 	if o >= numOps {
 		return fmt.Sprintf("operation %d", uint8(o))
 	}
@@ -39,7 +51,14 @@ func (o Op) String() string {
 }
 
 // writes reports whether the outcome of the operation can be unknown.
-func (o Op) writes() bool { return o == OpTakeEpoch || o == OpAppend || o == OpFlush }
+func (o Op) writes() bool {
+	switch o {
+	case OpTakeEpoch, OpAppend, OpFlush, OpPutSubscription, OpMoveSubscription, OpDeleteSubscription:
+		return true
+	default:
+		return false
+	}
+}
 
 // Effect is what a fault does to a call. Make one with [Fail], [Full],
 // [UnknownDone], [UnknownNotDone], [Break], [Panic], [Hold] or [HoldAnswer].

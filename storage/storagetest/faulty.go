@@ -218,6 +218,21 @@ func (f *Faulty) Find(ctx context.Context, ws messages.WSID, id messages.DedupID
 	return spoilValue(ctx, f, OpFind, func() (messages.WLogOffset, error) { return f.inner.Find(ctx, ws, id) })
 }
 
+// AwaitPLog waits in the inner store.
+func (f *Faulty) AwaitPLog(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) error {
+	return f.spoil(ctx, OpAwaitPLog, func() error { return f.inner.AwaitPLog(ctx, p, offset) })
+}
+
+// AwaitWLog waits in the inner store.
+func (f *Faulty) AwaitWLog(ctx context.Context, ws messages.WSID, offset messages.WLogOffset) error {
+	return f.spoil(ctx, OpAwaitWLog, func() error { return f.inner.AwaitWLog(ctx, ws, offset) })
+}
+
+// AwaitAny waits in the inner store.
+func (f *Faulty) AwaitAny(ctx context.Context, seen uint64) (uint64, error) {
+	return spoilValue(ctx, f, OpAwaitAny, func() (uint64, error) { return f.inner.AwaitAny(ctx, seen) })
+}
+
 // Submitting is a Faulty that takes batches without making their sender wait: every
 // other one, so that both ways are gone, and none with deduplication ids.
 type Submitting struct {

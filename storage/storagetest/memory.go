@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/internal/watch"
 )
 
 // Memory is a store in memory: slices, maps and one mutex. It honours the whole
@@ -33,6 +34,10 @@ type disk struct {
 	tailLimit  int
 	partitions []memPartition
 	workspaces map[messages.WSID]*memWorkspace
+	events     uint64
+	board      watch.Board
+
+	subscriptions map[string]*storage.Subscription
 }
 
 // sequences are those of one kind, built-in ones included.
@@ -75,6 +80,8 @@ func NewMemory(d messages.Descriptor) (*Memory, error) {
 		kinds:      make(map[messages.WSKind]sequences, len(d.Kinds)),
 		partitions: make([]memPartition, d.Partitions),
 		workspaces: make(map[messages.WSID]*memWorkspace),
+
+		subscriptions: make(map[string]*storage.Subscription),
 	}
 	for _, k := range w.desc.Kinds {
 		w.kinds[k.ID] = make(sequences)
@@ -94,6 +101,7 @@ func (m *Memory) Reopen() *Memory {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	m.closed = true
+	m.disk.board.RingAll()
 	return &Memory{disk: m.disk}
 }
 
@@ -114,6 +122,7 @@ func (m *Memory) Close(context.Context) error {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	m.closed = true
+	m.disk.board.RingAll()
 	return nil
 }
 

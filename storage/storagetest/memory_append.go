@@ -33,6 +33,7 @@ func (m *Memory) Append(ctx context.Context, b storage.Batch) error {
 	for i := range events {
 		m.disk.write(p, &events[i])
 	}
+	m.disk.tell(b.Partition, events)
 	return nil
 }
 

@@ -22,7 +22,10 @@ type mutant struct {
 	bug *bug
 	// given is the descriptor as it was passed to Open.
 	given messages.Descriptor
-	loops atomic.Int32
+	// loops and waits are how many are under way.
+	loops, waits atomic.Int32
+	// quiet are events of which nobody is told. The disk's mutex guards it.
+	quiet []messages.Event
 }
 
 // bug is one planted fault, and the checks that must find it.
@@ -47,6 +50,9 @@ type bug struct {
 	find      func(*mutant, context.Context, messages.WSID, messages.DedupID) (messages.WLogOffset, error)
 	records   func(*mutant, context.Context, messages.WSID, storage.RecordRange) iter.Seq2[storage.Row, error]
 	close     func(*mutant, context.Context) error
+	awaitPLog func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset) error
+	awaitWLog func(*mutant, context.Context, messages.WSID, messages.WLogOffset) error
+	awaitAny  func(*mutant, context.Context, uint64) (uint64, error)
 }
 
 func (m *mutant) Descriptor() messages.Descriptor {

@@ -96,7 +96,7 @@ func checks() []check {
 	var all []check
 	for _, group := range [][]check{
 		openChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
-		dedupChecks, flushChecks, readChecks, raceChecks, closeChecks, modelChecks,
+		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}

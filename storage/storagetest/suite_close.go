@@ -45,6 +45,10 @@ func checkClosed(e *env) {
 	for _, name := range []string{"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find"} {
 		e.isOneOf(name+" of a closed store", results[name], storage.ErrClosed)
 	}
+	for _, w := range e.eachWait(p) {
+		_, err := w.tell(ctx)
+		e.isOneOf(w.what+" of a closed store", err, storage.ErrClosed)
+	}
 	e.reopen()
 }
 

@@ -63,8 +63,9 @@ func checkNoSuchPartition(e *env) {
 	_, logErr := collectEvents(e.store.PLog(e.Context(), id, 1))
 	for what, err := range map[string]error{
 		"TakeEpoch": takeErr, "Register": registerErr, "Tail": tailErr, "PLog": logErr,
-		"Append": e.put(e.Context(), p.Build(Spec{Workspace: 3})),
-		"Flush":  e.store.Flush(e.Context(), p.BuildFlush(1)),
+		"AwaitPLog": e.store.AwaitPLog(e.Context(), id, 1),
+		"Append":    e.put(e.Context(), p.Build(Spec{Workspace: 3})),
+		"Flush":     e.store.Flush(e.Context(), p.BuildFlush(1)),
 	} {
 		if err == nil {
 			e.Errorf("%s of partition %d of %d: got no error", what, id, e.desc.Partitions)

@@ -257,6 +257,10 @@ func checkEndedContext(e *env) {
 		}
 		e.isOneOf(name+" with an ended context", last, context.Canceled)
 	}
+	for _, w := range e.eachWait(p) {
+		_, err := w.tell(ctx)
+		e.isOneOf(w.what+" with an ended context", err, context.Canceled)
+	}
 }
 
 // checkContextEndsInLoop: a loop whose context ends is over, with the context's

@@ -31,6 +31,8 @@ type files struct {
 	tails   map[uint64][]messages.Number
 	records table[recordState]
 	ids     idSums
+	// subscribed is filled in the first pass.
+	subscribed subscribed
 	// kindsByIndex are what workspaceState.kind refers to, from 1 on.
 	kindsByIndex []*kind
 	kindIndex    map[*kind]uint16
@@ -85,11 +87,19 @@ func (f *files) all(ctx context.Context) error {
 	if err := f.stand(ctx); err != nil {
 		return err
 	}
+	if err := f.findSubscribed(ctx); err != nil {
+		return fmt.Errorf("verify the subscriptions: %w", err)
+	}
 	for {
 		if err := f.readLog(ctx); err != nil {
 			return fmt.Errorf("verify the log: %w", err)
 		}
 		f.report.Workspaces += uint64(f.workspaces.used)
+		if f.first() {
+			if err := f.checkSubscriptions(ctx); err != nil {
+				return fmt.Errorf("verify the subscriptions: %w", err)
+			}
+		}
 		if !f.options.LogOnly {
 			if err := f.compare(ctx); err != nil {
 				return fmt.Errorf("verify the projections: %w", err)

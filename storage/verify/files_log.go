@@ -87,6 +87,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 	where := placeOf(e)
 	known := f.kinds[e.WorkspaceKind]
 	if f.first() {
+		f.subscribed.see(e)
 		known = f.checkPlace(p, lsn, e, where)
 	}
 	if known == nil || p.failed {

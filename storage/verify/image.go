@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // Image is a store at rest, read in the order of its files. What its methods hand
@@ -46,6 +47,10 @@ type Image interface {
 
 	// Conflicts reads the conflicts that projections have met.
 	Conflicts(ctx context.Context, each func(error) error) error
+
+	// Subscriptions reads the subscriptions in order of their names. Of a damaged one there
+	// is no more than the name, and nothing of damage that is not one subscription's.
+	Subscriptions(ctx context.Context, each func(*storage.Subscription, error) error) error
 }
 
 // Standing is where a partition stands.

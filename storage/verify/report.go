@@ -56,6 +56,8 @@ const (
 	CheckPages Check = "pages"
 	// CheckMissing: the files of the store are there.
 	CheckMissing Check = "missing"
+	// CheckSubscription: a subscription agrees with the application, and stands in its logs.
+	CheckSubscription Check = "subscription"
 )
 
 // Fault is one violation of an invariant.
@@ -96,6 +98,8 @@ type Report struct {
 	Numbers uint64
 	// Rows counts the records that were compared with the log.
 	Rows uint64
+	// Subscriptions counts those that were checked.
+	Subscriptions uint64
 	// Faults are the first faults in words, FaultCount counts all.
 	Faults     []Fault
 	FaultCount uint64
@@ -113,8 +117,12 @@ func (r Report) Err() error {
 // String returns one line with the counts, and one line for each fault in words.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events of %d workspaces in %d partitions, %d numbers, %d records: ",
+	fmt.Fprintf(&b, "%d events of %d workspaces in %d partitions, %d numbers, %d records",
 		r.Events, r.Workspaces, r.Partitions, r.Numbers, r.Rows)
+	if r.Subscriptions > 0 {
+		fmt.Fprintf(&b, ", %d subscriptions", r.Subscriptions)
+	}
+	b.WriteString(": ")
 	if r.FaultCount == 0 {
 		b.WriteString("no fault")
 		return b.String()

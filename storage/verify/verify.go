@@ -90,6 +90,9 @@ func Run(ctx context.Context, s storage.Store, o Options) (Report, error) {
 			return r.report, fmt.Errorf("verify partition %d: %w", p, err)
 		}
 	}
+	if err := r.checkStored(ctx); err != nil {
+		return r.report, fmt.Errorf("verify the subscriptions: %w", err)
+	}
 	return r.report, nil
 }
 

@@ -1,0 +1,207 @@
+package subscription
+
+import "github.com/partita-go/partita/messages"
+
+// stepLoading: the deliverer asks the store.
+func (l *Lane) stepLoading(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.hold(from)
+	case *messages.StopLane:
+		l.stop(from)
+	case *messages.ReloadLane:
+		l.becomeLoading()
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.PositionLoaded:
+		l.positionLoaded(m)
+	case *messages.ReleaseLane, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled, *messages.PositionStored,
+		*messages.RetryFired:
+		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepWaiting: the deliverer waits for the log to grow.
+func (l *Lane) stepWaiting(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.hold(from)
+	case *messages.StopLane:
+		l.stop(from)
+	case *messages.ReloadLane:
+		l.becomeLoading()
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.LogGrown:
+		l.logGrown(m)
+	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.EventsRead, *messages.BatchHandled, *messages.PositionStored,
+		*messages.RetryFired:
+		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepReading: the deliverer reads.
+func (l *Lane) stepReading(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.hold(from)
+	case *messages.StopLane:
+		l.stop(from)
+	case *messages.ReloadLane:
+		l.becomeLoading()
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.EventsRead:
+		l.eventsRead(m)
+	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.BatchHandled, *messages.PositionStored,
+		*messages.RetryFired:
+		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepHandling: the handler has a batch. Nobody interrupts it.
+func (l *Lane) stepHandling(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.holders = append(l.holders, from)
+	case *messages.ReleaseLane:
+		l.releaseLater()
+	case *messages.StopLane:
+		l.stoppers = append(l.stoppers, from)
+	case *messages.ReloadLane:
+		l.reload = l.reload || !l.trying
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.BatchHandled:
+		l.batchHandled(m)
+	case *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.PositionStored, *messages.RetryFired:
+		// Of work that nobody wants any more.
+	}
+}
+
+// stepStoring: what was handled becomes durable.
+func (l *Lane) stepStoring(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.holders = append(l.holders, from)
+	case *messages.ReleaseLane:
+		l.releaseLater()
+	case *messages.StopLane:
+		l.stoppers = append(l.stoppers, from)
+	case *messages.ReloadLane:
+		l.reload = true
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.PositionStored:
+		l.positionStored(m)
+	case *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled, *messages.RetryFired:
+		// Of work that nobody wants any more.
+	}
+}
+
+// stepRetrying: the timer runs.
+func (l *Lane) stepRetrying(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.holders = append(l.holders, from)
+		l.finishRetrying()
+	case *messages.StopLane:
+		l.stoppers = append(l.stoppers, from)
+		l.finishRetrying()
+	case *messages.ReloadLane:
+		if l.reload = l.pending != nil; !l.reload {
+			l.becomeLoading()
+		}
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.RetryFired:
+		if m.Generation == l.generation {
+			l.afterDelay(l)
+		}
+	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled,
+		*messages.PositionStored:
+		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepHalted: the subscription is paused or has stopped.
+func (l *Lane) stepHalted(from Requester, m messages.LaneMessage) { l.stepResting(from, m) }
+
+// stepFailed: something must be repaired.
+func (l *Lane) stepFailed(from Requester, m messages.LaneMessage) { l.stepResting(from, m) }
+
+// stepResting: nothing is under way, and nothing begins by itself.
+func (l *Lane) stepResting(from Requester, m messages.LaneMessage) {
+	switch m.(type) {
+	case *messages.HoldLane:
+		l.hold(from)
+	case *messages.StopLane:
+		l.stop(from)
+	case *messages.ReloadLane:
+		l.becomeLoading()
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled,
+		*messages.PositionStored, *messages.RetryFired:
+		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepHeld: somebody changes where the lane stands.
+func (l *Lane) stepHeld(from Requester, m messages.LaneMessage) {
+	switch m := m.(type) {
+	case *messages.HoldLane:
+		l.reply(from, &messages.Held{})
+	case *messages.ReleaseLane:
+		l.becomeLoading()
+	case *messages.StopLane:
+		l.stop(from)
+	case *messages.TryEvent:
+		l.try(from, m)
+	case *messages.ReloadLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled,
+		*messages.PositionStored, *messages.RetryFired:
+		// It reloads when it is released; of work that nobody wants any more.
+	}
+}
+
+// stepEnded: the actor is about to stop.
+func (l *Lane) stepEnded(from Requester, m messages.LaneMessage) {
+	switch m.(type) {
+	case *messages.HoldLane, *messages.TryEvent:
+		l.refuse(from, messages.ErrStopped)
+	case *messages.StopLane:
+		l.reply(from, &messages.LaneStopped{})
+	case *messages.ReleaseLane, *messages.ReloadLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead,
+		*messages.BatchHandled, *messages.PositionStored, *messages.RetryFired:
+		// Nobody waits for it any more.
+	}
+}
+
+// hold interrupts what leaves nothing behind.
+func (l *Lane) hold(from Requester) {
+	l.holders = append(l.holders, from)
+	l.becomeHeld()
+}
+
+// releaseLater takes back a hold that was noted: who wanted to hold the lane has given up,
+// or has changed where it stands while one event was tried.
+func (l *Lane) releaseLater() {
+	l.refuseHolders(ErrNotHeld)
+	l.reload = true
+}
+
+// finishRetrying does not wait for the timer: what was handled is stored now, or it is
+// delivered again.
+func (l *Lane) finishRetrying() {
+	if l.pending != nil {
+		l.becomeStoring()
+		return
+	}
+	l.settle(nil)
+}
+
+// stop ends what leaves nothing behind.
+func (l *Lane) stop(from Requester) {
+	l.stoppers = append(l.stoppers, from)
+	l.becomeEnded(nil)
+}

@@ -1,0 +1,148 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// Errors of reading.
+var (
+	// ErrNoEvent is returned when a log has no event at an offset (yet).
+	ErrNoEvent = errors.New("no such event")
+	// ErrNoRecord is returned when a workspace has no record with an id.
+	ErrNoRecord = errors.New("no such record")
+)
+
+// Reader reads the logs and the records of a store, also while the application is
+// deployed over it. What an append has written can be read when that is answered, and a
+// log is always read as a prefix of it: an offset is a position, behind which nothing will
+// ever appear. It is safe for concurrent use.
+//
+// Sequences stop after the first error, which is their last element: the error of the
+// context, ErrClosed of package storage after the store was closed, a
+// [*storage.DamagedError] where something cannot be read. No lock is held while the
+// caller's loop body runs, so that a reader that is slow slows nobody.
+type Reader struct{ store storage.Store }
+
+// NewReader returns a reader of a store.
+func NewReader(store storage.Store) *Reader { return &Reader{store: store} }
+
+// Reader returns a reader of the application's store.
+func (a *App) Reader() *Reader { return NewReader(a.store) }
+
+// PLog returns the events of a partition from an offset on (0 means 1), as far as its log
+// goes when the loop begins.
+func (r *Reader) PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return r.store.PLog(ctx, p, from)
+}
+
+// WLog returns the events of a workspace from an offset on (0 means 1), as far as its log
+// goes when the loop begins.
+func (r *Reader) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return r.store.WLog(ctx, ws, from)
+}
+
+// FollowPLog is PLog, and goes on with what is appended, until ctx ends. It is woken by
+// the append. What it has not read yet is on disk: it needs no more memory when it is slow.
+func (r *Reader) FollowPLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return follow(from,
+		func(next messages.PLogOffset) iter.Seq2[messages.Event, error] { return r.store.PLog(ctx, p, next) },
+		func(next messages.PLogOffset) error { return r.store.AwaitPLog(ctx, p, next) })
+}
+
+// FollowWLog is WLog, and goes on like FollowPLog.
+func (r *Reader) FollowWLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return follow(from,
+		func(next messages.WLogOffset) iter.Seq2[messages.Event, error] { return r.store.WLog(ctx, ws, next) },
+		func(next messages.WLogOffset) error { return r.store.AwaitWLog(ctx, ws, next) })
+}
+
+// follow reads a log to its end, again and again.
+func follow[O ~uint64](from O, read func(O) iter.Seq2[messages.Event, error], await func(O) error) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		for next := max(from, 1); ; {
+			for e, err := range read(next) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				next++
+			}
+			if err := await(next); err != nil {
+				yield(messages.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// PLogPage returns at most limit events of a partition from an offset on (0 means 1); less
+// only if the log ends there. A limit below 1 is taken for 1.
+func (r *Reader) PLogPage(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Event, error) {
+	return page(r.store.PLog(ctx, p, from), limit)
+}
+
+// WLogPage is PLogPage for a workspace.
+func (r *Reader) WLogPage(ctx context.Context, ws messages.WSID, from messages.WLogOffset, limit int) ([]messages.Event, error) {
+	return page(r.store.WLog(ctx, ws, from), limit)
+}
+
+func page(events iter.Seq2[messages.Event, error], limit int) (all []messages.Event, err error) {
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, e); len(all) >= limit {
+			break
+		}
+	}
+	return all, nil
+}
+
+// PartitionEvent returns the event of a partition at an offset, or ErrNoEvent.
+func (r *Reader) PartitionEvent(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) (messages.Event, error) {
+	for e, err := range r.store.PLog(ctx, p, offset) {
+		if err != nil || e.PLogOffset == offset {
+			return e, err
+		}
+		break
+	}
+	return messages.Event{}, fmt.Errorf("%w: partition %d, offset %d", ErrNoEvent, p, offset)
+}
+
+// WorkspaceEvent returns the event of a workspace at an offset, or ErrNoEvent.
+func (r *Reader) WorkspaceEvent(ctx context.Context, ws messages.WSID, offset messages.WLogOffset) (messages.Event, error) {
+	for e, err := range r.store.WLog(ctx, ws, offset) {
+		if err != nil || e.WLogOffset == offset {
+			return e, err
+		}
+		break
+	}
+	return messages.Event{}, fmt.Errorf("%w: workspace %d, offset %d", ErrNoEvent, ws, offset)
+}
+
+// Record returns a row of a workspace as it stands, or ErrNoRecord.
+func (r *Reader) Record(ctx context.Context, ws messages.WSID, id messages.RecordID) (storage.Row, error) {
+	for row, err := range r.store.Records(ctx, ws, storage.RecordRange{Seq: id.Seq, From: id.Number, To: id.Number}) {
+		if err != nil || row.ID == id {
+			return row, err
+		}
+		break
+	}
+	return storage.Row{}, fmt.Errorf("%w: workspace %d, sequence %d, number %d", ErrNoRecord, ws, id.Seq, id.Number)
+}
+
+// Records returns the rows of a workspace whose ids lie in a range: see [storage.Reader].
+func (r *Reader) Records(ctx context.Context, ws messages.WSID, in storage.RecordRange) iter.Seq2[storage.Row, error] {
+	return r.store.Records(ctx, ws, in)
+}
+
+// End returns how many events a partition has: the offset of its last one.
+func (r *Reader) End(ctx context.Context, p messages.PartitionID) (messages.PLogOffset, error) {
+	register, err := r.store.Register(ctx, p)
+	return register.Last, err
+}

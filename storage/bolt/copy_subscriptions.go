@@ -1,0 +1,58 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// copySubscriptions copies the subscriptions of a store that nobody writes, entry by entry,
+// to a file of the store that the copy is. There is nothing to do if there are none.
+func (c *copying) copySubscriptions(ctx context.Context, from *file, dir string, id storeID, d messages.Descriptor) error {
+	if from == nil {
+		return nil
+	}
+	to, err := newCopyFile(dir, roleSubscriptions, id, d)
+	if err != nil {
+		return err
+	}
+	c.result.SubscriptionsFrom = from.size()
+	done := uint64(0)
+	tell := func(_, bytes int) {
+		done += uint64(bytes)
+		c.o.Progress(CopyProgress{Phase: "copy " + subscriptionsFileName, Done: done})
+	}
+	for _, bucket := range subscriptionsBuckets[1:] {
+		if err == nil {
+			err = copyBucket(ctx, from, to, bucket, stateFill, every, tell)
+		}
+	}
+	if err == nil {
+		err = copyHeaderValues(from, to, keySubscriptions)
+	}
+	return to.closeCopy(err)
+}
+
+// restoreSubscriptions carries the subscriptions of a copy over, if it has any.
+func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *header, dir string, id storeID) (err error) {
+	path := from.path(subscriptionsFileName)
+	if there, err := present(path); err != nil || !there {
+		return err
+	}
+	f, err := from.openFile(roleSubscriptions, true)
+	if err != nil {
+		return err
+	}
+	h, err := f.readHeader(roleSubscriptions)
+	switch {
+	case err != nil:
+	case h.id != of.id:
+		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.id, logFileName, of.id)
+	default:
+		err = c.copySubscriptions(ctx, f, dir, id, of.descriptor)
+	}
+	return errors.Join(err, f.close())
+}

@@ -1,0 +1,164 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+const (
+	// subscriptionQueueLen is how many writes of subscriptions wait. A caller beyond them
+	// waits as long as its context lets it.
+	subscriptionQueueLen = 1024
+	// maxKeptRequests is how many of them one transaction serves.
+	maxKeptRequests = 1024
+)
+
+// subscriptionRequest is a write of subscriptions.db. It shares nothing with its caller.
+type subscriptionRequest struct {
+	ticket
+	// puts says that it may make the first subscription.
+	puts bool
+	// judge returns what to write, or why it is refused. It writes nothing itself.
+	judge func(subscriptionTx) ([]change, error)
+	// refusal is why this request alone is refused, nil if it is not.
+	refusal error
+}
+
+// keep hands a request to the keeper and waits for its outcome.
+func (s *Store) keep(ctx context.Context, r *subscriptionRequest) error {
+	r.ticket = newTicket()
+	return handOver(ctx, s, s.subscriptions.requests, r, &r.ticket, s.subscriptions.ended)
+}
+
+// keeper is the only writer of subscriptions.db. It takes every request that waits, judges
+// each one alone, and writes them in one transaction. While it syncs, the next ones gather.
+type keeper struct{ s *Store }
+
+func (k keeper) run() {
+	defer close(k.s.subscriptions.ended)
+	for {
+		select {
+		case r := <-k.s.subscriptions.requests:
+			if !k.serve(r) {
+				return
+			}
+		case <-k.s.closing:
+			k.drain()
+			return
+		}
+	}
+}
+
+// drain serves what was handed over before the store was closed.
+func (k keeper) drain() {
+	for {
+		select {
+		case r := <-k.s.subscriptions.requests:
+			if !k.serve(r) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// serve makes one commit of a request and of those that wait behind it. It returns false
+// when the store must not be written any more. A refusal may rest on what is written with
+// it: if the commit fails, it fails too.
+func (k keeper) serve(first *subscriptionRequest) bool {
+	batch := k.gather(first)
+	err := k.commit(batch)
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	if unknown {
+		k.s.triggerClose()
+	}
+	for _, r := range batch {
+		r.reply(firstError(err, r.refusal))
+	}
+	return !unknown
+}
+
+// gather returns the requests that wait and whose callers do.
+func (k keeper) gather(first *subscriptionRequest) (batch []*subscriptionRequest) {
+	for r := first; ; {
+		if r.claim() {
+			batch = append(batch, r)
+		}
+		if len(batch) == maxKeptRequests {
+			return batch
+		}
+		select {
+		case r = <-k.s.subscriptions.requests:
+		default:
+			return batch
+		}
+	}
+}
+
+// errNothing ends a transaction in which nothing is to be written.
+var errNothing = errors.New("nothing to write")
+
+func (k keeper) commit(batch []*subscriptionRequest) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	f, err := k.file(batch)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		for _, r := range batch {
+			r.refusal = fmt.Errorf("%w: there is none at all", storage.ErrNoSubscription)
+		}
+		return nil
+	}
+	err = f.update(func(tx *bbolt.Tx) error { return k.write(newSubscriptionTx(f, tx), batch) })
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
+func (k keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
+	written := false
+	for _, r := range batch {
+		var changes []change
+		if changes, r.refusal = r.judge(tx); r.refusal != nil {
+			continue
+		}
+		if err := tx.apply(changes); err != nil {
+			return err
+		}
+		written = written || len(changes) > 0
+	}
+	if !written {
+		return errNothing
+	}
+	return nil
+}
+
+// file returns the file, and makes it if a request may need it. It returns nil if there is
+// none.
+func (k keeper) file(batch []*subscriptionRequest) (*file, error) {
+	kept := &k.s.subscriptions
+	f := kept.file.Load()
+	for i := 0; f == nil && i < len(batch); i++ {
+		if !batch[i].puts {
+			continue
+		}
+		op := &opening{Store: k.s, dir: kept.dir}
+		var err error
+		if f, err = op.makeSubscriptions(); err != nil {
+			return nil, err
+		}
+		kept.file.Store(f)
+	}
+	return f, nil
+}

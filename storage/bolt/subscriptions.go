@@ -1,0 +1,212 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+var _ storage.Subscriptions = (*Store)(nil)
+
+// subscriptions are those of a store, in a file of their own that is made with the first.
+type subscriptions struct {
+	dir string
+	// file is nil until there is one.
+	file     atomic.Pointer[file]
+	requests chan *subscriptionRequest
+	// ended is closed when the keeper has ended.
+	ended chan struct{}
+}
+
+// view reads the file, if there is one.
+func (s *subscriptions) view(fn func(subscriptionTx) error) error {
+	f := s.file.Load()
+	if f == nil {
+		return nil
+	}
+	return f.view(func(tx *bbolt.Tx) error { return fn(newSubscriptionTx(f, tx)) })
+}
+
+// close releases the file.
+func (s *subscriptions) close() error {
+	if f := s.file.Load(); f != nil {
+		return f.close()
+	}
+	return nil
+}
+
+// Subscriptions implements [storage.Subscriptions].
+func (s *Store) Subscriptions(ctx context.Context) (all []storage.Subscription, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	err = s.subscriptions.view(func(tx subscriptionTx) error {
+		all, err = tx.all()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Subscription implements [storage.Subscriptions]. It is an error if the subscription is
+// ahead of its log.
+func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
+	if err := s.enter(ctx); err != nil {
+		return storage.Subscription{}, err
+	}
+	var found *storage.Subscription
+	err := s.subscriptions.view(func(tx subscriptionTx) (err error) {
+		found, err = tx.read(name)
+		return err
+	})
+	switch {
+	case err != nil:
+		return storage.Subscription{}, err
+	case found == nil:
+		return storage.Subscription{}, noSubscription(name)
+	}
+	if err := s.checkPositions(found, s.judgeable(found.Next)); err != nil {
+		return storage.Subscription{}, s.ahead(found, err)
+	}
+	return *found, nil
+}
+
+// judgeable returns the positions in logs whose ends are known. Where a partition has failed
+// it is not the position that is wrong: who reads that log is told what is, and those of
+// other partitions do not suffer.
+func (s *Store) judgeable(next map[messages.PartitionID]uint64) map[messages.PartitionID]uint64 {
+	known := make(map[messages.PartitionID]uint64, len(next))
+	for id, offset := range next {
+		p := &s.partitions[id]
+		p.mu.RLock()
+		if p.failed == nil {
+			known[id] = offset
+		}
+		p.mu.RUnlock()
+	}
+	return known
+}
+
+// ahead says that a subscription is damaged if its position is beyond the log: the file is
+// newer than the log, and what is appended until the log comes there would be left out.
+func (s *Store) ahead(sub *storage.Subscription, err error) error {
+	if !errors.Is(err, storage.ErrSubscription) {
+		return err
+	}
+	return &storage.DamagedError{Where: s.subscriptions.file.Load().placeOf(bucketPositions, "subscription %q", sub.Name), Cause: err}
+}
+
+func noSubscription(name string) error { return fmt.Errorf("%w: %q", storage.ErrNoSubscription, name) }
+
+// PutSubscription implements [storage.Subscriptions].
+func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) error {
+	if err := sub.Validate(&s.descriptor); err != nil {
+		return err
+	}
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	changes := newSubscription(&sub)
+	sub = storage.Subscription{Name: sub.Name, SubscriptionSource: ownSource(sub.SubscriptionSource), Next: maps.Clone(sub.Next)}
+	return s.keep(ctx, &subscriptionRequest{puts: true, judge: func(tx subscriptionTx) ([]change, error) {
+		have, err := tx.definition(sub.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case have == nil:
+			if err := s.checkPositions(&sub, sub.Next); err != nil {
+				return nil, err
+			}
+			return tx.counting(1, changes)
+		case !have.Equal(&sub.SubscriptionSource):
+			return nil, fmt.Errorf("%w: %q is there, and reads something else", storage.ErrSubscription, sub.Name)
+		}
+		return nil, nil
+	}})
+}
+
+// MoveSubscription implements [storage.Subscriptions].
+func (s *Store) MoveSubscription(ctx context.Context, m storage.SubscriptionMove) error {
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	m = ownMove(m)
+	return s.keep(ctx, &subscriptionRequest{judge: func(tx subscriptionTx) ([]change, error) {
+		have, err := tx.definition(m.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case have == nil:
+			return nil, noSubscription(m.Name)
+		}
+		return s.judgeMove(tx, have, &m)
+	}})
+}
+
+// DeleteSubscription implements [storage.Subscriptions]. It deletes a damaged one too.
+func (s *Store) DeleteSubscription(ctx context.Context, name string) error {
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	return s.keep(ctx, &subscriptionRequest{judge: func(tx subscriptionTx) ([]change, error) {
+		if tx.subscriptions.Get([]byte(name)) == nil {
+			if err := tx.checkAbsent(name); err != nil {
+				return nil, err
+			}
+			return nil, noSubscription(name)
+		}
+		return tx.counting(-1, tx.deletions(name))
+	}})
+}
+
+func (s *Store) mayWrite(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.options.ReadOnly {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// checkPositions refuses positions beyond the next events of their logs.
+func (s *Store) checkPositions(sub *storage.Subscription, next map[messages.PartitionID]uint64) error {
+	for p, offset := range next {
+		if offset <= 1 {
+			continue
+		}
+		there, err := s.reaches(&sub.SubscriptionSource, p, offset-1)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return fmt.Errorf("%w: %q: partition %d: got position %d, which is beyond the next event of its log",
+				storage.ErrSubscription, sub.Name, p, offset)
+		}
+	}
+	return nil
+}
+
+// reaches reports whether the log that a subscription reads has come to an offset.
+func (s *Store) reaches(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (bool, error) {
+	if ws := source.Workspace; ws != nil {
+		o := messages.WLogOffset(offset)
+		if there, known, _ := s.partitions[id].hasWLog(*ws, o); there || known {
+			return there, nil
+		}
+		return s.hasStoredWLog(*ws, o)
+	}
+	p := &s.partitions[id]
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return uint64(p.last) >= offset, nil
+}

@@ -1,0 +1,221 @@
+package bolt
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// change is one entry of subscriptions.db that is written, or deleted if value is nil.
+type change struct{ bucket, key, value []byte }
+
+// apply writes changes in their order.
+func (tx subscriptionTx) apply(changes []change) error {
+	for _, c := range changes {
+		b := tx.header
+		switch {
+		case bytes.Equal(c.bucket, bucketSubscriptions):
+			b = tx.subscriptions
+		case bytes.Equal(c.bucket, bucketPositions):
+			b = tx.positions
+		case bytes.Equal(c.bucket, bucketParked):
+			b = tx.parked
+		}
+		var err error
+		if c.value == nil {
+			err = b.Delete(c.key)
+		} else {
+			err = b.Put(c.key, c.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counting adds the change of how many subscriptions there are.
+func (tx subscriptionTx) counting(more int, changes []change) ([]change, error) {
+	n, err := tx.count()
+	if err != nil {
+		return nil, err
+	}
+	return append(changes, countChange(n+uint64(more))), nil
+}
+
+func countChange(n uint64) change {
+	return change{bucketHeader, keySubscriptions, sealedUint(nil, bucketHeader, keySubscriptions, n)}
+}
+
+// newSubscription returns the entries of a subscription that is not there yet. It shares
+// nothing with s.
+func newSubscription(s *storage.Subscription) []change {
+	d := definition{SubscriptionSource: s.SubscriptionSource, positions: uint32(len(s.Next)), stopped: storage.CutSubscriptionReason(s.Stopped)}
+	var changes []change
+	for p, next := range s.Next {
+		changes = append(changes, positionChange(s.Name, p, next))
+	}
+	parked := make(map[string]bool, len(s.Parked))
+	for i := range s.Parked {
+		c := parkedChange(s.Name, &s.Parked[i])
+		parked[string(c.key)] = true
+		changes = append(changes, c)
+	}
+	d.parked = uint64(len(parked))
+	return append(changes, definitionChange(s.Name, &d))
+}
+
+func definitionChange(name string, d *definition) change {
+	key := []byte(name)
+	return change{bucketSubscriptions, key, d.encode(key)}
+}
+
+func positionChange(name string, p messages.PartitionID, next uint64) change {
+	key := positionKey(name, p)
+	return change{bucketPositions, key, sealedUint(nil, bucketPositions, key, next)}
+}
+
+func parkedChange(name string, e *storage.ParkedEvent) change {
+	key := parkedKey(name, e.Partition, e.Offset)
+	cut := *e
+	cut.Reason = storage.CutSubscriptionReason(e.Reason)
+	return change{bucketParked, key, encodeParked(key, &cut)}
+}
+
+// deletions returns the changes that delete all that a subscription has.
+func (tx subscriptionTx) deletions(name string) []change {
+	changes := []change{{bucket: bucketSubscriptions, key: []byte(name)}}
+	prefix := subscriptionPrefix(name)
+	c := tx.positions.Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		changes = append(changes, change{bucket: bucketPositions, key: bytes.Clone(k)})
+	}
+	c = tx.parked.Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		changes = append(changes, change{bucket: bucketParked, key: bytes.Clone(k)})
+	}
+	return changes
+}
+
+// ownSource returns a copy that shares nothing with its caller's.
+func ownSource(s storage.SubscriptionSource) storage.SubscriptionSource {
+	if s.Partition != nil {
+		s.Partition = new(*s.Partition)
+	}
+	if s.Workspace != nil {
+		s.Workspace = new(*s.Workspace)
+	}
+	s.Kinds = slices.Clone(s.Kinds)
+	return s
+}
+
+// ownMove returns a copy that shares nothing with its caller's, who may be gone before it
+// is served.
+func ownMove(m storage.SubscriptionMove) storage.SubscriptionMove {
+	m.Next, m.Park, m.Unpark = maps.Clone(m.Next), slices.Clone(m.Park), slices.Clone(m.Unpark)
+	if m.Stopped != nil {
+		m.Stopped = new(*m.Stopped)
+	}
+	return m
+}
+
+// moving is a move that is being judged.
+type moving struct {
+	tx   subscriptionTx
+	move *storage.SubscriptionMove
+	def  definition
+	// parked says of the parked events that the move is about whether they will be there.
+	parked  map[string]bool
+	changes []change
+}
+
+// judgeMove returns the changes of a move, or why it is refused.
+func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.SubscriptionMove) ([]change, error) {
+	sub := storage.Subscription{Name: m.Name, SubscriptionSource: have.SubscriptionSource, Next: make(map[messages.PartitionID]uint64)}
+	involved := slices.Collect(maps.Keys(m.Next))
+	for i := range m.Park {
+		involved = append(involved, m.Park[i].Partition)
+	}
+	for _, p := range involved {
+		next, there, err := tx.position(m.Name, p)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			sub.Next[p] = next
+		}
+	}
+	if err := sub.ValidateMove(&s.descriptor, m); err != nil {
+		return nil, err
+	}
+	if err := s.checkPositions(&sub, m.Next); err != nil {
+		return nil, err
+	}
+	j := &moving{tx: tx, move: m, def: *have, parked: make(map[string]bool)}
+	return j.run(&sub), nil
+}
+
+func (j *moving) run(before *storage.Subscription) []change {
+	for p, next := range j.move.Next {
+		if _, there := before.Next[p]; !there {
+			j.def.positions++
+		}
+		if next < before.Position(p) {
+			j.rewind(p, next)
+		}
+		j.changes = append(j.changes, positionChange(j.move.Name, p, next))
+	}
+	for i := range j.move.Unpark {
+		e := &j.move.Unpark[i]
+		j.unpark(parkedKey(j.move.Name, e.Partition, e.Offset))
+	}
+	for i := range j.move.Park {
+		j.park(parkedChange(j.move.Name, &j.move.Park[i]))
+	}
+	changed := len(j.changes)
+	if j.move.Stopped != nil {
+		j.def.stopped = storage.CutSubscriptionReason(*j.move.Stopped)
+		changed++
+	}
+	if changed == 0 {
+		return nil
+	}
+	return append(j.changes, definitionChange(j.move.Name, &j.def))
+}
+
+// rewind takes out what is parked from a position on: it will be delivered again.
+func (j *moving) rewind(p messages.PartitionID, next uint64) {
+	prefix := positionKey(j.move.Name, p)
+	c := j.tx.parked.Cursor()
+	for k, _ := c.Seek(parkedKey(j.move.Name, p, next)); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		j.unpark(bytes.Clone(k))
+	}
+}
+
+// isParked reports whether an event is parked, as far as the move has come.
+func (j *moving) isParked(key []byte) bool {
+	there, known := j.parked[string(key)]
+	if !known {
+		there = j.tx.parked.Get(key) != nil
+	}
+	return there
+}
+
+func (j *moving) unpark(key []byte) {
+	if j.isParked(key) {
+		j.def.parked--
+		j.changes = append(j.changes, change{bucket: bucketParked, key: key})
+	}
+	j.parked[string(key)] = false
+}
+
+func (j *moving) park(c change) {
+	if !j.isParked(c.key) {
+		j.def.parked++
+	}
+	j.changes = append(j.changes, c)
+	j.parked[string(c.key)] = true
+}

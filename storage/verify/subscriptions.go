@@ -1,0 +1,127 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// subscribed are the workspaces whose logs subscriptions read, with their last offsets.
+type subscribed map[messages.WSID]messages.WLogOffset
+
+// findSubscribed finds out which workspaces' ends must be known. What is wrong with a
+// subscription is told later.
+func (f *files) findSubscribed(ctx context.Context) error {
+	f.subscribed = make(subscribed)
+	err := f.image.Subscriptions(ctx, func(s *storage.Subscription, damage error) error {
+		if damage == nil && s.Workspace != nil {
+			f.subscribed[*s.Workspace] = 0
+		}
+		return nil
+	})
+	if errors.Is(err, storage.ErrDamaged) {
+		return nil
+	}
+	return err
+}
+
+// see notes how far a workspace's log has come.
+func (s subscribed) see(e *messages.Event) {
+	if last, reads := s[e.Workspace]; reads {
+		s[e.Workspace] = max(last, e.WLogOffset)
+	}
+}
+
+// checkSubscriptions checks where subscriptions stand, after the log was read.
+func (f *files) checkSubscriptions(ctx context.Context) error {
+	f.projection = false
+	err := f.image.Subscriptions(ctx, func(s *storage.Subscription, damage error) error {
+		if damage != nil {
+			return f.subscriptionDamage(damage)
+		}
+		return f.checkSubscription(s, func(p messages.PartitionID) (uint64, bool, error) {
+			if s.Workspace != nil {
+				return uint64(f.subscribed[*s.Workspace]), !f.partitions[p].failed, nil
+			}
+			return uint64(f.partitions[p].last), !f.partitions[p].failed, nil
+		})
+	})
+	if err != nil {
+		return f.subscriptionDamage(err)
+	}
+	return nil
+}
+
+// subscriptionDamage turns damage into a fault, and returns any other error.
+func (r *run) subscriptionDamage(err error) error {
+	damage, ok := errors.AsType[*storage.DamagedError](err)
+	if !ok {
+		return err
+	}
+	r.fault(CheckDamage, place{file: damage.Where}, "%v", damage.Cause)
+	return nil
+}
+
+// checkSubscription checks one subscription against the application and the logs, of which
+// end returns the last offset, and whether it is known.
+func (r *run) checkSubscription(s *storage.Subscription, end func(messages.PartitionID) (uint64, bool, error)) error {
+	r.report.Subscriptions++
+	where := place{file: fmt.Sprintf("subscription %q", s.Name)}
+	if err := s.Validate(&r.desc); err != nil {
+		r.fault(CheckSubscription, where, "%v", err)
+		return nil
+	}
+	for p := range messages.PartitionID(r.desc.Partitions) {
+		next, has := s.Next[p]
+		if !has {
+			continue
+		}
+		last, known, err := end(p)
+		if err != nil {
+			return err
+		}
+		if known && next > last+1 {
+			r.fault(CheckSubscription, where, "partition %d: position is %d, the log ends at %d", p, next, last)
+		}
+	}
+	return nil
+}
+
+// checkStored is what [Run] checks of a store that keeps subscriptions.
+func (r *run) checkStored(ctx context.Context) error {
+	kept, ok := r.store.(storage.Subscriptions)
+	if !ok {
+		return nil
+	}
+	all, err := kept.Subscriptions(ctx)
+	if err != nil {
+		return r.subscriptionDamage(err)
+	}
+	for i := range all {
+		s := &all[i]
+		err := r.checkSubscription(s, func(p messages.PartitionID) (uint64, bool, error) { return r.endOf(ctx, s, p) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endOf returns the last offset of a log that a subscription reads. What is wrong with the
+// log is told elsewhere.
+func (r *run) endOf(ctx context.Context, s *storage.Subscription, p messages.PartitionID) (last uint64, known bool, err error) {
+	if s.Workspace == nil {
+		register, err := r.store.Register(ctx, p)
+		return uint64(register.Last), err == nil, ctx.Err()
+	}
+	for e, err := range r.store.WLog(ctx, *s.Workspace, messages.WLogOffset(s.Position(p))-1) {
+		if err != nil {
+			return 0, false, ctx.Err()
+		}
+		last = uint64(e.WLogOffset)
+	}
+	return last, true, nil
+}
