@@ -48,10 +48,12 @@ type inspectResult struct {
 	// MoreWorkspaces says that there are more than were counted.
 	MoreWorkspaces bool `json:"more_workspaces"`
 	// StateMissing says that there is no state.db. The workspaces were not counted then.
-	StateMissing bool               `json:"state_missing,omitempty"`
-	Partitions   []inspectPartition `json:"partitions"`
-	Kinds        []inspectKind      `json:"kinds"`
-	Files        []inspectFile      `json:"files"`
+	StateMissing bool `json:"state_missing,omitempty"`
+	// Subscriptions is how many durable consumers the store keeps.
+	Subscriptions number             `json:"subscriptions"`
+	Partitions    []inspectPartition `json:"partitions"`
+	Kinds         []inspectKind      `json:"kinds"`
+	Files         []inspectFile      `json:"files"`
 }
 
 type inspectPartition struct {
@@ -105,6 +107,10 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 	if in.StateMissing {
 		files = files[:1]
 	}
+	if in.Subscriptions != nil {
+		files = append(files, in.Subscriptions.FileInspection)
+		r.Subscriptions = number(in.Subscriptions.Count)
+	}
 	for _, f := range files {
 		r.Files = append(r.Files, inspectFile{
 			Name: f.Name, Format: number(f.Format), Bytes: number(f.Size), Pages: number(f.Pages), FreePages: number(f.FreePage), PageSize: number(f.PageSize),
@@ -141,6 +147,9 @@ func (r *inspectResult) workspaces() string {
 func (r *inspectResult) text(c *console.Console) {
 	c.Say("application %q, %d partitions, trust level %d, store %s", r.Application, len(r.Partitions), r.TrustLevel, r.ID)
 	c.Say("%s events, %s of them not in the projections yet, %s workspaces", human.Count(r.Events), human.Count(r.Lag), r.workspaces())
+	if r.Subscriptions > 0 {
+		c.Say("%s subscriptions", human.Count(r.Subscriptions))
+	}
 	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
 	for _, f := range r.Files {
 		t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes), uint64(f.Pages), uint64(f.FreePages))

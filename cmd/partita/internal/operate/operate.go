@@ -1,7 +1,7 @@
 // Package operate is the operator's tool behind its main function. Each command has its
 // own file; what they do is done by package bolt, for programs to call as well.
 //
-// No command changes a byte of the store that it reads.
+// No command but serve changes a byte of the store that it reads.
 package operate
 
 import (
@@ -39,6 +39,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		{Name: "restore", Flags: restoreFlags},
 		{Name: "compact", Flags: compactFlags},
 		{Name: "repair", Flags: repairFlags},
+		{Name: "serve", Flags: serveFlags},
 	}}
 	return p.Run(ctx, args, cli.Streams{In: stdin, Out: stdout, Err: stderr})
 }
@@ -50,8 +51,9 @@ func status(err error) int {
 	return exitBlind
 }
 
-const usage = `Partita looks after a store. No command changes the store that it reads. Nobody
-may have it open for writing meanwhile: a running process is told by its lock.
+const usage = `Partita looks after a store. No command but serve changes the store that it
+reads. Nobody may have it open for writing meanwhile: a running process is told
+by its lock.
 
   partita verify --db DIR       check all that the files can show
     --max-faults N              how many faults are told in words (default 100)
@@ -82,6 +84,15 @@ may have it open for writing meanwhile: a running process is told by its lock.
 
   partita repair --db DIR --dry-run
                                 say what would repair each fault, and do nothing
+
+  partita serve --db DIR        run the application, and serve it over HTTP
+    --listen ADDR               where (default 127.0.0.1:7420). All but loopback
+                                addresses need a certificate and a token
+    --tls-cert FILE, --tls-key FILE
+                                the certificate and its key, as PEM
+    --token-file FILE           the bearer token that requests must bring; or it
+                                is in the environment, as PARTITA_TOKEN
+    --connections N             how many at the same time (default 1024)
 
   Each command takes --json: JSON on stdout, with stable names; all else goes to
   stderr. Ids and numbers of any size are strings there.

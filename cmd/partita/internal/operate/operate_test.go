@@ -45,6 +45,11 @@ func TestWrongUsage(t *testing.T) {
 		{"compact --db x", "compact: --to is missing"},
 		{"repair --db x", "needs --dry-run"},
 		{"repair --dry-run", "repair: --db is missing"},
+		{"serve", "serve: --db is missing"},
+		{"serve --db x --connections 0", "--connections: got 0, want 1 to 1048576"},
+		{"serve --db x --listen 0.0.0.0:1", "is not a loopback address: it needs a certificate and a token"},
+		{"serve --db x --listen y", "missing port"},
+		{"serve --db x --tls-key y", "got one of them"},
 	} {
 		o := run(t, strings.Fields(tt.args)...)
 		o.fails(t, exitBlind, tt.want, "see partita help")
@@ -68,8 +73,13 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// everyCommand are the commands that read a store; TO is replaced by a new directory.
+// everyCommand are the commands that open a store; TO is replaced by a new directory.
 func everyCommand(dir string) [][]string {
+	return append(readingCommands(dir), []string{"serve", "--db", dir, "--listen", "127.0.0.1:0"})
+}
+
+// readingCommands are those that do not change the store.
+func readingCommands(dir string) [][]string {
 	return [][]string{
 		{"verify", "--db", dir},
 		{"inspect", "--db", dir},
@@ -92,7 +102,7 @@ func withTarget(t *testing.T, args []string) []string {
 	return args
 }
 
-// No command changes the store, whether it may write there or not, as text and as JSON.
+// No command but serve changes the store, whether it may write there or not, as text and as JSON.
 func TestNothingIsChanged(t *testing.T) {
 	dir := newStore(t)
 	before := contents(t, dir)
@@ -105,7 +115,7 @@ func TestNothingIsChanged(t *testing.T) {
 	reader, err := bolt.OpenExisting(limit(t), dir, bolt.Options{ReadOnly: true})
 	check(t, err)
 	t.Cleanup(func() { check(t, reader.Close(context.Background())) })
-	for _, args := range everyCommand(dir) {
+	for _, args := range readingCommands(dir) {
 		if o := run(t, withTarget(t, args)...).has(t, exitFine); o.stderr != "" || o.stdout == "" {
 			t.Errorf("%s: got stderr %q, stdout %q", args[0], o.stderr, o.stdout)
 		}
@@ -139,7 +149,7 @@ func TestCannotLook(t *testing.T) {
 		"another store's state": {func(t *testing.T, dir string) {
 			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
 		}, "is of store", "restore"},
-		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair verify inspect log"},
+		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair verify inspect log serve"},
 		"damaged": {func(t *testing.T, dir string) {
 			content, err := os.ReadFile(filepath.Join(dir, "log.db"))
 			check(t, err)
@@ -549,6 +559,13 @@ func TestRepair(t *testing.T) {
 		{"sound", func(*testing.T, string) {}, exitFine, []string{"there is nothing to repair"}},
 		{"index", func(t *testing.T, dir string) { loseIndexes(t, dir, 1) }, exitFault, []string{"-> delete state.db", "it rebuilds the file from log.db"}},
 		{"event", damageEvent, exitFault, []string{"-> restore from a backup", "partita restore --from BACKUP"}},
+		{"subscription", func(t *testing.T, dir string) {
+			subscribe(t, dir)
+			change(t, dir, "subscriptions.db", "positions", func(b *bbolt.Bucket) error {
+				k, v := b.Cursor().First()
+				return b.Put(k, append(bytes.Clone(v), 1))
+			})
+		}, exitFault, []string{"-> delete subscriptions.db", "all subscriptions are forgotten"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -572,6 +589,28 @@ func TestRepair(t *testing.T) {
 			}
 			untouched(t, dir, before)
 		})
+	}
+}
+
+// subscribe makes a subscription that has read one event.
+func subscribe(t *testing.T, dir string) {
+	t.Helper()
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	check(t, s.PutSubscription(limit(t), storage.Subscription{Name: "outbox"}))
+	check(t, s.MoveSubscription(limit(t), storage.SubscriptionMove{Name: "outbox", Next: map[messages.PartitionID]uint64{0: 2}}))
+	check(t, s.Close(limit(t)))
+}
+
+func TestInspectSubscriptions(t *testing.T) {
+	dir := newStore(t)
+	subscribe(t, dir)
+	d := run(t, "inspect", "--db", dir, "--json").has(t, exitFine).json(t)
+	if d["subscriptions"] != 1.0 || len(d["files"].([]any)) != 3 {
+		t.Errorf("got %v", d)
+	}
+	if o := run(t, "inspect", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "\n1 subscriptions\n") || !strings.Contains(o.stdout, " subscriptions.db ") {
+		t.Errorf("got:\n%s", o.stdout)
 	}
 }
 

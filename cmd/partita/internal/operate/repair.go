@@ -38,6 +38,8 @@ const (
 	nothingToDo remedy = "nothing"
 	// deleteState: what is wrong can be rebuilt from the log.
 	deleteState remedy = "delete state.db"
+	// forgetSubscriptions: where consumers stand cannot be derived from the log.
+	forgetSubscriptions remedy = "delete subscriptions.db"
 	// copyMeta: a meta page of the log can be taken from the other one.
 	copyMeta remedy = "copy the meta page"
 	// restoreLog: the log itself is wrong.
@@ -51,6 +53,8 @@ func (r remedy) words(dir string) string {
 		return "do nothing: state.db is missing, and the next start rebuilds it from log.db"
 	case deleteState:
 		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db", dir)
+	case forgetSubscriptions:
+		return fmt.Sprintf("delete the subscription that is named, from the application (Delete), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
 	case restoreLog:
@@ -64,6 +68,8 @@ func remedyOf(f verify.Fault) remedy {
 	switch {
 	case f.Projection:
 		return deleteState
+	case f.Check == verify.CheckSubscription, strings.Contains(f.Where, "subscriptions.db"):
+		return forgetSubscriptions
 	case strings.Contains(f.Where, "meta page"):
 		return copyMeta
 	}
@@ -113,7 +119,7 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 	case missing:
 		needed[nothingToDo] = true
 	}
-	for _, each := range []remedy{nothingToDo, deleteState, copyMeta, restoreLog} {
+	for _, each := range []remedy{nothingToDo, deleteState, forgetSubscriptions, copyMeta, restoreLog} {
 		if needed[each] {
 			r.Actions = append(r.Actions, actionResult{Remedy: each, Text: each.words(dir)})
 		}

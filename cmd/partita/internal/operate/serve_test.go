@@ -1,0 +1,118 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// served waits for the line with which serve says where it listens.
+type served struct {
+	bytes.Buffer
+	line chan string
+}
+
+func (s *served) Write(b []byte) (int, error) {
+	n, err := s.Buffer.Write(b)
+	if strings.HasSuffix(s.String(), "}\n") {
+		s.line <- s.String()
+	}
+	return n, err
+}
+
+// TestServe: the store is served until an interrupt, to those who have the token of the file
+// or of the environment.
+func TestServe(t *testing.T) {
+	const token = "a-token-of-24-characters"
+	file := filepath.Join(t.TempDir(), "token")
+	check(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
+	for name, args := range map[string][]string{"file": {"--token-file", file}, "environment": nil} {
+		t.Run(name, func(t *testing.T) {
+			if args == nil {
+				t.Setenv(tokenVariable, token)
+			}
+			dir := newStore(t)
+			ctx, cancel := context.WithCancel(limit(t))
+			defer cancel()
+			stdout, stderr := &served{line: make(chan string, 1)}, new(bytes.Buffer)
+			ended := make(chan int, 1)
+			go func() {
+				all := append([]string{"serve", "--db", dir, "--listen", "127.0.0.1:0", "--json"}, args...)
+				ended <- Run(ctx, all, strings.NewReader(""), stdout, stderr)
+			}()
+			var result struct{ Command, Store, Application, URL string }
+			select {
+			case line := <-stdout.line:
+				check(t, json.Unmarshal([]byte(line), &result))
+			case status := <-ended:
+				t.Fatalf("got status %d, %s", status, stderr)
+			}
+			if result.Command != "serve" || result.Store != dir || result.Application != "shops" {
+				t.Errorf("got %+v", result)
+			}
+			for authorization, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer " + token + "x": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+				if got := askServer(t, result.URL+"/v1/workspaces/4/log", authorization); got != want {
+					t.Errorf("with %q: got %d, want %d", authorization, got, want)
+				}
+			}
+			awaitReady(t, result.URL)
+			cancel()
+			if status := <-ended; status != exitFine || stderr.Len() > 0 {
+				t.Errorf("got status %d, %s", status, stderr)
+			}
+			run(t, "verify", "--db", dir).has(t, exitFine)
+		})
+	}
+}
+
+// awaitReady waits until every partition takes events: a stop before that is not clean.
+func awaitReady(t *testing.T, url string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx := limit(t); askServer(t, url+"/readyz", "") != http.StatusOK; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("it was never ready")
+		}
+	}
+}
+
+func askServer(t *testing.T, url, authorization string) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(limit(t), http.MethodGet, url, nil)
+	check(t, err)
+	request.Header.Set("Authorization", authorization)
+	response, err := client.Do(request)
+	check(t, err)
+	check(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// TestServeToken: a file without a token is no permission for everybody.
+func TestServeToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	check(t, os.WriteFile(file, []byte(" \n"), 0o600))
+	run(t, "serve", "--db", "x", "--token-file", file).fails(t, exitBlind, "there is no token in it")
+	run(t, "serve", "--db", "x", "--token-file", file+"x").fails(t, exitBlind, "no such file")
+	t.Setenv(tokenVariable, "short")
+	run(t, "serve", "--db", "x").fails(t, exitBlind, "token: got 5 bytes, want at least 16")
+}
+
+// TestServeTokenNobodyCanSend is refused at the start.
+func TestServeTokenNobodyCanSend(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	for _, token := range []string{"a token with spaces in it", "a-token-that-has-a\nline-end", "ein-geheimes-Wort-für-alle"} {
+		check(t, os.WriteFile(file, []byte(token), 0o600))
+		run(t, "serve", "--db", "x", "--token-file", file).fails(t, exitBlind, "no client can send")
+	}
+}

@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+)
+
+// API is an http.Handler that serves one application. It is safe for concurrent use.
+type API struct {
+	app        *partition.App
+	reader     *partition.Reader
+	descriptor messages.Descriptor
+	options    Options
+	mux        *http.ServeMux
+	polls      slots
+	streams    slots
+
+	// stopping ends with Stop.
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+// New returns the API of a deployed application, which reads with a reader of its store.
+// It returns ErrOptions if an option is wrong.
+func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	a := &API{
+		app: app, reader: reader, descriptor: reader.Descriptor(), options: o,
+		mux:   http.NewServeMux(),
+		polls: make(slots, o.LongPolls), streams: make(slots, o.Streams),
+	}
+	a.options.Logger = sampled(o.Logger)
+	a.stopping, a.stop = context.WithCancel(context.Background())
+	a.register(a.routes())
+	return a, nil
+}
+
+// Stop ends long polls, with an empty page, and streams, and makes /readyz say that the
+// server is not ready. All other requests are served as before. It does not wait: that is
+// what http.Server's Shutdown does.
+func (a *API) Stop() { a.stop() }
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; !strings.HasPrefix(p, "/") || path.Clean(p) != p {
+		a.serve(w, r, route{handle: nowhere})
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// route is an operation: a method of a path.
+type route struct {
+	method, path string
+	handle       func(*call) error
+	// query are the parameters that it knows.
+	query []string
+}
+
+const (
+	paramAfter = "after"
+	paramFrom  = "from"
+	paramTo    = "to"
+	paramLimit = "limit"
+	paramWait  = "wait"
+)
+
+func (a *API) routes() []route {
+	logQuery := []string{paramAfter, paramLimit, paramWait}
+	return []route{
+		{http.MethodPost, "/v1/workspaces/{wsid}/events", a.appendEvent, nil},
+		{http.MethodGet, "/v1/workspaces/{wsid}/events/{offset}", a.workspaceEvent, nil},
+		{http.MethodGet, "/v1/workspaces/{wsid}/log", a.workspaceLog, logQuery},
+		{http.MethodGet, "/v1/workspaces/{wsid}/numbers", a.numbers, nil},
+		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}", a.records, []string{paramFrom, paramTo, paramLimit}},
+		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}/{number}", a.record, nil},
+		{http.MethodGet, "/v1/partitions", a.partitions, nil},
+		{http.MethodGet, "/v1/partitions/{id}", a.partition, nil},
+		{http.MethodGet, "/v1/partitions/{id}/events/{offset}", a.partitionEvent, nil},
+		{http.MethodGet, "/v1/partitions/{id}/log", a.partitionLog, logQuery},
+		{http.MethodGet, "/v1/log", a.applicationLog, logQuery},
+		{http.MethodGet, "/v1/openapi.json", a.document, nil},
+		{http.MethodGet, "/healthz", a.healthy, nil},
+		{http.MethodGet, "/readyz", a.ready, nil},
+	}
+}
+
+func (a *API) register(routes []route) {
+	methods := make(map[string][]string)
+	handle := func(pattern string, to route) {
+		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, to) })
+	}
+	for _, to := range routes {
+		handle(to.method+" "+to.path, to)
+		methods[to.path] = append(methods[to.path], to.method)
+	}
+	for path, allowed := range methods {
+		if slices.Contains(allowed, http.MethodGet) {
+			allowed = append(allowed, http.MethodHead) // as the mux has it
+		}
+		handle(path, route{handle: onlyWith(allowed)})
+	}
+	handle("/", route{handle: nowhere})
+}
+
+func nowhere(c *call) error {
+	return &problem{kind: notFound, detail: "there is nothing at this path"}
+}
+
+func onlyWith(methods []string) func(*call) error {
+	allow := strings.Join(methods, ", ")
+	return func(c *call) error {
+		c.w.Header().Set("Allow", allow)
+		return &problem{kind: wrongMethod, detail: "the methods of this path are " + allow}
+	}
+}
+
+//go:embed openapi.json
+var openAPI []byte
+
+func (a *API) document(c *call) error { return c.send(http.StatusOK, jsonType, openAPI) }
+
+// slots bound how many requests do something at the same time.
+type slots chan struct{}
+
+// take reports whether there was one; free gives it back.
+func (s slots) take() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s slots) free() { <-s }

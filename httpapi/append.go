@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+)
+
+// headerKey is the client's name for a request, so that it can be repeated.
+const headerKey = "Idempotency-Key"
+
+// maxKey is the longest key in bytes.
+const maxKey = 255
+
+// appendedJSON says where an event stands.
+type appendedJSON struct {
+	Workspace    messages.WSID        `json:"workspace,string"`
+	WLogOffset   messages.WLogOffset  `json:"wlog_offset,string"`
+	Partition    messages.PartitionID `json:"partition"`
+	PLogOffset   messages.PLogOffset  `json:"plog_offset,string"`
+	RegisteredAt string               `json:"registered_at"`
+	Numbers      []numberJSON         `json:"numbers"`
+	// Repeated says that an earlier request with the same key wrote it.
+	Repeated bool `json:"repeated"`
+}
+
+func (a *API) appendEvent(c *call) error {
+	to, draft, err := c.parseAppend()
+	if err != nil {
+		return err
+	}
+	sequencer, err := a.app.SequencerOf(to.Workspace)
+	if err != nil {
+		return err
+	}
+	// Not with the request: a client that only sends no more has not gone, but net/http takes
+	// it so, and then the outcome would not be known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), a.options.AppendTimeout)
+	defer cancel()
+	done, err := sequencer.Append(ctx, to, draft)
+	if err != nil {
+		return taken(&draft, err)
+	}
+	status := http.StatusCreated
+	if done.Repeated {
+		status = http.StatusOK
+	}
+	c.w.Header().Set("Location", strings.TrimSuffix(c.link(nil), "?")+"/"+done.WLogOffset.String())
+	return c.sendJSON(status, jsonType, &appendedJSON{
+		Workspace: to.Workspace, WLogOffset: done.WLogOffset, Partition: done.Partition, PLogOffset: done.PLogOffset,
+		RegisteredAt: timeText(done.RegisteredAt), Numbers: numbersJSON(done.Numbers), Repeated: done.Repeated,
+	})
+}
+
+// parseAppend reads the whole request.
+func (c *call) parseAppend() (to partition.AppendTo, draft partition.Draft, err error) {
+	if to.Workspace, err = c.workspace(); err != nil {
+		return to, draft, err
+	}
+	if to.DedupID, err = dedupID(c.r.Header.Values(headerKey)); err != nil {
+		return to, draft, err
+	}
+	body, err := c.body()
+	if err != nil {
+		return to, draft, err
+	}
+	draft, err = c.api.decode(body, &to)
+	return to, draft, err
+}
+
+// taken tells a record that the caller wanted to create under an id of its own from one
+// whose number the event was to be given.
+func taken(draft *partition.Draft, err error) error {
+	conflict, ok := errors.AsType[*storage.ConflictError](err)
+	if !ok || conflict.Place != storage.PlaceRecord {
+		return err
+	}
+	for i := range draft.Records {
+		if draft.Records[i].ID == conflict.Record {
+			return &problem{kind: recordExists, field: fmt.Sprintf("records[%d]", i), detail: fmt.Sprintf("record %v exists already; nothing was written", conflict.Record)}
+		}
+	}
+	return &problem{kind: recordExists, field: "records", detail: fmt.Sprintf("record %v was written, not as a new one, before its number was given out: "+
+		"the event's number would be this one. A new record with a larger id lifts the sequence; nothing was written", conflict.Record)}
+}
+
+// dedupID returns the deduplication id that a key stands for: a UUID is one itself, of
+// anything else it is the beginning of its SHA-256.
+func dedupID(keys []string) (id messages.DedupID, err error) {
+	wrong := func(format string, args ...any) error {
+		return &problem{kind: malformed, field: headerKey, detail: fmt.Sprintf(format, args...)}
+	}
+	if len(keys) == 0 {
+		return id, nil
+	}
+	if len(keys) > 1 {
+		return id, wrong("got %d keys, want one", len(keys))
+	}
+	key := keys[0]
+	// The draft standard has it in quotes.
+	if n := len(key); n >= 2 && key[0] == '"' && key[n-1] == '"' {
+		key = key[1 : n-1]
+	}
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return id, wrong("got %d bytes, want 1 to %d, all of them printable ASCII", len(key), maxKey)
+	}
+	id, ok := parseUUID(key)
+	if !ok {
+		sum := sha256.Sum256([]byte(key))
+		copy(id[:], sum[:])
+	}
+	if id.IsZero() {
+		return id, wrong("the nil UUID is no key")
+	}
+	return id, nil
+}
+
+// parseUUID reads a UUID in its usual form.
+func parseUUID(s string) (id messages.DedupID, ok bool) {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return id, false
+	}
+	n, err := hex.Decode(id[:], []byte(s[:8]+s[9:13]+s[14:18]+s[19:23]+s[24:]))
+	if err != nil || n != len(id) {
+		return messages.DedupID{}, false
+	}
+	return id, true
+}

@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+)
+
+// decode reads the body of a request to append an event: where to, and what.
+func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft, err error) {
+	if err := wellFormed(body); err != nil {
+		return draft, err
+	}
+	o := newObject("", body)
+	to.Kind, _ = member[messages.WSKind](o, "kind", "a number from 1 to 65535")
+	kind, known := a.descriptor.Kind(to.Kind)
+	if !known {
+		o.fail("kind", "the application has no workspace kind %d", to.Kind)
+	}
+	if expected, there := textMember(o, "expected_offset", messages.ParseWLogOffset); there {
+		to.Expected = &expected
+	}
+	d := drafting{sequences: sequencesOf(&kind)}
+	o.each("wanted", d.want)
+	o.each("records", d.record)
+	d.draft.Body = o.content("body")
+	return d.draft, o.end()
+}
+
+// wellFormed returns a problem unless a body is one JSON value.
+func wellFormed(body []byte) error {
+	if !utf8.Valid(body) {
+		return &problem{kind: malformed, detail: "the body is not UTF-8"}
+	}
+	if json.Valid(body) {
+		return nil
+	}
+	var value json.RawMessage
+	switch err := json.NewDecoder(bytes.NewReader(body)).Decode(&value); {
+	case errors.Is(err, io.EOF):
+		return &problem{kind: malformed, detail: "the body is empty, want a JSON object"}
+	case err != nil:
+		return &problem{kind: malformed, detail: "the body is not JSON: " + err.Error()}
+	}
+	return &problem{kind: malformed, detail: "something follows the JSON value in the body"}
+}
+
+// sequencesOf are those whose numbers an event of a workspace kind can have or name.
+func sequencesOf(kind *messages.Kind) map[messages.SeqID]bool {
+	known := make(map[messages.SeqID]bool)
+	for _, s := range kind.All() {
+		known[s.ID] = s.ID != messages.SeqWLogOffset
+	}
+	return known
+}
+
+// drafting is a draft that is being read.
+type drafting struct {
+	draft     partition.Draft
+	sequences map[messages.SeqID]bool
+	// count is how many numbers it wants.
+	count int
+}
+
+func (d *drafting) sequence(o *object) (seq messages.SeqID, there bool) {
+	seq, there = member[messages.SeqID](o, "sequence", "a number from 1 to 65535")
+	if there && !d.sequences[seq] {
+		o.fail("sequence", "the workspace kind has no sequence %d whose numbers an event can have", seq)
+	}
+	return seq, there
+}
+
+// want reads which numbers the event is to be given.
+func (d *drafting) want(o *object) {
+	seq, there := d.sequence(o)
+	if !there {
+		o.fail("sequence", "it is missing")
+	}
+	count, there := member[uint32](o, "count", "a number")
+	if !there {
+		count = 1
+	}
+	if count < 1 || count > messages.MaxEventNumbers || d.count+int(count) > messages.MaxEventNumbers {
+		o.fail("count", "got %d behind %d others, want at least 1, and at most %d in all", count, d.count, messages.MaxEventNumbers)
+		return
+	}
+	d.count += int(count)
+	d.draft.Wanted = append(d.draft.Wanted, partition.Wanted{Seq: seq, Count: count})
+}
+
+// record reads a row that is to be written.
+func (d *drafting) record(o *object) {
+	index, byIndex := member[int](o, "number_index", "a number")
+	seq, hasSeq := d.sequence(o)
+	number, hasNumber := textMember(o, "number", messages.ParseNumber)
+	switch {
+	case byIndex == (hasSeq && hasNumber), byIndex && (hasSeq || hasNumber):
+		o.fail("number_index", "want either number_index, or sequence and number")
+	case byIndex && (index < 0 || index >= d.count):
+		o.fail("number_index", "got %d, there are %d numbers, the first being 0", index, d.count)
+	}
+	isNew, _ := member[bool](o, "new", "true or false")
+	d.draft.Records = append(d.draft.Records, partition.DraftRecord{
+		ID: messages.RecordID{Seq: seq, Number: number}, Number: index, New: isNew, Data: o.content("data"),
+	})
+}

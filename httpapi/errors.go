@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+)
+
+// How long to wait before a request is repeated that was refused with 503.
+const (
+	// retrySoon is for what passes by itself.
+	retrySoon = time.Second
+	// retryLater is for what somebody has to mend.
+	retryLater = 30 * time.Second
+)
+
+// answers are the problems that the errors of other packages are. The first that fits
+// counts: an outcome that is unknown may have any other error as its cause.
+var answers = []struct {
+	err  error
+	kind *problemKind
+	// detail is empty if the error's text can be shown.
+	detail     string
+	field      string
+	retryAfter time.Duration
+}{
+	{err: messages.ErrOutcomeUnknown, kind: outcomeUnknown, detail: "it is not known whether the event was written. Repeat the request with the same Idempotency-Key: " +
+		"the answer is the first one's if the event is there, else it is appended now. If the request had no key, look for the event in the log of the workspace"},
+	{err: messages.ErrDedupMismatch, kind: keyReused, field: headerKey},
+	{err: messages.ErrKindMismatch, kind: kindMismatch, field: "kind"},
+	{err: messages.ErrUnknownKind, kind: invalidEvent, field: "kind"},
+	{err: messages.ErrUnknownSequence, kind: invalidEvent},
+	{err: messages.ErrTooManyNumbers, kind: invalidEvent, field: "wanted"},
+	{err: messages.ErrExplicitID, kind: invalidEvent, field: "records"},
+	{err: messages.ErrDraft, kind: invalidEvent, field: "records"},
+	{err: storage.ErrInvalidEvent, kind: invalidEvent},
+	{err: messages.ErrOverflow, kind: exhausted},
+	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},
+	{err: partition.ErrNoRecord, kind: notFound, field: "number"},
+	{err: partition.ErrCursor, kind: malformed, field: paramAfter},
+	{err: messages.ErrPartitionFailed, kind: unavailable, detail: "the partition has failed and must be repaired; its status says why", retryAfter: retryLater},
+	{err: messages.ErrFenced, kind: unavailable, detail: "another owner has taken the partition over; nothing was written", retryAfter: retryLater},
+	{err: messages.ErrInterrupted, kind: unavailable, detail: "the partition is starting again; nothing was written", retryAfter: retrySoon},
+	{err: messages.ErrStopped, kind: unavailable, detail: "the server is stopping; nothing was written", retryAfter: retrySoon},
+	{err: storage.ErrTailFull, kind: busy, detail: "too much is not flushed yet; nothing was written", retryAfter: retrySoon},
+	{err: storage.ErrFull, kind: unavailable, detail: "there is no space left; nothing was written", retryAfter: retryLater},
+	{err: storage.ErrClosed, kind: unavailable, detail: "the store is closed", retryAfter: retryLater},
+	{err: storage.ErrDamaged, kind: damaged, detail: "stored data is damaged; `partita verify` names the place"},
+	{err: messages.ErrDeadlineExceeded, kind: timedOut, detail: "the partition did not come to it in time; nothing was written"},
+	{err: context.DeadlineExceeded, kind: timedOut, detail: "it took too long; nothing was written"},
+	{err: context.Canceled, kind: unavailable, detail: "the request was given up; nothing was written", retryAfter: retrySoon},
+}
+
+// problemOf returns the problem that an error is.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	for i := range answers {
+		a := &answers[i]
+		if !errors.Is(err, a.err) {
+			continue
+		}
+		p := &problem{kind: a.kind, detail: a.detail, field: a.field, retryAfter: a.retryAfter, hides: a.detail != "" && a.kind.status >= 500}
+		if p.detail == "" {
+			p.detail = err.Error()
+		}
+		return p
+	}
+	if p := problemWithMore(err); p != nil {
+		return p
+	}
+	return &problem{kind: internal, detail: "the server has failed; its log says why", hides: true}
+}
+
+// problemWithMore returns the problem that an error is which says more than its text.
+func problemWithMore(err error) *problem {
+	if b, ok := errors.AsType[*messages.BusyError](err); ok {
+		return &problem{kind: busy, detail: b.Error(), retryAfter: max(b.RetryAfter, retrySoon)}
+	}
+	if o, ok := errors.AsType[*messages.OffsetError](err); ok {
+		return &problem{kind: expectedOffset, detail: o.Error(), field: "expected_offset", last: &o.Got}
+	}
+	return nil
+}

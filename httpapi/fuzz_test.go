@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/partita-go/partita/partition"
+)
+
+// FuzzRequest: whatever the path, the query and the headers are, the answer is one that the
+// document has, and never that the server has failed.
+func FuzzRequest(f *testing.F) {
+	r := newRig(f, Options{Heartbeat: time.Millisecond})
+	r.write(42, 3)
+	cursor := strings.TrimPrefix(r.get("/v1/log").page().PollMore, "/v1/log?")
+	for _, to := range r.api.routes() {
+		path := strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1").Replace(to.path)
+		f.Add(to.method, path, "", "", "")
+		f.Add(to.method, path, "after=1&limit=2&wait=1", "", "7")
+		f.Add(to.method, path, "from=1&to=2&limit=1", streamType, "")
+	}
+	f.Add("GET", "/v1/log", cursor, "", "")
+	f.Add("GET", "/v1/log", cursor+"&wait=9", streamType, strings.TrimPrefix(cursor, "after="))
+	f.Add("HEAD", "/v1/workspaces/18446744073709551615/log", "after=18446744073709551615", "", "")
+	f.Add("OPTIONS", "*", "", "", "")
+	f.Add("GET", "/v1/%2e%2e/log", "after=%zz", "text/event-stream;q=0", "")
+	f.Fuzz(func(t *testing.T, method, path, query, accept, last string) {
+		target := &url.URL{Path: path, RawQuery: query}
+		// What waits ends, as it does when a client goes.
+		ctx, cancel := context.WithTimeout(r.ctx, 10*time.Millisecond)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, method, "http://localhost/", http.NoBody)
+		if err != nil {
+			return // no client could send it
+		}
+		request.URL, request.RequestURI = target, target.RequestURI()
+		request.Header.Set("Accept", accept)
+		if last != "" {
+			request.Header.Set(headerLast, last)
+		}
+		w := httptest.NewRecorder()
+		r.api.ServeHTTP(&bounded{w}, request)
+		wellAnswered(t, r.contract, request, w)
+	})
+}
+
+// bounded is a recorder that takes deadlines, as a server does.
+type bounded struct{ *httptest.ResponseRecorder }
+
+func (bounded) SetWriteDeadline(time.Time) error { return nil }
+func (bounded) SetReadDeadline(time.Time) error  { return nil }
+
+// wellAnswered fails the test unless the answer is one that a client can understand.
+func wellAnswered(t *testing.T, k *contract, request *http.Request, w *httptest.ResponseRecorder) {
+	t.Helper()
+	switch w.Code {
+	case http.StatusInternalServerError:
+		t.Errorf("%s %s: %s", request.Method, request.URL, w.Body)
+	case http.StatusGatewayTimeout, http.StatusServiceUnavailable:
+		// The client has gone while it waited.
+		check(t, k.valid(pointer{"components", "schemas", "Problem"}, w.Body.Bytes()))
+	default:
+		if err := k.checkAnswer(request.Pattern, w.Code, w.Header(), w.Body.Bytes()); err != nil {
+			t.Errorf("%s %s: %d: %v in %s", request.Method, request.URL, w.Code, err, w.Body)
+		}
+	}
+}
+
+// FuzzAppend: whatever is sent, the answer is one that the document has; what was written
+// can be read, and what is read makes the same event.
+func FuzzAppend(f *testing.F) {
+	r := newRig(f, Options{})
+	f.Add([]byte(`{"kind": 1, "body": {"total": 12.50, "text": "\u2028<é>"}}`), "")
+	f.Add([]byte(`{"kind": 1, "expected_offset": "0", "wanted": [{"sequence": 16, "count": 2}, {"sequence": 2}], "records": [{"number_index": 1, "new": true, "data": 1}]}`), "k")
+	f.Add([]byte(`{"kind": 2, "records": [{"sequence": 2, "number": "5", "data_base64": "AA=="}], "body_base64": "/w=="}`), `"quoted"`)
+	f.Add([]byte(`{"kind": 1, "body": `+strings.Repeat("[", 40)+strings.Repeat("]", 40)+`}`), "00000000-0000-0000-0000-000000000001")
+	f.Add([]byte(`{"kind": 1, "wanted": [{"sequence": 17, "count": 131072}]}`), "\x00")
+	f.Add([]byte(`[null, {"kind": 1e2}, "\ud800"]`), strings.Repeat("x", 300))
+	f.Fuzz(func(t *testing.T, body []byte, key string) {
+		post := func(body []byte) *httptest.ResponseRecorder {
+			request := httptest.NewRequestWithContext(r.ctx, http.MethodPost, "/v1/workspaces/7/events", bytes.NewReader(body))
+			request.Header.Set("Content-Type", jsonType)
+			if key != "" {
+				request.Header.Set(headerKey, key)
+			}
+			w := httptest.NewRecorder()
+			r.api.ServeHTTP(w, request)
+			wellAnswered(t, r.contract, request, w)
+			return w
+		}
+		w := post(body)
+		if w.Code != http.StatusCreated {
+			return
+		}
+		check(t, r.contract.valid(pointer{"components", "schemas", "Append"}, body))
+		location := w.Header().Get("Location")
+		a := ask(r.ctx, t, r.api, http.MethodGet, location, "").has(http.StatusOK)
+		check(t, r.contract.valid(pointer{"components", "schemas", "Event"}, []byte(a.body)))
+		if !utf8.ValidString(a.body) {
+			t.Errorf("the event is not UTF-8: %q", a.body)
+		}
+		var e event
+		a.decode(&e)
+		again := `{"kind": 2, "body": ` + string(e.Body) + `}`
+		if e.BodyBase64 != nil {
+			again = `{"kind": 2, "body_base64": "` + *e.BodyBase64 + `"}`
+		}
+		draft, err := r.api.decode([]byte(again), new(partition.AppendTo))
+		check(t, err)
+		back, err := encode(contentOf(draft.Body))
+		check(t, err)
+		first, err := encode(content{JSON: e.Body, Base64: e.BodyBase64})
+		check(t, err)
+		if !bytes.Equal(back, first) {
+			t.Errorf("got %s, want %s", back, first)
+		}
+	})
+}
+
+// FuzzContent: any bytes are shown as JSON or as base64, and are the same when they come back.
+func FuzzContent(f *testing.F) {
+	for _, text := range []string{"", "null", `{"a":1}`, ` {"a":1}`, "\xff", `"\ud800"`, strings.Repeat("[", 33) + strings.Repeat("]", 33), `"[\"["`, "1e999"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		text, err := encode(dataOf(b))
+		check(t, err)
+		o := newObject("", text)
+		back := o.content("data")
+		check(t, o.end())
+		if !bytes.Equal(back, b) {
+			t.Errorf("got %q, want %q, by way of %s", back, b, text)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// ErrOptions is returned when an option is out of its range; the error names the option,
+// what it got and what it wants.
+var ErrOptions = errors.New("bad option")
+
+// Options are the limits of an API. The zero value of each field means its default.
+type Options struct {
+	// MaxBody is the largest body of a request, in bytes. Default 1 MiB.
+	MaxBody int64
+	// PageBytes is how much a page holds, in bytes, about: it ends behind the event that
+	// exceeds it. Default 1 MiB.
+	PageBytes int
+	// LongPolls is how many requests may wait for an event at the same time. Default 512.
+	LongPolls int
+	// Streams is how many streams of events may be open at the same time. Default 256.
+	Streams int
+	// AppendTimeout is how long an append may take. Default 10 s.
+	AppendTimeout time.Duration
+	// BodyTimeout is how long a client may take to send the body of a request. Default
+	// 10 s.
+	BodyTimeout time.Duration
+	// WriteTimeout is how long a client may take to accept an answer, or one event of a
+	// stream. Default 10 s.
+	WriteTimeout time.Duration
+	// Heartbeat is how long a stream is silent at the most. Default 15 s.
+	Heartbeat time.Duration
+	// Logger gets the causes of the answers 500 and 503 that do not tell them, of each kind
+	// of problem a few a second at the most. Default: none.
+	Logger *zap.Logger
+}
+
+// WithDefaults returns a copy in which every zero field has its default.
+func (o Options) WithDefaults() Options {
+	setDefault(&o.MaxBody, 1<<20)
+	setDefault(&o.PageBytes, 1<<20)
+	setDefault(&o.LongPolls, 512)
+	setDefault(&o.Streams, 256)
+	setDefault(&o.AppendTimeout, 10*time.Second)
+	setDefault(&o.BodyTimeout, 10*time.Second)
+	setDefault(&o.WriteTimeout, 10*time.Second)
+	setDefault(&o.Heartbeat, 15*time.Second)
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// How many lines of one text are logged each second, and of how many more one.
+const (
+	linesEachSecond = 5
+	thenOneOf       = 1000
+)
+
+// sampled returns a logger that a disk which is full, or a damaged event, cannot flood.
+func sampled(l *zap.Logger) *zap.Logger {
+	return l.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, linesEachSecond, thenOneOf)
+	}))
+}
+
+// Validate returns an [ErrOptions] that names the first wrong option, or nil. It expects
+// defaults to be filled in.
+func (o Options) Validate() error {
+	for _, n := range []struct {
+		name string
+		got  int64
+	}{
+		{"MaxBody", o.MaxBody},
+		{"PageBytes", int64(o.PageBytes)},
+		{"LongPolls", int64(o.LongPolls)},
+		{"Streams", int64(o.Streams)},
+		{"AppendTimeout", int64(o.AppendTimeout)},
+		{"BodyTimeout", int64(o.BodyTimeout)},
+		{"WriteTimeout", int64(o.WriteTimeout)},
+		{"Heartbeat", int64(o.Heartbeat)},
+	} {
+		if n.got < 1 {
+			return fmt.Errorf("%w: %s: got %d, want at least 1", ErrOptions, n.name, n.got)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// problemBase is what the type of a problem begins with: the page that explains it.
+const problemBase = "https://github.com/partita-go/partita/blob/main/docs/http.md#"
+
+// problemKind is a type of problem. Its name and status never change.
+type problemKind struct {
+	name   string
+	title  string
+	status int
+}
+
+// The kinds of problems.
+var (
+	malformed      = &problemKind{"malformed", "The request cannot be understood", http.StatusBadRequest}
+	unauthorized   = &problemKind{"unauthorized", "The request needs a token", http.StatusUnauthorized}
+	notFound       = &problemKind{"not-found", "There is no such thing", http.StatusNotFound}
+	wrongMethod    = &problemKind{"wrong-method", "The path does not have this method", http.StatusMethodNotAllowed}
+	tooSlow        = &problemKind{"too-slow", "The body did not come in time", http.StatusRequestTimeout}
+	expectedOffset = &problemKind{"expected-offset", "The workspace has moved on", http.StatusConflict}
+	kindMismatch   = &problemKind{"kind-mismatch", "The workspace is of another kind", http.StatusConflict}
+	recordExists   = &problemKind{"record-exists", "The record exists already", http.StatusConflict}
+	exhausted      = &problemKind{"sequence-exhausted", "The sequence has no number left", http.StatusConflict}
+	aheadOfLog     = &problemKind{"ahead-of-log", "The position is ahead of the log", http.StatusConflict}
+	tooLarge       = &problemKind{"too-large", "The body is too large", http.StatusRequestEntityTooLarge}
+	wrongType      = &problemKind{"wrong-type", "The body is not JSON", http.StatusUnsupportedMediaType}
+	wrongHost      = &problemKind{"wrong-host", "The server does not answer for this host", http.StatusMisdirectedRequest}
+	invalidEvent   = &problemKind{"invalid-event", "This cannot be an event of the workspace", http.StatusUnprocessableEntity}
+	keyReused      = &problemKind{"idempotency-key-reused", "The key was used for another event", http.StatusUnprocessableEntity}
+	internal       = &problemKind{"internal", "The server has failed", http.StatusInternalServerError}
+	damaged        = &problemKind{"damaged", "Stored data is damaged", http.StatusInternalServerError}
+	outcomeUnknown = &problemKind{"outcome-unknown", "The event may have been written or not", http.StatusInternalServerError}
+	busy           = &problemKind{"busy", "The partition takes no event now", http.StatusServiceUnavailable}
+	tooManyReaders = &problemKind{"too-many-readers", "Too many readers wait already", http.StatusServiceUnavailable}
+	unavailable    = &problemKind{"unavailable", "The partition or the store cannot be used", http.StatusServiceUnavailable}
+	notReady       = &problemKind{"not-ready", "The server is not ready", http.StatusServiceUnavailable}
+	timedOut       = &problemKind{"timeout", "It took too long", http.StatusGatewayTimeout}
+)
+
+// problem is an error that is answered with application/problem+json (RFC 9457).
+type problem struct {
+	kind   *problemKind
+	detail string
+	// field names the parameter, header or member of the body that is wrong.
+	field string
+	// last is where the workspace's log ends, for expectedOffset.
+	last *messages.WLogOffset
+	// retryAfter is set for every problem with status 503.
+	retryAfter time.Duration
+	// hides says that the detail does not tell the cause, which is logged.
+	hides bool
+}
+
+func (p *problem) Error() string { return p.kind.title + ": " + p.detail }
+
+// MarshalJSON implements json.Marshaler.
+func (p *problem) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type   string               `json:"type"`
+		Title  string               `json:"title"`
+		Status int                  `json:"status"`
+		Detail string               `json:"detail"`
+		Field  string               `json:"field,omitempty"`
+		Last   *messages.WLogOffset `json:"last_offset,string,omitempty"`
+	}{problemBase + p.kind.name, p.kind.title, p.kind.status, p.detail, p.field, p.last})
+}
+
+func (p *problem) setHeaders(h http.Header) {
+	// Seconds are all that the header can say.
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	if p.kind == unauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="partita"`)
+	}
+}

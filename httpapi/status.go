@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// partitionJSON is where a partition stands.
+type partitionJSON struct {
+	Partition messages.PartitionID `json:"partition"`
+	State     string               `json:"state"`
+	Epoch     messages.Epoch       `json:"epoch,string"`
+	Last      messages.PLogOffset  `json:"last_offset,string"`
+	Replayed  uint64               `json:"replayed,string"`
+	Restarts  uint64               `json:"restarts,string"`
+	Error     string               `json:"error,omitempty"`
+}
+
+func (a *API) partitions(c *call) error {
+	var answer struct {
+		Application string          `json:"application"`
+		Partitions  []partitionJSON `json:"partitions"`
+	}
+	answer.Application = a.descriptor.Application
+	for _, s := range a.app.Status() {
+		answer.Partitions = append(answer.Partitions, a.status(c, &s))
+	}
+	return c.sendJSON(http.StatusOK, jsonType, &answer)
+}
+
+func (a *API) partition(c *call) error {
+	p, err := c.partition()
+	if err != nil {
+		return err
+	}
+	sequencer, err := a.app.Sequencer(p)
+	if err != nil {
+		return err
+	}
+	s := sequencer.Status()
+	return c.sendJSON(http.StatusOK, jsonType, a.status(c, &s))
+}
+
+func (a *API) status(c *call, s *messages.PartitionStatus) partitionJSON {
+	j := partitionJSON{
+		Partition: s.Partition, State: s.State.String(), Epoch: s.Epoch, Last: s.Last, Replayed: s.Replayed, Restarts: s.Restarts,
+	}
+	if s.Err != nil {
+		j.Error = s.Err.Error()
+	}
+	// A status is as of its last change. Of a log that cannot be read it is all there is.
+	if end, err := a.reader.End(c.r.Context(), s.Partition); err == nil {
+		j.Last = end
+	}
+	return j
+}
+
+// okJSON answers those who only want to know.
+type okJSON struct {
+	Status string `json:"status"`
+}
+
+func (a *API) healthy(c *call) error { return c.sendJSON(http.StatusOK, jsonType, okJSON{"ok"}) }
+
+// ready says whether every partition takes events.
+func (a *API) ready(c *call) error {
+	if a.stopping.Err() != nil {
+		return &problem{kind: notReady, detail: "the server is stopping", retryAfter: retrySoon}
+	}
+	for _, s := range a.app.Status() {
+		if s.State != messages.StateNormal && s.State != messages.StateAlarming {
+			return &problem{kind: notReady, detail: fmt.Sprintf("partition %d is %v", s.Partition, s.State), retryAfter: retrySoon}
+		}
+	}
+	return c.sendJSON(http.StatusOK, jsonType, okJSON{"ok"})
+}

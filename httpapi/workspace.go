@@ -1,0 +1,161 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+func (a *API) workspaceEvent(c *call) error {
+	ws, err := c.workspace()
+	if err != nil {
+		return err
+	}
+	offset, err := inPath(c, "offset", messages.ParseWLogOffset)
+	if err != nil {
+		return err
+	}
+	e, err := a.reader.WorkspaceEvent(c.r.Context(), ws, offset)
+	return c.sendEvent(&e, err)
+}
+
+func (a *API) partitionEvent(c *call) error {
+	p, err := c.partition()
+	if err != nil {
+		return err
+	}
+	offset, err := inPath(c, "offset", messages.ParsePLogOffset)
+	if err != nil {
+		return err
+	}
+	e, err := a.reader.PartitionEvent(c.r.Context(), p, offset)
+	return c.sendEvent(&e, err)
+}
+
+func (c *call) sendEvent(e *messages.Event, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.sendJSON(http.StatusOK, jsonType, eventOf(e))
+}
+
+// lastJSON is where a sequence of a workspace stands.
+type lastJSON struct {
+	Sequence messages.SeqID `json:"sequence"`
+	Name     string         `json:"name"`
+	// Last is the last number given out, 0 if none was.
+	Last messages.Number `json:"last,string"`
+}
+
+func (a *API) numbers(c *call) error {
+	ws, err := c.workspace()
+	if err != nil {
+		return err
+	}
+	numbers, err := a.reader.Numbers(c.r.Context(), ws)
+	if err != nil {
+		return err
+	}
+	if numbers.Kind == 0 {
+		return &problem{kind: notFound, field: "wsid", detail: fmt.Sprintf("workspace %d has no event", ws)}
+	}
+	last := make(map[messages.SeqID]messages.Number)
+	for _, n := range numbers.Numbers {
+		last[n.Seq] = n.Number
+	}
+	answer := struct {
+		Workspace     messages.WSID   `json:"workspace,string"`
+		WorkspaceKind messages.WSKind `json:"workspace_kind"`
+		// AsOf is the offset of the event that they are as of.
+		AsOf      messages.Number `json:"as_of_offset,string"`
+		Sequences []lastJSON      `json:"sequences"`
+	}{Workspace: ws, WorkspaceKind: numbers.Kind, AsOf: last[messages.SeqWLogOffset]}
+	kind, _ := a.descriptor.Kind(numbers.Kind)
+	for _, s := range kind.All() {
+		answer.Sequences = append(answer.Sequences, lastJSON{s.ID, s.Name, last[s.ID]})
+	}
+	return c.sendJSON(http.StatusOK, jsonType, &answer)
+}
+
+func (a *API) record(c *call) error {
+	ws, err := c.workspace()
+	if err != nil {
+		return err
+	}
+	var id messages.RecordID
+	if id.Seq, err = inPath(c, "sequence", messages.ParseSeqID); err != nil {
+		return err
+	}
+	if id.Number, err = inPath(c, "number", messages.ParseNumber); err != nil {
+		return err
+	}
+	row, err := a.reader.Record(c.r.Context(), ws, id)
+	if err != nil {
+		return err
+	}
+	return c.sendJSON(http.StatusOK, jsonType, rowOf(&row))
+}
+
+// rowsJSON is a page of records.
+type rowsJSON struct {
+	Results []rowJSON `json:"results"`
+	// Next is nil if there are no more in the range.
+	Next *string `json:"next"`
+}
+
+func (a *API) records(c *call) error {
+	ws, err := c.workspace()
+	if err != nil {
+		return err
+	}
+	limit, err := c.whole(paramLimit, defaultLimit, 1, maxLimit)
+	if err != nil {
+		return err
+	}
+	in, err := c.recordRange()
+	if err != nil {
+		return err
+	}
+	page := rowsJSON{Results: []rowJSON{}}
+	size := 0
+	for row, err := range a.reader.Records(c.r.Context(), ws, in) {
+		if err != nil {
+			return err
+		}
+		if len(page.Results) == limit || size >= a.options.PageBytes {
+			next := c.nextRecords(row.ID.Number)
+			page.Next = &next
+			break
+		}
+		page.Results = append(page.Results, rowOf(&row))
+		size += recordSize + len(row.Data)
+	}
+	return c.sendJSON(http.StatusOK, jsonType, &page)
+}
+
+func (c *call) recordRange() (in storage.RecordRange, err error) {
+	if in.Seq, err = inPath(c, "sequence", messages.ParseSeqID); err != nil {
+		return in, err
+	}
+	if in.From, err = inQuery(c, paramFrom, messages.ParseNumber); err != nil {
+		return in, err
+	}
+	if in.To, err = inQuery(c, paramTo, messages.ParseNumber); err != nil {
+		return in, err
+	}
+	if c.query.Has(paramTo) && in.To < max(in.From, 1) {
+		return in, &problem{kind: malformed, field: paramTo, detail: fmt.Sprintf("got %d, want at least %d", in.To, max(in.From, 1))}
+	}
+	return in, nil
+}
+
+// nextRecords is the page that begins with a number.
+func (c *call) nextRecords(from messages.Number) string {
+	query := url.Values{paramFrom: {from.String()}}
+	c.keep(query, paramTo)
+	c.keep(query, paramLimit)
+	return c.link(query)
+}
