@@ -52,6 +52,8 @@ FLIPS     ?= 40
 CRASH     ?= Crash|CleanChild|PowerLoss|FailingCalls|Unreadable|Flips|Damaged|Truncated|Foreign|Format|ReadOnly|Full|Rebuild|LockedByChild
 APPENDFLAGS ?=
 APPENDOUT   ?= $(BIN)/append.json
+READERSFLAGS ?=
+READERSOUT   ?= $(BIN)/readers.json
 PARTSROW    ?= ^partita$$
 PARTSOUT    ?= $(BIN)/parts.json
 BENCHTAGS   ?= nopeers
@@ -165,6 +167,10 @@ bench-build:
 bench-append: bench-build ## compare durable appends with the bare disk and other stores, with a verdict for each bar (APPENDFLAGS='-time 5s -repeat 3')
 	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) | tee $(APPENDOUT) | $(BIN)/bench table
 
+.PHONY: bench-readers
+bench-readers: bench-build ## count what readers skip, see twice or out of order, and how late they are: partita and PostgreSQL (READERSFLAGS='-time 10s')
+	$(BIN)/bench readers -dir $(BIN) -json $(READERSFLAGS) | tee $(READERSOUT) | $(BIN)/bench table
+
 .PHONY: bench-plot
 bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrote (APPENDOUT)
 	$(BIN)/bench plot <$(APPENDOUT) >$(BIN)/performance.svg
@@ -175,7 +181,7 @@ bench-parts: bench-build ## show where the time of an append goes, by a CPU prof
 	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN) | tee $(PARTSOUT) | $(BIN)/bench parts
 
 .PHONY: bench-peers-install
-bench-peers-install: ## install what bench-append needs beyond Go and a C compiler: a PostgreSQL server (Debian)
+bench-peers-install: ## install what bench-append and bench-readers need beyond Go and a C compiler: a PostgreSQL server (Debian)
 	@if command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then \
 		echo 'a PostgreSQL server is installed'; \
 	else \
@@ -185,7 +191,7 @@ bench-peers-install: ## install what bench-append needs beyond Go and a C compil
 	fi
 
 .PHONY: bench-check
-bench-check: ## check and test the module of bench-append, without peers (BENCHTAGS= with those that need no installation)
+bench-check: ## check and test the module of bench-append and bench-readers, without peers (BENCHTAGS= with those that need no installation)
 	$(GO) mod tidy -C bench -diff
 	$(GO) vet -C bench -tags '$(BENCHTAGS)' ./...
 	$(GO) test -C bench -tags '$(BENCHTAGS)' $(TESTFLAGS) ./...

@@ -16,9 +16,12 @@ import (
 
 const usageText = `Appends events as fast as a store takes them, one row after the other, each in a
 process and a directory of its own, and compares what is stored with what was
-acknowledged. The exit status is 1 if a row is wrong or missing, or a bar is missed.
+acknowledged. Rows that are read have readers besides: what they skip, see twice or out
+of order is counted, and how late they have it. The exit status is 1 if a row is wrong or
+missing, or a bar is missed.
 
-  bench [run] [flags]      measure the rows
+  bench [run] [flags]      measure the rows that only append
+  bench readers [flags]    measure the rows that are read while they are appended to
   bench list               name the rows
   bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
   bench plot <LINES >SVG   a picture of them
@@ -47,7 +50,9 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	}
 	switch name {
 	case "run":
-		return run(ctx, args, stdout, stderr)
+		return run(ctx, args, rows.Groups(), stdout, stderr)
+	case "readers":
+		return run(ctx, args, rows.ReadingGroups(), stdout, stderr)
 	case "list":
 		return list(stdout)
 	case "table":
@@ -59,7 +64,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	case "parts":
 		return readInto(stdin, stdout, parts.Write)
 	case "help":
-		return run(ctx, []string{"-help"}, stdout, stderr)
+		return run(ctx, []string{"-help"}, rows.Groups(), stdout, stderr)
 	case rowCommand:
 		return row(ctx, args, stdout, stderr)
 	}
@@ -69,7 +74,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		}
 		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, list, table, plot, soak-plot, parts or help", name)
+	return fmt.Errorf("got command %q, want run, readers, list, table, plot, soak-plot, parts or help", name)
 }
 
 func list(stdout io.Writer) error {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/partita-go/partita/bench/internal/report"
+	"github.com/partita-go/partita/bench/internal/rows"
 )
 
 // TestMain lets the test binary stand for the program where it starts itself.
@@ -35,7 +37,7 @@ func bench(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 // stalled for all of the time.
 func measured(t *testing.T, args ...string) string {
 	t.Helper()
-	args = append([]string{"-json", "-warmup", "50ms", "-workspaces", "50"}, args...)
+	args = append(args, "-json", "-warmup", "50ms", "-workspaces", "50")
 	for window := 200 * time.Millisecond; ; window *= 5 {
 		lines, errs, status := bench(t, "", append(args, "-time", window.String())...)
 		if status == 0 {
@@ -72,6 +74,39 @@ func TestRunAndTable(t *testing.T) {
 	}
 }
 
+// The rows that are read and need nothing installed; and those of PostgreSQL, where a
+// server is installed.
+func TestReaders(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a server may run as another account
+		t.Fatal(err)
+	}
+	lines := measured(t, "readers", "-rows", "^read/", "-dir", dir, "-rounds", "0", "-allow-missing")
+	results, err := report.ReadLines(strings.NewReader(lines))
+	if err != nil || len(results) != len(rows.ReadingGroups()[0])+len(rows.ReadingGroups()[1]) {
+		t.Fatalf("got %d results, %v", len(results), err)
+	}
+	for i := range results {
+		r := &results[i]
+		if r.Unavailable != "" {
+			t.Logf("%s: %s", r.Row, r.Unavailable)
+			continue
+		}
+		if !r.Right() || r.Reading == nil || len(r.Reading.Readers) != 16 {
+			t.Errorf("got %+v", r)
+			continue
+		}
+		for reader, got := range r.Reading.Readers {
+			if got.Seen+got.Skipped != r.Acknowledged || got.Seen == 0 {
+				t.Errorf("%s: reader %d: got %+v, want %d events", r.Row, reader, got, r.Acknowledged)
+			}
+			if maySkip := strings.HasSuffix(r.Row, "postgres-identity"); !maySkip && got.Skipped > 0 || got.Twice > 0 || got.OutOfOrder > 0 {
+				t.Errorf("%s: reader %d: got %+v, want each event once and in order", r.Row, reader, got)
+			}
+		}
+	}
+}
+
 // Rows of partita have profiles, and rows that are compared take turns.
 func TestRepeatAndParts(t *testing.T) {
 	dir := t.TempDir()
@@ -100,6 +135,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"walk"}, `got command "walk"`},
 		{[]string{"run", "fast"}, `got argument "fast"`},
 		{[]string{"-rows", "nothing"}, "no row that matches nothing"},
+		{[]string{"-rows", "^read/"}, "no row that matches ^read/"},
+		{[]string{"readers", "-rows", "^partita"}, "no row that matches ^partita"},
 		{[]string{"-rows", "("}, "-rows"},
 		{[]string{"-time", "0s"}, "-time: got 0s"},
 		{[]string{"-warmup", "-1s"}, "-warmup: got -1s"},

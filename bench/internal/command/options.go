@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/bench/internal/measure"
-	"github.com/partita-go/partita/bench/internal/rows"
 )
 
-// options are the flags of run.
+// options are the flags of run and readers.
 type options struct {
+	groups       [][]measure.Spec
 	plan         measure.Plan
 	dir          string
 	match        *regexp.Regexp
@@ -23,8 +23,9 @@ type options struct {
 	allowMissing bool
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
+// parse reads the flags of a command that measures some groups of rows.
+func parse(args []string, groups [][]measure.Spec, stderr io.Writer) (options, error) {
+	o := options{groups: groups}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
@@ -96,7 +97,7 @@ type turn struct {
 // what is compared is measured within a short time.
 func (o *options) turns() ([]turn, error) {
 	var turns []turn
-	for _, group := range rows.Groups() {
+	for _, group := range o.groups {
 		for repeat := range o.repeat {
 			for _, spec := range group {
 				if o.match.MatchString(spec.Name) {

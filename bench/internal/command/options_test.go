@@ -9,7 +9,7 @@ import (
 )
 
 func TestTurnsStayWithinTheirGroup(t *testing.T) {
-	o, err := parse([]string{"-repeat", "3"}, io.Discard)
+	o, err := parse([]string{"-repeat", "3"}, rows.ReadingGroups(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestTurnsStayWithinTheirGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range rows.Groups() {
+	for _, group := range rows.ReadingGroups() {
 		for repeat := range 3 {
 			for _, spec := range group {
 				if len(turns) == 0 || turns[0].spec.Name != spec.Name || turns[0].repeat != repeat {
@@ -33,7 +33,7 @@ func TestTurnsStayWithinTheirGroup(t *testing.T) {
 }
 
 func TestEachTurnHasItsOwnProfile(t *testing.T) {
-	o, err := parse([]string{"-repeat", "2", "-cpuprofile", "profiles"}, io.Discard)
+	o, err := parse([]string{"-repeat", "2", "-cpuprofile", "profiles"}, rows.Groups(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestEachTurnHasItsOwnProfile(t *testing.T) {
 		}
 		seen[file] = true
 	}
-	if o, err = parse(nil, io.Discard); err != nil || o.planOf(turns[0]).Profile != "" {
+	if o, err = parse(nil, rows.Groups(), io.Discard); err != nil || o.planOf(turns[0]).Profile != "" {
 		t.Errorf("got a profile that nobody asked for, %v", err)
 	}
 }

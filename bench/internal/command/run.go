@@ -19,9 +19,9 @@ import (
 	"github.com/partita-go/partita/bench/internal/rows"
 )
 
-// run measures the rows and prints them.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
+// run measures the rows of some groups and prints them.
+func run(ctx context.Context, args []string, groups [][]measure.Spec, stdout, stderr io.Writer) error {
+	o, err := parse(args, groups, stderr)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ const endLimit = 2 * time.Minute
 // inProcess measures a row in a process of its own, so that nothing of another row
 // is in its memory, and in a directory of its own, which is removed.
 func inProcess(ctx context.Context, plan measure.Plan, spec measure.Spec, parent string, stderr io.Writer) (r report.Result, err error) {
-	dir, err := os.MkdirTemp(parent, "bench-append-")
+	dir, err := os.MkdirTemp(parent, "bench-row-")
 	if err != nil {
 		return r, err
 	}

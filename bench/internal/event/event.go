@@ -3,6 +3,7 @@ package event
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 )
 
@@ -16,6 +17,12 @@ const (
 	MessageSize = BodySize + Records*RecordSize
 	// ValueSize is the whole event.
 	ValueSize = HeaderSize + MessageSize
+)
+
+// The body begins with random bytes; then it says who made the event.
+const (
+	callerAt = 8
+	numberAt = 16
 )
 
 // Source makes one caller's events, one after the other, in one buffer: an event
@@ -38,6 +45,7 @@ func NewSource(caller, workspaces int) *Source {
 		s.value[i] = byte(s.random.Uint32())
 	}
 	binary.BigEndian.PutUint64(s.value[:], uint64(caller))
+	binary.BigEndian.PutUint64(s.Body()[callerAt:], uint64(caller))
 	return s
 }
 
@@ -55,8 +63,18 @@ func NewSources(callers, workspaces int) []*Source {
 func (s *Source) Next() int {
 	s.made++
 	binary.BigEndian.PutUint64(s.value[8:], s.made)
-	binary.BigEndian.PutUint64(s.value[HeaderSize:], s.random.Uint64())
+	binary.BigEndian.PutUint64(s.Body(), s.random.Uint64())
+	binary.BigEndian.PutUint64(s.Body()[numberAt:], s.made)
 	return s.random.IntN(s.workspaces)
+}
+
+// MadeBy says which caller made the event with a body, and as which one of its events,
+// from 1 on.
+func MadeBy(body []byte) (caller int, number uint64, err error) {
+	if len(body) != BodySize {
+		return 0, 0, fmt.Errorf("body: got %d bytes, want %d", len(body), BodySize)
+	}
+	return int(binary.BigEndian.Uint64(body[callerAt:])), binary.BigEndian.Uint64(body[numberAt:]), nil
 }
 
 // Value is the whole event.

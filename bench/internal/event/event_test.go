@@ -37,3 +37,16 @@ func TestNextVaries(t *testing.T) {
 		t.Errorf("got %d workspaces, want 10", len(workspaces))
 	}
 }
+
+func TestMadeBy(t *testing.T) {
+	s := NewSource(3, 10)
+	for want := range uint64(3) {
+		s.Next()
+		if caller, number, err := MadeBy(s.Body()); caller != 3 || number != want+1 || err != nil {
+			t.Errorf("got event %d of caller %d, %v, want %d of 3", number, caller, err, want+1)
+		}
+	}
+	if _, _, err := MadeBy(s.Body()[1:]); err == nil {
+		t.Error("a part of a body: got no error")
+	}
+}

@@ -12,11 +12,12 @@ import (
 // Ledger holds the numbers of some logs; each log counts from 1. It is safe for
 // concurrent use.
 type Ledger struct {
-	logs []log
+	logs []Numbers
 }
 
-// log holds a bit for each number.
-type log struct {
+// Numbers is a set of numbers from 1 on, with a bit for each. It is safe for concurrent
+// use.
+type Numbers struct {
 	mu    sync.Mutex
 	words []uint64
 	count uint64
@@ -24,7 +25,7 @@ type log struct {
 
 // New returns the ledger of a number of logs, from 0 on.
 func New(logs int) *Ledger {
-	return &Ledger{logs: make([]log, logs)}
+	return &Ledger{logs: make([]Numbers, logs)}
 }
 
 // maxNumber bounds the memory that one wrong number can take.
@@ -32,38 +33,60 @@ const maxNumber = 1 << 34
 
 // Acknowledge notes a number of a log. It fails if the number was noted before.
 func (l *Ledger) Acknowledge(logIndex int, number uint64) error {
-	if logIndex < 0 || logIndex >= len(l.logs) || number == 0 || number > maxNumber {
-		return fmt.Errorf("acknowledged: got number %d of log %d, want 1 to %d of a log below %d", number, logIndex, uint64(maxNumber), len(l.logs))
+	if logIndex < 0 || logIndex >= len(l.logs) {
+		return fmt.Errorf("acknowledged: got log %d, want one below %d", logIndex, len(l.logs))
 	}
-	if !l.logs[logIndex].add(number - 1) {
-		return fmt.Errorf("log %d: number %d was acknowledged twice", logIndex, number)
+	added, err := l.logs[logIndex].Add(number)
+	if err == nil && !added {
+		err = fmt.Errorf("log %d: number %d was acknowledged twice", logIndex, number)
 	}
-	return nil
+	return err
 }
 
-// add sets a bit and reports whether it was not set before.
-func (l *log) add(bit uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	word, mask := bit/64, uint64(1)<<(bit%64)
-	for uint64(len(l.words)) <= word {
-		l.words = append(l.words, 0)
+// Add reports whether the number was not in the set before.
+func (n *Numbers) Add(number uint64) (added bool, err error) {
+	if number == 0 || number > maxNumber {
+		return false, fmt.Errorf("got number %d, want 1 to %d", number, uint64(maxNumber))
 	}
-	if l.words[word]&mask != 0 {
-		return false
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	word, mask := bitOf(number)
+	for len(n.words) <= word {
+		n.words = append(n.words, 0)
 	}
-	l.words[word] |= mask
-	l.count++
-	return true
+	if n.words[word]&mask != 0 {
+		return false, nil
+	}
+	n.words[word] |= mask
+	n.count++
+	return true, nil
+}
+
+// Has reports whether a number is in the set.
+func (n *Numbers) Has(number uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	word, mask := bitOf(number)
+	return number > 0 && word < len(n.words) && n.words[word]&mask != 0
+}
+
+// Count is how many numbers are in the set.
+func (n *Numbers) Count() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.count
+}
+
+// bitOf returns the word of a number, and its bit.
+func bitOf(number uint64) (word int, mask uint64) {
+	return int((number - 1) / 64), uint64(1) << ((number - 1) % 64)
 }
 
 // Count returns how many numbers were acknowledged, of all logs.
 func (l *Ledger) Count() uint64 {
 	count := uint64(0)
 	for i := range l.logs {
-		l.logs[i].mu.Lock()
-		count += l.logs[i].count
-		l.logs[i].mu.Unlock()
+		count += l.logs[i].Count()
 	}
 	return count
 }
@@ -91,18 +114,18 @@ func (l *Ledger) Check(stored []uint64, failed uint64) error {
 }
 
 // check returns how many numbers are stored and not acknowledged.
-func (l *log) check(stored uint64) (uint64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if last := l.last(); last > stored {
+func (n *Numbers) check(stored uint64) (uint64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last := n.last(); last > stored {
 		return 0, fmt.Errorf("acknowledged number %d, got only %d stored", last, stored)
 	}
-	return stored - l.count, nil
+	return stored - n.count, nil
 }
 
-// last returns the largest number acknowledged, 0 if there is none.
-func (l *log) last() uint64 {
-	for i, word := range slices.Backward(l.words) {
+// last returns the largest number of the set, 0 if there is none.
+func (n *Numbers) last() uint64 {
+	for i, word := range slices.Backward(n.words) {
 		if word != 0 {
 			return uint64(i*64 + bits.Len64(word))
 		}

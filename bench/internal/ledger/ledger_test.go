@@ -75,3 +75,23 @@ func TestConcurrent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestNumbers(t *testing.T) {
+	var n Numbers
+	for _, number := range []uint64{1, 64, 65, 200} {
+		if added, err := n.Add(number); !added || err != nil {
+			t.Errorf("%d: got %v, %v, want that it is new", number, added, err)
+		}
+	}
+	if added, err := n.Add(64); added || err != nil {
+		t.Errorf("64 again: got %v, %v, want that it is not new", added, err)
+	}
+	for number, want := range map[uint64]bool{0: false, 1: true, 2: false, 63: false, 64: true, 65: true, 200: true, 201: false, 1000: false} {
+		if got := n.Has(number); got != want {
+			t.Errorf("%d: got %v, want %v", number, got, want)
+		}
+	}
+	if n.Count() != 4 {
+		t.Errorf("got %d numbers, want 4", n.Count())
+	}
+}

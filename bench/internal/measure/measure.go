@@ -28,6 +28,7 @@ const maxStretch = 5
 const (
 	setupLimit  = 2 * time.Minute
 	graceLimit  = time.Minute
+	readLimit   = time.Minute
 	settleLimit = 5 * time.Minute
 	checkLimit  = 5 * time.Minute
 	closeLimit  = time.Minute
@@ -35,16 +36,16 @@ const (
 
 // Limit is the longest that a row can take.
 func (p Plan) Limit() time.Duration {
-	return setupLimit + p.Warmup + maxStretch*p.Window + graceLimit + settleLimit + checkLimit + closeLimit
+	return setupLimit + p.Warmup + maxStretch*p.Window + graceLimit + readLimit + settleLimit + checkLimit + closeLimit
 }
 
 // Measure runs a row in an empty directory.
 func (p Plan) Measure(ctx context.Context, spec Spec, dir string) report.Result {
 	r := report.Result{
-		Row: spec.Name, Callers: spec.Callers, Workspaces: p.Workspaces,
+		Row: spec.Name, Callers: spec.Callers, Readers: spec.Readers, Workspaces: p.Workspaces,
 		Warmup: p.Warmup, Window: p.Window,
 	}
-	row := spec.New(Settings{Callers: spec.Callers, Workspaces: p.Workspaces})
+	row := spec.New(Settings{Callers: spec.Callers, Readers: spec.Readers, Workspaces: p.Workspaces})
 	err := errors.Join(p.measure(ctx, row, dir, &r), within(context.WithoutCancel(ctx), closeLimit, "close", row.Close))
 	switch {
 	case errors.Is(err, ErrUnavailable):
@@ -67,7 +68,7 @@ func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result
 	if err != nil {
 		return err
 	}
-	outcome, err := p.load(ctx, row, r)
+	outcome, err := p.loadAndRead(ctx, row, r)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
@@ -90,18 +91,37 @@ func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result
 	})
 }
 
+// call is what each caller does, again and again.
+type call func(ctx context.Context, caller int) error
+
+// loadAndRead loads the row, and lets readers read what it stores if it has any.
+func (p Plan) loadAndRead(ctx context.Context, row Row, r *report.Result) (load.Outcome, error) {
+	followed, ok := row.(Followed)
+	if !ok {
+		return p.load(ctx, row, row.Do, r)
+	}
+	ctx, readers := startReaders(ctx, followed, r, time.Now().Add(p.Warmup))
+	outcome, err := p.load(ctx, row, readers.writing(row.Do), r)
+	reading, readErr := readers.end(outcome.Failed)
+	r.Reading = reading
+	if readErr != nil {
+		return outcome, fmt.Errorf("readers: %w", readErr)
+	}
+	return outcome, err
+}
+
 // load loads the row and puts the outcome into the result.
-func (p Plan) load(ctx context.Context, row Row, r *report.Result) (load.Outcome, error) {
+func (p Plan) load(ctx context.Context, row Row, do call, r *report.Result) (load.Outcome, error) {
 	l := load.Load{Callers: r.Callers, Warmup: p.Warmup, Window: p.Window, Grace: graceLimit}
 	background, ok := row.(Background)
 	if !ok {
-		outcome, err := l.Run(ctx, row.Do)
+		outcome, err := l.Run(ctx, do)
 		fill(r, outcome)
 		return outcome, err
 	}
 	w := &watch{background: background, wanted: p.Rounds, profile: p.Profile}
 	l.Watch, l.Longest = w, maxStretch*p.Window
-	outcome, err := l.Run(ctx, row.Do)
+	outcome, err := l.Run(ctx, do)
 	fill(r, outcome)
 	r.Rounds, r.RoundsWanted, r.Profile = w.rounds, w.wanted, w.profile
 	return outcome, err

@@ -10,13 +10,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/usage"
 )
 
-// fakeRow appends one byte per event to a file.
+// fakeRow appends one byte per event to a file, and takes a millisecond for it.
 type fakeRow struct {
 	setup, check, close error
 
@@ -36,7 +37,12 @@ func (f *fakeRow) Setup(_ context.Context, dir string) error {
 	return err
 }
 
-func (f *fakeRow) Do(context.Context, int) error {
+func (f *fakeRow) Do(ctx context.Context, _ int) error {
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -56,6 +62,7 @@ func (f *fakeRow) Sizes() ([]usage.Size, error) {
 func (f *fakeRow) Note() string { return "a file" }
 
 func (f *fakeRow) Settle(context.Context) error {
+	<-time.After(time.Millisecond)
 	f.settled = true
 	return nil
 }
@@ -68,7 +75,8 @@ func (f *fakeRow) Close(context.Context) error {
 	return errors.Join(f.close, f.file.Close())
 }
 
-func run(t *testing.T, f *fakeRow) report.Result {
+// run measures a row by a clock that no other work on the machine can slow.
+func run(t *testing.T, f *fakeRow) (r report.Result) {
 	t.Helper()
 	plan := Plan{Warmup: 10 * time.Millisecond, Window: 100 * time.Millisecond, Workspaces: 5}
 	spec := Spec{Name: "fake", Callers: 2, New: func(s Settings) Row {
@@ -77,7 +85,7 @@ func run(t *testing.T, f *fakeRow) report.Result {
 		}
 		return f
 	}}
-	r := plan.Measure(t.Context(), spec, t.TempDir())
+	synctest.Test(t, func(t *testing.T) { r = plan.Measure(t.Context(), spec, t.TempDir()) })
 	if n := f.closed.Load(); n != 1 {
 		t.Errorf("closed %d times, want once", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/partita-go/partita/bench/internal/audit"
 	"github.com/partita-go/partita/bench/internal/usage"
 )
 
@@ -42,6 +43,16 @@ type Background interface {
 	Rounds() uint64
 }
 
+// Followed is a row whose events are read while they are appended. The event of each
+// call of Do says in its body which caller made it, and as which one of its calls.
+type Followed interface {
+	// Follow reads all events from the first one on, as somebody does who remembers the
+	// position of the last one that he has seen, and calls see with each. It ends with
+	// see's error, with ctx, or when it has come to the end of what is stored after
+	// writing has ended. Readers count from 0.
+	Follow(ctx, writing context.Context, reader int, see func(audit.Event) error) error
+}
+
 // Settler is a row that puts off writing. Settle writes it, so that it counts as
 // written, and the time that it takes is told.
 type Settler interface {
@@ -54,6 +65,7 @@ var ErrUnavailable = errors.New("not available")
 // Settings are what a row is made with.
 type Settings struct {
 	Callers    int
+	Readers    int
 	Workspaces int
 }
 
@@ -62,5 +74,7 @@ type Spec struct {
 	// Name tells the row from all others, like "limit/callers=8".
 	Name    string
 	Callers int
+	// Readers is how many read a row that is Followed.
+	Readers int
 	New     func(Settings) Row
 }

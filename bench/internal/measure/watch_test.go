@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,18 +12,9 @@ import (
 	"github.com/partita-go/partita/bench/internal/report"
 )
 
-// workingRow takes a millisecond for a call and ends a round of background work with
-// each. Many rounds have ended before.
+// workingRow ends a round of background work with each call. Many rounds have ended
+// before.
 type workingRow struct{ fakeRow }
-
-func (w *workingRow) Do(ctx context.Context, caller int) error {
-	select {
-	case <-time.After(time.Millisecond):
-		return w.fakeRow.Do(ctx, caller)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 func (w *workingRow) Rounds() uint64 {
 	w.mu.Lock()

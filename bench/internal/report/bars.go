@@ -4,19 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
+	"time"
 )
 
-// bar is a promise about two rows that were measured next to each other.
+// bar is a promise about two rows that were measured next to each other, or about one.
 type bar struct {
 	promise string
-	// figure is that of row over that of other: their events a second, or with p50 how
-	// long half of the calls take at most.
+	// What is judged is the figure of row over that of other, or that of row if there is
+	// no other.
 	row, other string
-	p50        bool
-	atLeast    float64 // 0: none
+	of         figure
+	atLeast    float64 // 0: at most atMost
 	atMost     float64
 }
+
+// figure is what a bar is about.
+type figure int
+
+const (
+	// eventsPerSecond are those acknowledged in the window.
+	eventsPerSecond figure = iota
+	// callP50 is how long half of the calls take at most.
+	callP50
+	// readFaults counts what readers have skipped, seen twice or out of order.
+	readFaults
+	// readLag is the largest p99 that a reader's lag has, in milliseconds.
+	readLag
+)
 
 // These rows have the shape of row "partita", and are measured once more next to what
 // is compared with them.
@@ -37,7 +53,14 @@ var bars = []bar{
 	{promise: "64 callers, over PostgreSQL's counter row", row: "partita/callers=64", other: "postgres-counter", atLeast: 3},
 	{promise: "64 callers, over PostgreSQL's numbers at commit", row: "partita/callers=64", other: "postgres-trigger", atLeast: 10},
 	{promise: "64 callers, over JetStream synced always", row: "partita/callers=64", other: "nats-jetstream", atLeast: 8},
-	{promise: "1 caller, p50, over a bare bbolt update", row: "partita/callers=1", other: "bbolt-update", p50: true, atMost: 1.3},
+	{promise: "1 caller, p50, over a bare bbolt update", row: "partita/callers=1", other: "bbolt-update", of: callP50, atMost: 1.3},
+
+	{promise: "pauses before the append: skipped, twice or out of order", row: "read/pauses/partita", of: readFaults},
+	{promise: "pauses before the append: p99 of a reader's lag, ms", row: "read/pauses/partita", of: readLag, atMost: 20},
+	{promise: "pauses in the transaction: skipped, twice or out of order", row: "read/pauses/partita-held", of: readFaults},
+	{promise: "pauses in the transaction: p99 of a reader's lag, ms", row: "read/pauses/partita-held", of: readLag, atMost: 20},
+	{promise: "no pauses: skipped, twice or out of order", row: "read/partita", of: readFaults},
+	{promise: "no pauses, over PostgreSQL's numbers at commit", row: "read/partita", other: "read/postgres-trigger", atLeast: 10},
 }
 
 // ErrBars is returned when a bar is missed, or cannot be computed although its rows
@@ -55,19 +78,19 @@ func WriteBars(w io.Writer, results []Result, allowMissing bool) error {
 	verdicts := make(map[string]int)
 	for _, b := range bars {
 		own, other := rows[b.row], rows[b.other]
-		if own == nil || other == nil {
+		if own == nil || other == nil && b.other != "" {
 			continue
 		}
 		if len(verdicts) == 0 {
 			fmt.Fprintln(table, "\nbar\tfigure\twanted\tverdict")
 		}
 		figures := b.figures(own, other)
-		verdict := b.verdict(figures)
+		figure, verdict := b.judge(figures)
 		if verdict == notMeasured && allowMissing && unavailable(own, other) {
 			verdict = notAvailable
 		}
 		verdicts[verdict]++
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", b.promise, figureText(figures), b.wanted(), verdict)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", b.promise, figure, b.wanted(), verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -86,33 +109,46 @@ const (
 	notAvailable = "not available"
 )
 
-// verdict judges the median of the figures.
-func (b bar) verdict(figures []float64) string {
+// judge judges the median of the figures; but one run with faults is one too many.
+func (b bar) judge(figures []float64) (figure, verdict string) {
 	if len(figures) == 0 {
-		return notMeasured
+		return "-", notMeasured
 	}
-	value := median(figures)
-	if b.atLeast > 0 && value < b.atLeast || b.atMost > 0 && value > b.atMost {
-		return missed
+	value, name := median(figures), "median"
+	if b.of == readFaults {
+		value, name = slices.Max(figures), "worst"
 	}
-	return held
+	figure, verdict = fmt.Sprintf("%.2f", value), held
+	if len(figures) > 1 {
+		figure += fmt.Sprintf(" (%s of %d)", name, len(figures))
+	}
+	if b.atLeast > 0 && value < b.atLeast || b.atLeast == 0 && value > b.atMost {
+		verdict = missed
+	}
+	return figure, verdict
 }
 
 func (b bar) wanted() string {
-	if b.atMost > 0 {
-		return fmt.Sprintf("at most %g", b.atMost)
+	if b.atLeast > 0 {
+		return fmt.Sprintf("at least %g", b.atLeast)
 	}
-	return fmt.Sprintf("at least %g", b.atLeast)
+	return fmt.Sprintf("at most %g", b.atMost)
 }
 
-// figures are the ratios of the results that were measured next to each other: the
-// speed of a disk that others use too is not the same an hour, or a minute, later. If
-// one result is not right there are none.
+// figures are those of a row alone, or the ratios of the results that were measured next
+// to each other: the speed of a disk that others use too is not the same an hour, or a
+// minute, later. If one result is not right there are none.
 func (b bar) figures(own, other []Result) []float64 {
 	var figures []float64
 	for i := range own {
+		if !b.measured(&own[i]) {
+			return nil
+		}
+		if b.other == "" {
+			figures = append(figures, b.value(&own[i]))
+		}
 		for j := range other {
-			if !own[i].Right() || !other[j].Right() {
+			if !b.measured(&other[j]) {
 				return nil
 			}
 			if own[i].Repeat == other[j].Repeat {
@@ -123,9 +159,22 @@ func (b bar) figures(own, other []Result) []float64 {
 	return figures
 }
 
+// measured reports whether a result has the figure.
+func (b bar) measured(r *Result) bool {
+	aboutReaders := b.of == readFaults || b.of == readLag
+	return r.Right() && (r.Reading != nil || !aboutReaders)
+}
+
 func (b bar) value(r *Result) float64 {
-	if b.p50 {
+	switch b.of {
+	case callP50:
 		return r.P50.Seconds()
+	case readFaults:
+		skipped, twice, outOfOrder := r.Reading.faults()
+		return float64(skipped + twice + outOfOrder)
+	case readLag:
+		return float64(r.Reading.worstP99()) / float64(time.Millisecond)
+	case eventsPerSecond:
 	}
 	return r.EventsPerSecond
 }
@@ -139,15 +188,4 @@ func unavailable(runs ...[]Result) bool {
 		}
 	}
 	return false
-}
-
-// figureText writes the median, and of how many.
-func figureText(figures []float64) string {
-	switch len(figures) {
-	case 0:
-		return "-"
-	case 1:
-		return fmt.Sprintf("%.2f", figures[0])
-	}
-	return fmt.Sprintf("%.2f (median of %d)", median(figures), len(figures))
 }

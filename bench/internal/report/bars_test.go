@@ -91,6 +91,22 @@ func TestBarsThatCannotBeComputed(t *testing.T) {
 	}
 }
 
+// set makes a result have a figure.
+func set(r *Result, f figure, value float64) {
+	r.Reading = &Reading{Readers: make([]Reader, 3)}
+	r.Readers = len(r.Reading.Readers)
+	switch f {
+	case eventsPerSecond:
+		r.EventsPerSecond = value
+	case callP50:
+		r.P50 = time.Duration(value * float64(time.Second))
+	case readFaults:
+		r.Reading.Readers[1].Skipped = uint64(value)
+	case readLag:
+		r.Reading.Readers[1].Lag.P99 = time.Duration(value * float64(time.Millisecond))
+	}
+}
+
 // Every bar is judged alone, whatever its neighbours are.
 func TestEachBarCanBeMissed(t *testing.T) {
 	if len(bars) == 0 {
@@ -98,15 +114,23 @@ func TestEachBarCanBeMissed(t *testing.T) {
 	}
 	for i, b := range bars {
 		good, bad := b.atLeast*1.01, b.atLeast*0.99
-		if b.p50 {
+		if b.atLeast == 0 {
 			good, bad = b.atMost*0.99, b.atMost*1.01
 		}
-		for ratio, want := range map[float64]string{good: held, bad: missed} {
-			own, other := runs(b.row, ratio)[0], runs(b.other, 1)[0]
-			own.P50, other.P50 = time.Duration(ratio*float64(time.Second)), time.Second
-			line, err := verdicts(t, false, b.promise, own, other)
+		if b.of == readFaults {
+			bad = 1
+		}
+		for value, want := range map[float64]string{good: held, bad: missed} {
+			own, other := runs(b.row, 1)[0], runs(b.other, 1)[0]
+			set(&own, b.of, value)
+			set(&other, b.of, 1)
+			results := []Result{own}
+			if b.other != "" {
+				results = append(results, other)
+			}
+			line, err := verdicts(t, false, b.promise, results...)
 			if !strings.HasSuffix(line, want) || (err == nil) != (want == held) {
-				t.Errorf("bar %d, ratio %v: got %q, %v, want %s", i, ratio, line, err, want)
+				t.Errorf("bar %d, value %v: got %q, %v, want %s", i, value, line, err, want)
 			}
 		}
 		if slices.ContainsFunc(bars[:i], func(other bar) bool {

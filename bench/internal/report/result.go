@@ -32,6 +32,7 @@ type Result struct {
 	// rows with the same Repeat were measured next to each other.
 	Repeat     int `json:"repeat"`
 	Callers    int `json:"callers"`
+	Readers    int `json:"readers,omitempty"`
 	Workspaces int `json:"workspaces"`
 	// Note says what was measured: versions and the settings that matter.
 	Note string `json:"note,omitempty"`
@@ -57,6 +58,9 @@ type Result struct {
 	P999 time.Duration `json:"p999_ns"`
 	Max  time.Duration `json:"max_ns"`
 
+	// Reading is nil if nobody read what was stored.
+	Reading *Reading `json:"reading,omitempty"`
+
 	Errors     uint64 `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
 
@@ -80,10 +84,65 @@ type Result struct {
 	Failed      string `json:"failed,omitempty"`
 }
 
-// Right reports whether the row was measured, and what is stored is what was
-// acknowledged.
+// Reading is what readers have seen, from the first event to the last one.
+type Reading struct {
+	// Lag is of all readers together.
+	Lag     Lag      `json:"lag"`
+	Readers []Reader `json:"readers"`
+}
+
+// Reader is what one reader has seen.
+type Reader struct {
+	// Seen counts different events, Skipped those that were acknowledged and not seen.
+	Seen       uint64 `json:"seen"`
+	Skipped    uint64 `json:"skipped"`
+	Twice      uint64 `json:"seen_twice"`
+	OutOfOrder uint64 `json:"out_of_order"`
+	Lag        Lag    `json:"lag"`
+}
+
+// Lag is the time from an event's acknowledgement to the moment when a reader has it, 0
+// where that comes first. It is told of the events that were acknowledged in the window
+// or later.
+type Lag struct {
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
+	Max time.Duration `json:"max_ns"`
+}
+
+// faults adds what happened to each reader.
+func (r *Reading) faults() (skipped, twice, outOfOrder uint64) {
+	for _, reader := range r.Readers {
+		skipped += reader.Skipped
+		twice += reader.Twice
+		outOfOrder += reader.OutOfOrder
+	}
+	return skipped, twice, outOfOrder
+}
+
+// worstP99 is that of the reader whose p99 is the largest.
+func (r *Reading) worstP99() time.Duration {
+	_, worst := r.spread(func(reader Reader) uint64 { return uint64(reader.Lag.P99) })
+	return time.Duration(worst)
+}
+
+// spread returns the smallest and the largest figure of a reader.
+func (r *Reading) spread(figure func(Reader) uint64) (low, high uint64) {
+	for i, reader := range r.Readers {
+		value := figure(reader)
+		if i == 0 {
+			low = value
+		}
+		low, high = min(low, value), max(high, value)
+	}
+	return low, high
+}
+
+// Right reports whether the row was measured, what is stored is what was acknowledged,
+// and all readers came to the end.
 func (r *Result) Right() bool {
-	return r.Err(false) == nil && r.Events > 0 && r.Check != ""
+	read := r.Readers == 0 || r.Reading != nil && len(r.Reading.Readers) == r.Readers
+	return r.Err(false) == nil && r.Events > 0 && r.Check != "" && read
 }
 
 // Err is nil if the row was measured and is right.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,13 +21,33 @@ memory, anonymous         largest of the server with its children, or of the pro
                           shared memory and files count once
 `
 
-// WriteTable writes a line for each row, and below the table what it leaves out.
+// WriteTable writes a line for each row, and below the table what it leaves out. Rows that
+// are read have a table of their own.
 func WriteTable(w io.Writer, results []Result) error {
+	var appending, reading []Summary
+	for _, s := range Summarize(results) {
+		if s.Readers > 0 {
+			reading = append(reading, s)
+		} else {
+			appending = append(appending, s)
+		}
+	}
+	return errors.Join(
+		writeTable(w, appending, columns, legend, (*Summary).cells),
+		writeTable(w, reading, readingColumns, readingLegend, (*Summary).readingCells),
+	)
+}
+
+func writeTable(w io.Writer, rows []Summary, columns []string, legend string, cells func(*Summary) []string) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "row\tcallers\tevents/s\tslowest-fastest\tp50\tp99\tp999\terrors\trounds\tdrain\tfiles\twritten/event\tdisk/event\tmemory\tanonymous\tnumbers\t")
-	rows := Summarize(results)
+	fmt.Fprintln(table, strings.Join(columns, "\t")+"\t")
 	for i := range rows {
-		fmt.Fprintln(table, strings.Join(rows[i].cells(), "\t")+"\t")
+		line := cells(&rows[i])
+		line = append(line, slices.Repeat([]string{"-"}, len(columns)-len(line))...)
+		fmt.Fprintln(table, strings.Join(line, "\t")+"\t")
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -41,23 +62,16 @@ func WriteTable(w io.Writer, results []Result) error {
 	return err
 }
 
-// columns is how many the table has.
-const columns = 16
+var columns = []string{
+	"row", "callers", "events/s", "slowest-fastest", "p50", "p99", "p999", "errors", "rounds", "drain",
+	"files", "written/event", "disk/event", "memory", "anonymous", "numbers",
+}
 
-// cells are the row of the table.
+// cells are the row of the table; those that are left out are "-".
 func (s *Summary) cells() []string {
 	cells := []string{s.Row, fmt.Sprint(s.Callers)}
 	if s.Events == 0 {
-		verdict := "FAILED"
-		if s.Unavailable != "" {
-			verdict = "not available"
-		}
-		cells = append(cells, verdict, "-", "-", "-", "-", fmt.Sprint(s.Errors))
-		return append(cells, slices.Repeat([]string{"-"}, columns-len(cells))...)
-	}
-	numbers := "ok"
-	if s.Check == "" {
-		numbers = "FAILED"
+		return append(cells, s.absence(), "-", "-", "-", "-", fmt.Sprint(s.Errors))
 	}
 	return append(cells,
 		fmt.Sprintf("%.0f", s.EventsPerSecond), s.spread(),
@@ -66,8 +80,24 @@ func (s *Summary) cells() []string {
 		s.rounds(), s.drain(),
 		s.files(), s.written(), s.disk(),
 		s.memory(s.PeakResident), s.memory(s.PeakAnonymous),
-		numbers,
+		s.numbers(),
 	)
+}
+
+// absence says why there are no events.
+func (r *Result) absence() string {
+	if r.Unavailable != "" {
+		return "not available"
+	}
+	return "FAILED"
+}
+
+// numbers tells whether what is stored was compared with what was acknowledged, and held.
+func (r *Result) numbers() string {
+	if r.Check == "" {
+		return "FAILED"
+	}
+	return "ok"
 }
 
 // spread tells how far the runs are apart.
@@ -111,6 +141,7 @@ func (r *Result) remarks() []string {
 		{"", r.Note},
 		{"checked: ", r.Check},
 		{"files: ", r.fileList()},
+		{"of each reader: ", r.readerList()},
 		{"TOO FEW: ", r.tooFewRounds()},
 		{"first error: ", r.FirstError},
 		{"NOT AVAILABLE: ", r.Unavailable},

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -62,18 +61,15 @@ type partitaCaller struct {
 	records [event.Records]messages.DraftRecord
 }
 
-// newPartita returns how a row of a shape is made.
-func newPartita(sh shape) func(measure.Settings) measure.Row {
-	return func(s measure.Settings) measure.Row {
-		if sh.workspaces == 0 {
-			sh.workspaces = s.Workspaces
-		}
-		p := &partita{shape: sh, ledger: ledger.New(sh.workspaces), callers: make([]partitaCaller, s.Callers)}
-		for i := range p.callers {
-			p.callers[i].init(i, sh)
-		}
-		return p
+func newPartita(sh shape, s measure.Settings) *partita {
+	if sh.workspaces == 0 {
+		sh.workspaces = s.Workspaces
 	}
+	p := &partita{shape: sh, ledger: ledger.New(sh.workspaces), callers: make([]partitaCaller, s.Callers)}
+	for i := range p.callers {
+		p.callers[i].init(i, sh)
+	}
+	return p
 }
 
 func (c *partitaCaller) init(i int, sh shape) {
@@ -140,19 +136,27 @@ func (p *partita) Do(ctx context.Context, caller int) error {
 	if err != nil {
 		return err
 	}
+	var done *partition.Appended
+	err = whileBusy(ctx, func() error {
+		done, err = sequencer.Append(ctx, to, c.draft)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.ledger.Acknowledge(ws, uint64(done.WLogOffset))
+}
+
+// whileBusy asks a partition again, as often as it is busy.
+func whileBusy(ctx context.Context, ask func() error) error {
 	for {
-		done, err := sequencer.Append(ctx, to, c.draft)
-		if err == nil {
-			return p.ledger.Acknowledge(ws, uint64(done.WLogOffset))
-		}
+		err := ask()
 		busy, ok := errors.AsType[*partition.BusyError](err)
 		if !ok {
 			return err
 		}
-		select {
-		case <-time.After(busy.RetryAfter):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := waitFor(ctx, busy.RetryAfter); err != nil {
+			return err
 		}
 	}
 }

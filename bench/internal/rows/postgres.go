@@ -53,7 +53,7 @@ func newPostgres(s measure.Settings, v postgresVariant) *postgres {
 
 func (p *postgres) Setup(ctx context.Context, dir string) error {
 	var err error
-	if p.server, err = startPostgres(ctx, dir, p.settings.Callers); err != nil {
+	if p.server, err = startPostgres(ctx, dir, p.settings.Callers+p.settings.Readers); err != nil {
 		return err
 	}
 	if p.control, err = p.server.connect(ctx); err != nil {
@@ -65,17 +65,25 @@ func (p *postgres) Setup(ctx context.Context, dir string) error {
 	if err := p.createTables(ctx); err != nil {
 		return err
 	}
-	for range p.settings.Callers {
+	p.callers, err = p.connect(ctx, p.settings.Callers, "append", p.variant.insert)
+	return err
+}
+
+// connect returns connections that have prepared a statement. It returns those that it has
+// made, also if it fails.
+func (p *postgres) connect(ctx context.Context, n int, name, sql string) ([]*pgx.Conn, error) {
+	var conns []*pgx.Conn
+	for range n {
 		conn, err := p.server.connect(ctx)
 		if err != nil {
-			return fmt.Errorf("connection %d: %w", len(p.callers)+1, err)
+			return conns, fmt.Errorf("connection %d: %w", len(conns)+1, err)
 		}
-		p.callers = append(p.callers, conn)
-		if _, err := conn.Prepare(ctx, "append", p.variant.insert); err != nil {
-			return err
+		conns = append(conns, conn)
+		if _, err := conn.Prepare(ctx, name, sql); err != nil {
+			return conns, err
 		}
 	}
-	return nil
+	return conns, nil
 }
 
 func (p *postgres) createTables(ctx context.Context) error {
@@ -87,16 +95,24 @@ func (p *postgres) createTables(ctx context.Context) error {
 }
 
 func (p *postgres) Do(ctx context.Context, caller int) error {
-	s := p.sources[caller]
-	workspace := s.Next()
-	var number int64
-	err := p.callers[caller].
-		QueryRow(ctx, "append", int64(workspace), s.Body(), s.Record(0), s.Record(1)).
-		Scan(&number)
+	workspace, number, err := p.insert(ctx, p.callers[caller], caller)
 	if err != nil {
 		return err
 	}
-	return p.ledger.Acknowledge(p.variant.logOf(workspace), uint64(number))
+	return p.ledger.Acknowledge(p.variant.logOf(workspace), number)
+}
+
+// inserter is a connection or a transaction.
+type inserter interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// insert inserts the caller's next event.
+func (p *postgres) insert(ctx context.Context, in inserter, caller int) (workspace int, number uint64, err error) {
+	s := p.sources[caller]
+	workspace = s.Next()
+	err = in.QueryRow(ctx, "append", int64(workspace), s.Body(), s.Record(0), s.Record(1)).Scan(&number)
+	return workspace, number, err
 }
 
 // Settle writes what is only in the log and in memory.

@@ -18,10 +18,10 @@ const (
 const usualPartitions = 16
 
 // All returns all rows, in the order in which they run.
-func All() []measure.Spec { return slices.Concat(Groups()...) }
+func All() []measure.Spec { return slices.Concat(slices.Concat(Groups(), ReadingGroups())...) }
 
-// Groups returns the rows in groups: what is compared is in one group, and what is
-// compared most closely is next to each other.
+// Groups returns the rows that only append, in groups: what is compared is in one group,
+// and what is compared most closely is next to each other.
 func Groups() [][]measure.Spec {
 	usual := shape{partitions: usualPartitions}
 	return [][]measure.Spec{
@@ -45,7 +45,7 @@ func limitRow(callers int) measure.Spec {
 }
 
 func partitaRow(name string, callers int, sh shape) measure.Spec {
-	return measure.Spec{Name: "partita" + name, Callers: callers, New: newPartita(sh)}
+	return measure.Spec{Name: "partita" + name, Callers: callers, New: func(s measure.Settings) measure.Row { return newPartita(sh, s) }}
 }
 
 // partitionsRows have row "partita" among them, under another name.
