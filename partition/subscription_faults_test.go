@@ -146,7 +146,7 @@ func TestSubscriptionFails(t *testing.T) {
 	fault.Heal()
 	noError(t, s.Resume(d.ctx))
 	d.upTo(c, 1, 1)
-	equal(t, messages.LaneWaiting, d.status(s).Lanes[2].State)
+	d.reaches(s, 2, messages.LaneWaiting)
 }
 
 // A subscription that somebody has deleted in the store fails, rather than being made again.
@@ -218,4 +218,20 @@ func TestExactlyOnce(t *testing.T) {
 			equal(t, messages.PLogOffset(i+1).String(), body)
 		}
 	})
+}
+
+// TestStatusBeforeTheFirstLoad: a lane that cannot ask the store yet has a status.
+func TestStatusBeforeTheFirstLoad(t *testing.T) {
+	d, faulty := newDesk(t)
+	d.writeMany(3, 1)
+	config := quick("late", newConsumer())
+	config.MinDelay, config.MaxDelay = time.Hour, time.Hour
+	fault := faulty.Plant(storagetest.Fault{Op: storagetest.OpSubscription, Do: storagetest.Fail(errInjected)})
+	s := d.subscribe(config)
+	d.eventually("failures", func() bool { return fault.Injected() >= 4 })
+	fault.Heal()
+	for p := range messages.PartitionID(4) {
+		d.reaches(s, p, messages.LaneRetrying)
+	}
+	equal(t, uint64(3), d.status(s).Lag)
 }

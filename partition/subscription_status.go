@@ -60,8 +60,8 @@ func (s *Subscription) Status(ctx context.Context) (SubscriptionStatus, error) {
 
 func (s *Subscription) laneStatus(ctx context.Context, lane *actors.Lane, stored *storage.Subscription) (LaneStatus, error) {
 	one := LaneStatus{Partition: lane.Partition(), LaneStatus: lane.Status()}
-	if !delivers(one.State) {
-		// What it knows may be out of date.
+	if one.Next == 0 || !delivers(one.State) {
+		// It has not asked yet, or what it knows may be out of date.
 		one.Next = stored.Position(one.Partition)
 	}
 	end, err := s.end(ctx, one.Partition)
