@@ -21,7 +21,7 @@ PKG       ?= ./...
 RUN       ?= .
 TESTFLAGS ?= -shuffle=on -timeout=10m
 DEMOFLAGS ?=
-FUZZTIME  ?= 10s
+FUZZTIME  ?= 5s
 FUZZ      ?= .
 SIMSEEDS  ?= 10000
 SIMTIME   ?= 0
