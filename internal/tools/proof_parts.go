@@ -27,7 +27,7 @@ func proofParts() []part {
 			},
 		},
 		{
-			name: "fuzz", args: []string{"fuzz", "FUZZTIME=3s"},
+			name: "fuzz", args: []string{"fuzz", "FUZZTIME=6s"},
 			kinds: []kind{kindOf("fuzzing", `^fuzz: targets=`,
 				key("inputs", "inputs", 10_000), key("targets", "targets", 10))},
 		},
