@@ -191,11 +191,11 @@ func TestFailedCommitTakesNoKeys(t *testing.T) {
 	}
 	p.Append(t, row(100))
 	b := p.Build(row(50)) // it lies below the end, so that it is looked for
-	s.log.beforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	s.wal.beforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
 	if err := s.Append(t.Context(), b); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	s.log.beforeCommit = nil
+	s.wal.beforeCommit = nil
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

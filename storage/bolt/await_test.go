@@ -143,7 +143,7 @@ func TestFailedAtOpenEndsWaits(t *testing.T) {
 func TestUnknownOutcomeEndsWaits(t *testing.T) {
 	for name, spoil := range map[string]func(*Store, *writer) error{
 		"append": func(s *Store, w *writer) error {
-			s.log.afterCommit = func() error { return io.ErrUnexpectedEOF }
+			s.wal.afterCommit = func() error { return io.ErrUnexpectedEOF }
 			return w.try(w.event(2))
 		},
 		"flush": func(s *Store, w *writer) error {
@@ -176,7 +176,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	waits := []waiting{s.waitPLog(t, 0, 1), s.waitWLog(t, 2, 1), s.waitAny(t, 0)}
-	s.log.beforeCommit = func() error { return errors.New("file resize error: full") }
+	s.wal.beforeCommit = func() error { return errors.New("file resize error: full") }
 	if err := w.try(w.event(2)); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
@@ -187,7 +187,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 		default:
 		}
 	}
-	s.log.beforeCommit = nil
+	s.wal.beforeCommit = nil
 	w.append(2)
 	for i, wait := range waits {
 		if err := wait.end(); err != nil {
@@ -301,7 +301,7 @@ func TestBrokenLogEndsWaits(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2)
 	waits := []waiting{s.waitPLog(t, 0, 2), s.waitPLog(t, 1, 1), s.waitWLog(t, 2, 2), s.waitWLog(t, 3, 1), s.waitAny(t, 1)}
-	put(t, s.log, bucketLog, appendLSNKey(nil, 2), foreign)
+	put(t, settled(t, s), bucketLog, appendLSNKey(nil, 2), foreign)
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("append: got %v", err)
 	}

@@ -38,7 +38,7 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 		if err := c.copyPages(ctx, s.state, temporary, stateFileName); err != nil {
 			return err
 		}
-		return c.copyLog(ctx, s.log, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
+		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
 	})
 	return c.result, err
 }

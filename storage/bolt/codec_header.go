@@ -26,12 +26,15 @@ import (
 // one byte, and names are a length and bytes. The CRC covers everything before
 // it. Magic and format keep their places in every format to come.
 const (
-	formatVersion = 2
+	formatVersion = 3
 	magic         = "partita\n"
 	headerFixed   = 27
 
 	// formatWithoutIDs is the first format. It had no deduplication ids.
 	formatWithoutIDs = 1
+
+	// walFormat is that of log.wal, which counts for itself, too.
+	walFormat = 1
 
 	// subscriptionsFormat is that of subscriptions.db, which counts for itself.
 	subscriptionsFormat = 1
@@ -45,6 +48,8 @@ const (
 	roleState role = 'S'
 	// roleSubscriptions is the role of a file that is made with the first subscription.
 	roleSubscriptions role = 'U'
+	// roleWAL is the role of log.wal, which is not a bbolt file.
+	roleWAL role = 'W'
 )
 
 func (r role) String() string {
@@ -55,6 +60,8 @@ func (r role) String() string {
 		return "state"
 	case roleSubscriptions:
 		return "subscriptions"
+	case roleWAL:
+		return "write-ahead"
 	}
 	return fmt.Sprintf("role %d", byte(r))
 }

@@ -1,13 +1,10 @@
 package bolt
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -23,12 +20,9 @@ func (s *Store) scanLog(lsns []messages.LSN, fn func(*eventView) error) error {
 	var view eventView
 	for len(lsns) > 0 {
 		n := min(len(lsns), scanChunk)
-		err := s.log.view(func(tx *bbolt.Tx) error {
-			c := tx.Bucket(bucketLog).Cursor()
-			var at messages.LSN
+		err := s.viewLog(func(log *logReader) error {
 			for _, lsn := range lsns[:n] {
-				value := seekLSN(c, lsn, at)
-				at = lsn
+				value := log.value(lsn)
 				if value == nil {
 					return damagedEvent(lsn, 0, 0, errMissing)
 				}
@@ -47,23 +41,6 @@ func (s *Store) scanLog(lsns []messages.LSN, fn func(*eventView) error) error {
 		lsns = lsns[n:]
 	}
 	return nil
-}
-
-// seekLSN returns the value of an LSN, nil if it is not there. at is where the
-// cursor stands, 0 if nowhere.
-func seekLSN(c *bbolt.Cursor, lsn, at messages.LSN) []byte {
-	var key [lsnKeyLen]byte
-	appendLSNKey(key[:0], lsn)
-	var k, v []byte
-	if at != 0 && lsn == at+1 {
-		k, v = c.Next()
-	} else {
-		k, v = c.Seek(key[:])
-	}
-	if !bytes.Equal(k, key[:]) {
-		return nil
-	}
-	return v
 }
 
 // collect reads the events of all flushes once, in the order of the log, and

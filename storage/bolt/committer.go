@@ -1,8 +1,8 @@
 package bolt
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -21,9 +21,9 @@ const (
 // logFill makes pages of append-only buckets full when they split.
 const logFill = 1.0
 
-// committer is the only writer of log.db. It takes every request that waits,
-// accepts or refuses each one alone, writes the accepted ones in one transaction,
-// publishes them and then replies. A refusal is answered at once unless it rests on
+// committer is the only one who adds to the log. It takes every request that waits,
+// accepts or refuses each one alone, writes the accepted ones at once, publishes
+// them and then replies. A refusal is answered at once unless it rests on
 // what is being written. While it syncs, the next ones gather.
 type committer struct {
 	s *Store
@@ -100,7 +100,7 @@ func (c *committer) serve(first *writeRequest) bool {
 	if len(c.staged.accepted) == 0 {
 		return true
 	}
-	return c.finish(c.pace.run(func() error { return c.s.log.update(c.write) }))
+	return c.finish(c.pace.run(c.commit))
 }
 
 // admit stages a request, or answers it with its refusal, or holds that back.
@@ -132,77 +132,95 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 	return staged
 }
 
-// write puts all that was accepted. It overwrites nothing: the log must end where
-// memory says. The bucket's sequence, which stands in another page than the log's
-// last entries, says where it ends then.
-func (c *committer) write(tx *bbolt.Tx) error {
-	log, epochs := tx.Bucket(bucketLog), tx.Bucket(bucketEpochs)
-	c.s.reserve.claim(tx.Size(), int64(c.bytes+lastLeaf(log)+freeList(tx)))
-	log.FillPercent = logFill
-	if err := c.checkEnd(log); err != nil {
-		return err
+// commit makes durable what was accepted: in log.wal, or in log.db if that must have it
+// at once.
+func (c *committer) commit() error {
+	values := c.seal()
+	size := walSize(values)
+	write := func() error { return c.writeAhead(size, values) }
+	switch {
+	case c.takesEpoch() || size > c.s.wal.half:
+		write = func() error { return c.writeLog(values) }
+	case len(values) == 0:
+		return nil
 	}
+	err := write()
+	if err == nil {
+		c.s.counts.commits.Add(1)
+	}
+	return err
+}
+
+// seal finishes the events that were accepted, and returns them.
+func (c *committer) seal() [][]byte {
 	lsn := messages.LSN(c.s.lastLSN.Load())
-	var key [lsnKeyLen]byte
+	values := make([][]byte, 0, c.staged.events)
 	for _, r := range c.staged.accepted {
-		if r.takeEpoch {
-			if err := putEpoch(epochs, r.partition.id, r.epoch); err != nil {
-				return err
-			}
-		}
 		for i := range r.events {
 			lsn++
 			sealEvent(r.events[i].value, lsn)
-			if err := log.Put(appendLSNKey(key[:0], lsn), r.events[i].value); err != nil {
+			values = append(values, r.events[i].value)
+		}
+	}
+	return values
+}
+
+func (c *committer) takesEpoch() bool {
+	return slices.ContainsFunc(c.staged.accepted, func(r *writeRequest) bool { return r.takeEpoch })
+}
+
+// writeLog writes to log.db.
+func (c *committer) writeLog(values [][]byte) error {
+	last := messages.LSN(c.s.lastLSN.Load())
+	if err := c.s.awaitApplied(context.Background(), last); err != nil {
+		return err
+	}
+	err := c.s.log.update(func(tx *bbolt.Tx) error {
+		for _, r := range c.staged.accepted {
+			if !r.takeEpoch {
+				continue
+			}
+			if err := putEpoch(tx.Bucket(bucketEpochs), r.partition.id, r.epoch); err != nil {
 				return err
 			}
 		}
+		return putLog(tx, last+1, values)
+	})
+	if err == nil {
+		c.s.pending.skip(len(values))
 	}
-	return log.SetSequence(uint64(lsn))
+	return err
 }
 
-// lastLeaf returns at least how many bytes of values the log's last leaf has, which the
-// commit writes anew: bbolt leaves up to four together that do not fit in a page.
-func lastLeaf(log *bbolt.Bucket) (bytes int) {
-	c := log.Cursor()
-	k, v := c.Last()
-	for i := 0; k != nil && i < 4; i++ {
-		bytes += len(v)
-		k, v = c.Prev()
-	}
-	return bytes
-}
-
-// freeList returns how many bytes the list of free pages takes, which the commit writes
-// anew: it is long while somebody reads an old state of the file.
-func freeList(tx *bbolt.Tx) int {
-	stats := tx.DB().Stats()
-	return 8 * (stats.FreePageN + stats.PendingPageN)
-}
-
-// checkEnd makes sure that the next places in the log are free.
-func (c *committer) checkEnd(log *bbolt.Bucket) error {
-	last := messages.LSN(c.s.lastLSN.Load())
-	k, _ := log.Cursor().Last()
-	if k == nil && last == 0 {
-		return nil
-	}
-	end, ok := parseLSN(k)
-	switch {
-	case ok && end == last:
-		return nil
-	case !ok || end < last:
-		return &storage.DamagedError{
-			Where: placeOf(bucketLog, "key %x", k),
-			Cause: fmt.Errorf("the log ends there, want LSN %d", last),
+// writeAhead writes to log.wal.
+func (c *committer) writeAhead(size int64, values [][]byte) error {
+	s := c.s
+	last := messages.LSN(s.lastLSN.Load())
+	first, _, failed, _ := s.pending.state()
+	if failed != nil {
+		// There may be space by now.
+		if failed = s.awaitApplied(context.Background(), last); failed != nil {
+			return failed
 		}
 	}
-	r := c.staged.accepted[0]
-	conflict := &storage.ConflictError{Place: storage.PlaceLog, Partition: r.partition.id, LSN: end}
-	if len(r.events) > 0 {
-		conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = r.events[0].offset, r.events[0].ws, r.events[0].wlog
+	err := s.log.view(func(tx *bbolt.Tx) error { return checkEnd(tx.Bucket(bucketLog), first-1, last, values) })
+	if err != nil {
+		return err
 	}
-	return conflict
+	if err := s.beginWAL(); err != nil {
+		return err
+	}
+	if need := s.wal.place(size, first-1, last); need != 0 {
+		if err := s.awaitApplied(context.Background(), need); err != nil {
+			return err
+		}
+		s.wal.place(size, need, last)
+	}
+	if err := s.wal.write(size, last+1, values); err != nil {
+		return err
+	}
+	s.applier.added(s.pending.push(values))
+	return nil
 }
 
 func putEpoch(epochs *bbolt.Bucket, p messages.PartitionID, e messages.Epoch) error {
@@ -215,7 +233,6 @@ func (c *committer) finish(err error) bool {
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	switch {
 	case err == nil:
-		c.s.counts.commits.Add(1)
 		c.publish()
 	case unknown:
 		c.s.triggerClose()

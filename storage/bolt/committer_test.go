@@ -19,8 +19,8 @@ import (
 func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeRequest) {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.log.beforeCommit = func() error {
-		s.log.beforeCommit = nil
+	s.wal.beforeCommit = func() error {
+		s.wal.beforeCommit = nil
 		close(entered)
 		<-proceed
 		return nil
@@ -104,21 +104,21 @@ func TestLogThatEndsElsewhere(t *testing.T) {
 			w := takeOver(t, s, 0)
 			w.appendMany(int(last), 3)
 			e := w.event(3)
-			put(t, s.log, bucketLog, appendLSNKey(nil, last+1), foreign)
+			put(t, settled(t, s), bucketLog, appendLSNKey(nil, last+1), foreign)
 			err := w.try(e)
 			conflict, ok := errors.AsType[*storage.ConflictError](err)
 			if !ok || conflict.Place != storage.PlaceLog || conflict.LSN != last+1 ||
 				conflict.Workspace != 3 || conflict.PLogOffset != e.PLogOffset || conflict.WLogOffset != e.WLogOffset {
 				t.Errorf("got %v, want a conflict at LSN %d that names the event", err, last+1)
 			}
-			if got := get(t, s.log, bucketLog, appendLSNKey(nil, last+1)); !bytes.Equal(got, foreign) {
+			if got := get(t, settled(t, s), bucketLog, appendLSNKey(nil, last+1)); !bytes.Equal(got, foreign) {
 				t.Error("the foreign value was overwritten")
 			}
 		})
 	}
 	t.Run("a foreign entry where an epoch is taken", func(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-		put(t, s.log, bucketLog, appendLSNKey(nil, 1), foreign)
+		put(t, settled(t, s), bucketLog, appendLSNKey(nil, 1), foreign)
 		if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlaceLog) {
 			t.Errorf("got %v, want a conflict", err)
 		}
@@ -128,7 +128,7 @@ func TestLogThatEndsElsewhere(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 			w := takeOver(t, s, 0)
 			w.append(3, 3)
-			if err := s.log.update(func(tx *bbolt.Tx) error {
+			if err := settled(t, s).update(func(tx *bbolt.Tx) error {
 				for _, lsn := range gone {
 					if err := tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)); err != nil {
 						return err
@@ -153,8 +153,8 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		w := takeOver(t, s, 0)
 		events := w.following(1, 2)
 		entered, proceed := make(chan struct{}), make(chan struct{})
-		s.log.beforeCommit = func() error {
-			s.log.beforeCommit = nil
+		s.wal.beforeCommit = func() error {
+			s.wal.beforeCommit = nil
 			close(entered)
 			<-proceed
 			return nil
@@ -187,13 +187,15 @@ func TestRefusalRestsOnTheCommit(t *testing.T) {
 	w.append(2)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	commits := 0
-	s.log.beforeCommit = func() error {
+	full := fmt.Errorf("write: %w", syscall.ENOSPC)
+	s.log.beforeCommit = func() error { return full }
+	s.wal.beforeCommit = func() error {
 		if commits++; commits == 1 {
 			close(begun)
 			<-goOn
 			return nil
 		}
-		return fmt.Errorf("write: %w", syscall.ENOSPC)
+		return full
 	}
 	first := make(chan error, 1)
 	go func() { first <- other.try(other.event(3)) }()

@@ -27,7 +27,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 		if err := c.compactState(ctx, s, temporary); err != nil {
 			return err
 		}
-		return c.copyLog(ctx, s.log, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
+		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
 	})
 	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }

@@ -20,7 +20,7 @@ func TestAppendsShareCommits(t *testing.T) {
 	}
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.log.beforeCommit = func() error {
+	s.wal.beforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed

@@ -276,7 +276,7 @@ func TestConflictInLog(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(2, level), Options{})
 		w := takeOver(t, s, 0)
 		w.append(2)
-		put(t, s.log, bucketLog, appendLSNKey(nil, 2), foreign)
+		put(t, settled(t, s), bucketLog, appendLSNKey(nil, 2), foreign)
 		for _, ws := range []messages.WSID{2, 4} {
 			if err := w.try(w.event(ws)); !conflictAt(err, storage.PlaceLog) {
 				t.Fatalf("got %v", err)
@@ -285,7 +285,7 @@ func TestConflictInLog(t *testing.T) {
 		if _, err := s.TakeEpoch(t.Context(), 1); !conflictAt(err, storage.PlaceLog) {
 			t.Fatalf("got %v", err)
 		}
-		if got := get(t, s.log, bucketLog, appendLSNKey(nil, 2)); !bytes.Equal(got, foreign) {
+		if got := get(t, settled(t, s), bucketLog, appendLSNKey(nil, 2)); !bytes.Equal(got, foreign) {
 			t.Fatal("the foreign value was overwritten")
 		}
 		if got := collectEvents(t, s.PLog(t.Context(), 0, 0)); len(got) != 1 {

@@ -84,9 +84,9 @@ func copyStore(t testing.TB, from, to string) {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"log.db", "state.db", "subscriptions.db"} {
+	for _, name := range []string{"log.db", "log.wal", "state.db", "subscriptions.db"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
-		if name == "subscriptions.db" && errors.Is(err, os.ErrNotExist) {
+		if (name == "log.wal" || name == "subscriptions.db") && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {

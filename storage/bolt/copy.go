@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -253,24 +254,30 @@ func every([]byte) bool { return true }
 // copyLog copies log.db up to the LSN given. Entries are never changed, so that short
 // transactions see what one long one would see, and do not keep the store's own from
 // using pages again. The epochs come last: they may be newer than the log, never older.
-func (c *copying) copyLog(ctx context.Context, from *file, dir string, id storeID, d messages.Descriptor, last messages.LSN) error {
+func (c *copying) copyLog(ctx context.Context, s *Store, dir string, id storeID, d messages.Descriptor, last messages.LSN) error {
 	to, err := newCopyFile(dir, roleLog, id, d)
 	if err != nil {
 		return err
 	}
-	c.result.LogFrom, c.result.Events = from.size(), last
+	c.result.LogFrom, c.result.Events = s.log.size(), last
+	// First: what is not pending any more is in log.db.
+	first, values := s.pending.take(math.MaxInt64)
 	tell := func(done uint64) {
 		c.o.Progress(CopyProgress{Phase: "copy " + logFileName, Done: done, Total: uint64(last)})
 	}
 	done := uint64(0)
 	tell(0)
-	wanted := func(k []byte) bool { return len(k) != lsnKeyLen || messages.LSN(be64(k)) <= last }
-	err = copyBucket(ctx, from, to, bucketLog, logFill, wanted, func(n, _ int) {
+	wanted := func(k []byte) bool { return len(k) != lsnKeyLen || messages.LSN(be64(k)) <= min(last, first-1) }
+	err = copyBucket(ctx, s.log, to, bucketLog, logFill, wanted, func(n, _ int) {
 		done += uint64(n)
 		tell(done)
 	})
+	if err == nil && first <= last {
+		err = to.update(func(tx *bbolt.Tx) error { return putLog(tx, first, values[:last+1-first]) })
+		tell(uint64(last))
+	}
 	if err == nil {
-		err = copyBucket(ctx, from, to, bucketEpochs, logFill, every, func(int, int) {})
+		err = copyBucket(ctx, s.log, to, bucketEpochs, logFill, every, func(int, int) {})
 	}
 	if err == nil {
 		err = to.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).SetSequence(uint64(last)) })

@@ -10,20 +10,29 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
+// settled returns log.db when it has all events.
+func settled(t testing.TB, s *Store) *file {
+	t.Helper()
+	if err := s.awaitApplied(t.Context(), messages.LSN(s.lastLSN.Load())); err != nil {
+		t.Fatal(err)
+	}
+	return s.log
+}
+
 // damageLog flips a bit in the middle of an entry of the log.
 func damageLog(t *testing.T, s *Store, lsns ...messages.LSN) {
 	t.Helper()
 	for _, lsn := range lsns {
 		key := appendLSNKey(nil, lsn)
-		value := get(t, s.log, bucketLog, key)
+		value := get(t, settled(t, s), bucketLog, key)
 		value[len(value)/2] ^= 4
-		put(t, s.log, bucketLog, key, value)
+		put(t, settled(t, s), bucketLog, key, value)
 	}
 }
 
 func removeLog(t *testing.T, s *Store, lsn messages.LSN) {
 	t.Helper()
-	if err := s.log.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)) }); err != nil {
+	if err := settled(t, s).update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,9 +134,9 @@ func TestDamagedEvent(t *testing.T) {
 		"a swapped pair": {
 			func(t *testing.T, s *Store) {
 				a, b := appendLSNKey(nil, 2), appendLSNKey(nil, 3)
-				first, second := get(t, s.log, bucketLog, a), get(t, s.log, bucketLog, b)
-				put(t, s.log, bucketLog, a, second)
-				put(t, s.log, bucketLog, b, first)
+				first, second := get(t, settled(t, s), bucketLog, a), get(t, settled(t, s), bucketLog, b)
+				put(t, settled(t, s), bucketLog, a, second)
+				put(t, settled(t, s), bucketLog, b, first)
 			},
 			map[messages.PartitionID]messages.PLogOffset{1: 1, 2: 1},
 		},
@@ -285,14 +294,14 @@ func rewriteLog(t *testing.T, s *Store, lsn messages.LSN, change func(*messages.
 	t.Helper()
 	key := appendLSNKey(nil, lsn)
 	var view eventView
-	if err := view.decode(lsn, get(t, s.log, bucketLog, key)); err != nil {
+	if err := view.decode(lsn, get(t, settled(t, s), bucketLog, key)); err != nil {
 		t.Fatal(err)
 	}
 	e := view.event()
 	change(&e)
 	value := encodeEvent(&e)
 	sealEvent(value, lsn)
-	put(t, s.log, bucketLog, key, value)
+	put(t, settled(t, s), bucketLog, key, value)
 }
 
 // A log that contradicts itself fails the partition at the place.

@@ -653,8 +653,8 @@ func TestDuplicateInTheSameCommit(t *testing.T) {
 			t.Fatalf("batch %d: got %v, want %v", i, err, wants[i])
 		}
 	}
-	if got := s.Stats().Commits - before; got != 2 {
-		t.Fatalf("got %d commits, want 2", got)
+	if got := s.Stats().Commits - before; got != 1 {
+		t.Fatalf("got %d commits, want 1", got)
 	}
 	checkFind(t, s, 2, messages.DedupID{2}, 2)
 	checkFind(t, s, 2, messages.DedupID{3}, 3)
@@ -671,33 +671,26 @@ func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 // inFailedCommit is inOneCommit with a failure for the commit.
 func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Batch) []error {
 	t.Helper()
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	first := true
-	s.log.beforeCommit = func() error {
-		if !first {
-			return failure
-		}
-		first = false
-		close(entered)
-		<-proceed
-		return nil
-	}
+	s.wal.beforeCommit = func() error { return failure }
 	requests := make([]*writeRequest, len(batches))
 	for i := range batches {
 		requests[i] = requestOf(t, s, &batches[i])
 	}
-	busy := make(chan error)
-	go func() {
-		busy <- s.Append(t.Context(), storage.Batch{Partition: batches[0].Partition, Epoch: batches[0].Epoch})
-	}()
-	<-entered
+	// The committer is kept busy until all requests wait.
+	entered, proceed := make(chan error), make(chan struct{})
+	busy := requestOf(t, s, &storage.Batch{Partition: batches[0].Partition, Epoch: batches[0].Epoch})
+	busy.then = func(err error) {
+		entered <- err
+		<-proceed
+	}
+	s.writes <- busy
+	if err := <-entered; err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range requests {
 		s.writes <- r
 	}
 	close(proceed)
-	if err := <-busy; err != nil {
-		t.Fatal(err)
-	}
 	errs := make([]error, len(requests))
 	for i, r := range requests {
 		errs[i] = r.await(t.Context(), s.committed)
@@ -805,11 +798,11 @@ func TestIDOfARefusedCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	e := w.named(2, messages.DedupID{1})
-	s.log.beforeCommit = func() error { return syscall.ENOSPC }
+	s.wal.beforeCommit = func() error { return syscall.ENOSPC }
 	if err := w.try(e); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
-	s.log.beforeCommit = nil
+	s.wal.beforeCommit = nil
 	checkFind(t, s, 2, e.DedupID, 0)
 	if err := w.try(e); err != nil {
 		t.Fatal(err)

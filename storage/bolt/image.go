@@ -119,17 +119,21 @@ func (m *image) Log(ctx context.Context, each func(messages.LSN, *messages.Event
 	m.stop = readAhead(ctx, paths...)
 	var view eventView
 	var e messages.Event
-	return m.s.log.scan(ctx, bucketLog, nil, func(k, v []byte) error {
-		lsn, ok := parseLSN(k)
-		if !ok {
-			return m.s.log.badKey(bucketLog, k)
-		}
+	take := func(lsn messages.LSN, v []byte) error {
 		if err := view.decode(lsn, v); err != nil {
 			return each(lsn, nil, err)
 		}
 		view.lend(&e)
 		return each(lsn, &e, nil)
+	}
+	err := m.s.log.scan(ctx, bucketLog, nil, func(k, v []byte) error {
+		lsn, ok := parseLSN(k)
+		if !ok {
+			return m.s.log.badKey(bucketLog, k)
+		}
+		return take(lsn, v)
 	})
+	return firstError(err, m.s.pending.each(take))
 }
 
 // lend makes an event of the view that shares everything with it.

@@ -11,6 +11,7 @@ import (
 const (
 	logFileName   = "log.db"
 	stateFileName = "state.db"
+	walFileName   = "log.wal"
 
 	subscriptionsFileName = "subscriptions.db"
 )
@@ -19,6 +20,7 @@ const (
 // the order of numbers.
 //
 //	log.db    header       "header"                         -> header
+//	                       "wal"                            -> sealed id 16, as long as there is a log.wal
 //	          log          LSN 8                            -> event
 //	          epochs       partition 4                      -> sealed epoch 8
 //	state.db  header       "header"                         -> header
@@ -50,6 +52,7 @@ var (
 	bucketDedup       = []byte("dedup")
 
 	keyHeader    = []byte("header")
+	keyWAL       = []byte("wal")
 	keyProjected = []byte("projected")
 	keyDedup     = []byte("dedup")
 

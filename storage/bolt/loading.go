@@ -96,6 +96,10 @@ func (op *opening) logEnd() (messages.LSN, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := op.loadWAL(end); err != nil {
+		return 0, err
+	}
+	end += messages.LSN(len(op.pending.values))
 	want := op.projected - 1
 	for i := range op.partitions {
 		want = max(want, op.partitions[i].lastLSN)

@@ -57,6 +57,8 @@ type opening struct {
 	logEpochs []messages.Epoch
 	// rebuild says that state.db is new and the log is not.
 	rebuild bool
+	// walCommits are what a crash has left in log.wal.
+	walCommits []walCommit
 }
 
 func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Options) (*Store, error) {
@@ -300,9 +302,8 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: int(op.options.MmapSize),
 		ReadOnly:        readOnly,
-		// The log's tell how long its list of free pages is: see freeList.
-		NoStatistics: r != roleLog,
-		MaxSize:      int(op.options.MaxSize),
+		NoStatistics:    true,
+		MaxSize:         int(op.options.MaxSize),
 	}
 	switch r {
 	case roleLog:

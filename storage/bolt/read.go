@@ -343,18 +343,15 @@ func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(mess
 // readEvents copies events from the head of places until a limit is reached.
 func (s *Store) readEvents(places []place) ([]messages.Event, error) {
 	events := make([]messages.Event, 0, len(places))
-	err := s.log.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketLog).Cursor()
+	err := s.viewLog(func(log *logReader) error {
 		var view eventView
-		var at messages.LSN
 		bytes := 0
 		for i := range places {
-			value := seekLSN(c, places[i].lsn, at)
-			at = places[i].lsn
+			value := log.value(places[i].lsn)
 			if value == nil {
 				return places[i].damaged(errMissing)
 			}
-			err := view.decode(at, value)
+			err := view.decode(places[i].lsn, value)
 			if err == nil {
 				err = places[i].check(&view)
 			}

@@ -202,8 +202,8 @@ func (s *Store) yieldRows(
 
 // readRow reads a row out of the event that wrote it.
 func (s *Store) readRow(k recordKey, at *place) (row storage.Row, err error) {
-	err = s.log.view(func(tx *bbolt.Tx) error {
-		value := seekLSN(tx.Bucket(bucketLog).Cursor(), at.lsn, 0)
+	err = s.viewLog(func(log *logReader) error {
+		value := log.value(at.lsn)
 		if value == nil {
 			return at.damaged(errMissing)
 		}

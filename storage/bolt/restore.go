@@ -47,7 +47,7 @@ func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string)
 	if err := c.restoreSubscriptions(ctx, op, &h, dir, id); err != nil {
 		return err
 	}
-	if err := c.copyLog(ctx, f, dir, id, h.descriptor, last); err != nil {
+	if err := c.copyLog(ctx, op.Store, dir, id, h.descriptor, last); err != nil {
 		return err
 	}
 	s, err := OpenExisting(ctx, dir, Options{Progress: func(p Progress) {

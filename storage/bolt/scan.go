@@ -54,6 +54,9 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err := op.upgrade(); err != nil {
 		return err
 	}
+	if err := op.applyWAL(); err != nil {
+		return err
+	}
 	sc := &scan{op: op, next: op.projected, started: op.projected, end: end, projecting: op.rebuild && end > 0}
 	for sc.next <= sc.end {
 		if err := ctx.Err(); err != nil {
@@ -88,11 +91,7 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 	k, v := c.Seek(appendLSNKey(nil, sc.next))
 	for range scanChunk {
 		if k == nil {
-			if sc.next <= sc.end {
-				sc.lose(sc.next, sc.end+1-sc.next, errMissing)
-				sc.next = sc.end + 1
-			}
-			break
+			return sc.rest()
 		}
 		lsn, ok := parseLSN(k)
 		if !ok {
@@ -101,14 +100,33 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 		if lsn > sc.next {
 			sc.lose(sc.next, lsn-sc.next, errMissing)
 		}
-		if err := sc.take(lsn, v); err != nil {
-			sc.lose(lsn, 1, err)
-		}
-		sc.next = lsn + 1
-		sc.op.counts.scanned.Add(1)
+		sc.read(lsn, v)
 		k, v = c.Next()
 	}
 	return nil
+}
+
+// rest reads what is behind log.db's end.
+func (sc *scan) rest() error {
+	err := sc.op.pending.each(func(lsn messages.LSN, v []byte) error {
+		if lsn >= sc.next {
+			sc.read(lsn, v)
+		}
+		return nil
+	})
+	if sc.next <= sc.end {
+		sc.lose(sc.next, sc.end+1-sc.next, errMissing)
+		sc.next = sc.end + 1
+	}
+	return err
+}
+
+func (sc *scan) read(lsn messages.LSN, v []byte) {
+	if err := sc.take(lsn, v); err != nil {
+		sc.lose(lsn, 1, err)
+	}
+	sc.next = lsn + 1
+	sc.op.counts.scanned.Add(1)
 }
 
 func (sc *scan) lose(lsn, count messages.LSN, cause error) {

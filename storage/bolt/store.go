@@ -18,7 +18,8 @@ const (
 	flushQueueLen = 1024
 )
 
-// Store is a [storage.Store] in two bbolt files, and a third one for subscriptions. Open and OpenExisting make it.
+// Store is a [storage.Store] in two bbolt files, a third one for subscriptions, and a
+// write-ahead log before the first. Open and OpenExisting make it.
 type Store struct {
 	descriptor messages.Descriptor
 	schema     *schema
@@ -52,8 +53,11 @@ type Store struct {
 	tailEvents, tailBytes atomic.Int64
 	counts                counts
 
-	// reserve is nil if there is none.
-	reserve *reserve
+	// pending is what log.wal has and log.db has not; the applier, nil as long as the store is
+	// being opened or only read, brings it there.
+	pending pending
+	wal     wal
+	applier *applier
 	writes  chan *writeRequest
 	door    door
 	flushes chan *flushRequest
@@ -86,9 +90,8 @@ func (s *Store) start() {
 		close(s.flushed)
 		return
 	}
-	if s.reserve = newReserve(s.log.handle, s.log.name, s.options.MaxSize); s.reserve != nil {
-		go s.reserve.run(s.closing)
-	}
+	s.applier = newApplier(s)
+	go s.applier.run()
 	go newCommitter(s).run()
 	go newFlusher(s).run()
 	go keeper{s}.run()
@@ -121,8 +124,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
-	s.reserve.wait()
-	s.releaseErr = errors.Join(s.log.close(), s.state.close(), s.subscriptions.close())
+	s.releaseErr = errors.Join(s.endWAL(), s.log.close(), s.state.close(), s.subscriptions.close())
 	close(s.released)
 }
 

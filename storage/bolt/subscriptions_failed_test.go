@@ -20,7 +20,7 @@ func TestSubscriptionOfAFailedPartition(t *testing.T) {
 	if err := s.PutSubscription(t.Context(), sub); err != nil {
 		t.Fatal(err)
 	}
-	spoiling(bucketLog, appendLSNKey(nil, damaged))(t, s.log)
+	spoiling(bucketLog, appendLSNKey(nil, damaged))(t, settled(t, s))
 	closeStore(t, s)
 	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
 	if _, err := s.Register(t.Context(), 0); !errors.Is(err, storage.ErrDamaged) {

@@ -69,6 +69,8 @@ func checkSubscribed(t testing.TB, s *Store, want []storage.Subscription) {
 // The file is made with the first subscription, and the others do not know of it.
 func TestSubscriptionsFileIsMadeOnFirstUse(t *testing.T) {
 	dir, s := verifiable(t)
+	closeStore(t, s)
+	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
 	if err := s.MoveSubscription(t.Context(), moveTo("x", 0, 1)); !errors.Is(err, storage.ErrNoSubscription) {
 		t.Errorf("got %v", err)
 	}

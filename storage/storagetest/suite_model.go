@@ -22,6 +22,7 @@ func checkModel(e *env) {
 			stale: make(map[messages.PartitionID]*Partition),
 		}
 		m.env.open()
+		t.Cleanup(m.env.close)
 		for id := range messages.PartitionID(e.desc.Partitions) {
 			m.env.take(id)
 		}
@@ -39,7 +40,6 @@ func checkModel(e *env) {
 			"flush to the end": func(t *rapid.T) { m.env.flushAll(m.partition(t)) },
 		})
 		Verify(m.env, m.env.store)
-		m.env.close()
 	})
 }
 

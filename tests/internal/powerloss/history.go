@@ -39,6 +39,8 @@ type node struct {
 	// changes are in the order in which they began.
 	changes []change
 	size    int64
+	// synced says that its writes are durable when they return.
+	synced bool
 }
 
 // change is a change of a file or of the directory.
@@ -173,7 +175,9 @@ func (b *historian) open(c *Call) error {
 		b.nodes = append(b.nodes, n)
 		b.name(c, name, n)
 	}
-	b.opened[string(path)] = b.named[name]
+	n := b.named[name]
+	n.synced = n.synced || strings.Contains(flags, "O_DSYNC")
+	b.opened[string(path)] = n
 	return nil
 }
 
@@ -278,7 +282,11 @@ func (b *historian) write(c *Call, n *node) error {
 	if c.End != never && c.Result >= 0 {
 		data = data[:c.Result]
 	}
-	return b.changed(n, change{begin: c.Begin, end: c.End, durable: never, at: at, data: data})
+	durable := never
+	if n.synced && c.Result >= 0 {
+		durable = c.End
+	}
+	return b.changed(n, change{begin: c.Begin, end: c.End, durable: durable, at: at, data: data})
 }
 
 // changed notes a change of a file. Nobody knows which one is the later of two that meet

@@ -234,6 +234,19 @@ func TestSizesAreLost(t *testing.T) {
 	checkImages(t, images(t, h, never), "f=a...")
 }
 
+// Writes to a file that was opened for it are durable when they return; one that has failed
+// may be there.
+func TestSyncedWrites(t *testing.T) {
+	var r recording
+	path := coded(dir + "/f")
+	r.line(`7 openat(AT_FDCWD<%s>, "%s", O_WRONLY|O_CREAT|O_EXCL|O_DSYNC|O_DIRECT|O_CLOEXEC, 0600) = 9<%s>`, coded("/"), path, path)
+	r.call("fsync", dir, ") = 0")
+	r.write("f", 0, run("a", 1))
+	r.line(`7 pwrite64(9<%s>, "%s", 512, 512) = -1 EIO (Input/output error)`, path, coded(run("b", 1)))
+	h := r.history(t, nil)
+	checkImages(t, images(t, h, never), "f=a", "f=ab")
+}
+
 // Names are lost in their order, until the directory is synced.
 func TestNamesAreLost(t *testing.T) {
 	var r recording

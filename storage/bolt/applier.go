@@ -1,0 +1,169 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+const (
+	// applyBytes is how much waits for a transaction of log.db,
+	applyBytes = 4 << 20
+	// applyRest for how long less than that waits, and applyMost is how much one takes.
+	applyRest = time.Second
+	applyMost = 16 << 20
+)
+
+// applier brings to log.db what is in log.wal.
+type applier struct {
+	s *Store
+	// wake has room for one. rest wakes it, too.
+	wake chan struct{}
+	rest *time.Timer
+	// stop is closed when nothing more will come, ended when the applier has ended.
+	stop, ended chan struct{}
+}
+
+func newApplier(s *Store) *applier {
+	a := &applier{s: s, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	a.rest = time.AfterFunc(applyRest, a.hurry)
+	a.rest.Stop()
+	return a
+}
+
+// hurry lets it bring what there is at once.
+func (a *applier) hurry() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// added says that more bytes are pending.
+func (a *applier) added(before, after int64) {
+	switch {
+	case after >= applyBytes:
+		a.hurry()
+	case before == 0:
+		a.rest.Reset(applyRest)
+	}
+}
+
+func (a *applier) run() {
+	defer close(a.ended)
+	defer a.rest.Stop()
+	for {
+		select {
+		case <-a.wake:
+			if !a.s.applyAll() {
+				return
+			}
+		case <-a.stop:
+			a.s.applyAll()
+			return
+		}
+	}
+}
+
+// applyAll brings to log.db what is pending. It returns false if log.db must not be
+// written any more.
+func (s *Store) applyAll() bool {
+	for {
+		first, values := s.pending.take(applyMost)
+		if len(values) == 0 {
+			return true
+		}
+		err := s.log.update(func(tx *bbolt.Tx) error { return putLog(tx, first, values) })
+		switch {
+		case errors.Is(err, messages.ErrOutcomeUnknown):
+			// They are in log.wal, and the next open brings them. Of what is asked for from
+			// now on nothing is written.
+			s.triggerClose()
+			s.pending.tell(0, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
+			return false
+		case errors.Is(err, storage.ErrConflict):
+			s.broken.Store(&err)
+			s.board.RingAll()
+		}
+		s.pending.tell(len(values), err)
+		if err != nil {
+			return true
+		}
+	}
+}
+
+// awaitApplied waits until log.db has an LSN, or could not be given it.
+func (s *Store) awaitApplied(ctx context.Context, lsn messages.LSN) error {
+	first, begun, failed, applied := s.pending.state()
+	if first > lsn {
+		return nil
+	}
+	if s.applier == nil {
+		return failed
+	}
+	for tries := begun; first <= lsn; first, tries, failed, applied = s.pending.state() {
+		if tries != begun && failed != nil {
+			return failed
+		}
+		s.applier.hurry()
+		select {
+		case <-applied:
+		case <-s.applier.ended:
+			return storage.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// putLog puts events at the end of the log. It overwrites nothing: the log must end before
+// them. The bucket's sequence, which stands in another page than the log's last entries,
+// says where it ends then.
+func putLog(tx *bbolt.Tx, first messages.LSN, values [][]byte) error {
+	log := tx.Bucket(bucketLog)
+	log.FillPercent = logFill
+	if err := checkEnd(log, first-1, first-1, values); err != nil {
+		return err
+	}
+	var key [lsnKeyLen]byte
+	lsn := first
+	for _, v := range values {
+		if err := log.Put(appendLSNKey(key[:0], lsn), v); err != nil {
+			return err
+		}
+		lsn++
+	}
+	return log.SetSequence(uint64(lsn - 1))
+}
+
+// checkEnd makes sure that the log ends at an LSN from least to most, so that the next
+// places are free. The values are those that would go there.
+func checkEnd(log *bbolt.Bucket, least, most messages.LSN, values [][]byte) error {
+	k, _ := log.Cursor().Last()
+	if k == nil && least == 0 {
+		return nil
+	}
+	end, ok := parseLSN(k)
+	switch {
+	case ok && end >= least && end <= most:
+		return nil
+	case !ok || end < least:
+		return &storage.DamagedError{
+			Where: placeOf(bucketLog, "key %x", k),
+			Cause: fmt.Errorf("the log ends there, want LSN %d", least),
+		}
+	}
+	conflict := &storage.ConflictError{Place: storage.PlaceLog, LSN: end}
+	var view eventView
+	if len(values) > 0 && view.decode(most+1, values[0]) == nil {
+		conflict.Partition, conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = view.partition, view.offset, view.ws, view.wlog
+	}
+	return conflict
+}

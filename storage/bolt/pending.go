@@ -1,0 +1,135 @@
+package bolt
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"sync"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// pending are the events at the end of the log that log.wal has and log.db has not. Their
+// values are never changed.
+type pending struct {
+	mu sync.Mutex
+	// first is the LSN of the first value, or of the next one if there is none.
+	first  messages.LSN
+	values [][]byte
+	bytes  int64
+	// applied is closed, and made anew, whenever the applier has tried to bring them to
+	// log.db; failed says why it could not, tries how often it tried.
+	applied chan struct{}
+	failed  error
+	tries   uint64
+}
+
+// each shows the events that are pending, of a store that nobody writes to.
+func (p *pending) each(fn func(messages.LSN, []byte) error) error {
+	for i, v := range p.values {
+		if err := fn(p.first+messages.LSN(i), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restart says that log.db has everything before an LSN.
+func (p *pending) restart(next messages.LSN) {
+	p.first, p.applied = next, make(chan struct{})
+}
+
+// push adds events to the end. It returns how many bytes there were and are.
+func (p *pending) push(values [][]byte) (before, after int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before = p.bytes
+	p.values = append(p.values, values...)
+	for _, v := range values {
+		p.bytes += int64(len(v))
+	}
+	return before, p.bytes
+}
+
+// skip says that log.db was given so many events at once. Nothing is pending.
+func (p *pending) skip(events int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first += messages.LSN(events)
+}
+
+// take returns the first values, of about so many bytes.
+func (p *pending) take(most int64) (messages.LSN, [][]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for bytes := int64(0); n < len(p.values) && bytes < most; n++ {
+		bytes += int64(len(p.values[n]))
+	}
+	return p.first, p.values[:n:n]
+}
+
+// tell says what became of an attempt to bring the first so many values to log.db.
+func (p *pending) tell(events int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries++
+	if p.failed = err; err == nil {
+		for _, v := range p.values[:events] {
+			p.bytes -= int64(len(v))
+		}
+		// Readers may have the old list.
+		p.values = slices.Clone(p.values[events:])
+		p.first += messages.LSN(events)
+	}
+	close(p.applied)
+	p.applied = make(chan struct{})
+}
+
+// state returns the LSN of the first one, and what the last attempt has brought.
+func (p *pending) state() (first messages.LSN, tries uint64, failed error, applied <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first, p.tries, p.failed, p.applied
+}
+
+// logReader reads the log: log.db and what is pending, as of one moment.
+type logReader struct {
+	cursor *bbolt.Cursor
+	// at is where the cursor stands, 0 if nowhere.
+	at messages.LSN
+	// values are pending, from first on.
+	first  messages.LSN
+	values [][]byte
+}
+
+// viewLog runs fn with a reader of the log. Its values are valid inside fn only.
+func (s *Store) viewLog(fn func(*logReader) error) error {
+	// In this order: what is not pending any more is in log.db.
+	first, values := s.pending.take(math.MaxInt64)
+	return s.log.view(func(tx *bbolt.Tx) error {
+		return fn(&logReader{cursor: tx.Bucket(bucketLog).Cursor(), first: first, values: values})
+	})
+}
+
+// value returns the value of an LSN, nil if it is not there. Ascending LSNs are fastest.
+func (r *logReader) value(lsn messages.LSN) []byte {
+	if lsn >= r.first && lsn-r.first < messages.LSN(len(r.values)) {
+		return r.values[lsn-r.first]
+	}
+	var key [lsnKeyLen]byte
+	appendLSNKey(key[:0], lsn)
+	var k, v []byte
+	if r.at != 0 && lsn == r.at+1 {
+		k, v = r.cursor.Next()
+	} else {
+		k, v = r.cursor.Seek(key[:])
+	}
+	r.at = lsn
+	if !bytes.Equal(k, key[:]) {
+		return nil
+	}
+	return v
+}

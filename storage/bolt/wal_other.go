@@ -1,0 +1,17 @@
+//go:build !linux
+
+package bolt
+
+import "os"
+
+func createSynced(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func writeSynced(f *os.File, b []byte, at int64) error {
+	_, err := f.WriteAt(b, at)
+	if err != nil {
+		return err
+	}
+	return f.Sync()
+}

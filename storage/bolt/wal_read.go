@@ -1,0 +1,174 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// walReader reads a log.wal that a crash has left.
+type walReader struct {
+	path string
+	id   walID
+	half int64
+	b    []byte
+	// commits are the whole ones, in order; cut are those of which sectors are not there.
+	commits, cut []walCommit
+	// reached is the highest LSN that a sector begins a commit with.
+	reached messages.LSN
+}
+
+// walCommit is a commit that stands in the file.
+type walCommit struct {
+	first  messages.LSN
+	values [][]byte
+	// behind is where it ends.
+	behind int64
+	// damage is set if a sector of it is neither as it was written nor as it was before.
+	damage error
+}
+
+// end is the LSN after its last one.
+func (c *walCommit) end() messages.LSN { return c.first + messages.LSN(len(c.values)) }
+
+// errNoWAL says that there is no log.wal, or none that anybody has begun to use.
+var errNoWAL = errors.New("the write-ahead log is missing")
+
+// readWAL finds the commits in a log.wal: all that log.db has not, and of the others those
+// that have not been overwritten. A commit that a crash has cut short was never
+// acknowledged.
+func readWAL(path string, store storeID, half int64) (*walReader, error) {
+	b, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, errNoWAL
+	case err != nil:
+		return nil, err
+	case len(b) < walSectorLen || bytes.Equal(b[:walSectorLen], noSector[:]):
+		return nil, errNoWAL
+	}
+	r := &walReader{path: path, half: half, b: b}
+	if r.id, err = decodeWALHeader(b, store); err != nil {
+		if errors.Is(err, storage.ErrForeign) || errors.Is(err, storage.ErrFormat) {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return nil, r.damaged(0, err)
+	}
+	r.scan()
+	slices.SortFunc(r.commits, func(a, b walCommit) int { return cmp.Compare(a.first, b.first) })
+	return r, nil
+}
+
+// scan finds all commits: each one begins a block.
+func (r *walReader) scan() {
+	for at := int64(walBlockLen); at < int64(len(r.b)); at += walSectorLen {
+		s, there, err := r.sector(at)
+		if err != nil || !there {
+			continue
+		}
+		r.reached = max(r.reached, s.serial)
+		if s.index != 0 || at%walBlockLen != 0 {
+			continue
+		}
+		if c := r.commit(at, s); c.values != nil {
+			r.commits = append(r.commits, c)
+		} else {
+			r.cut = append(r.cut, c)
+		}
+	}
+}
+
+// commit reads the commit that begins with a sector. It has no values if it is not whole.
+func (r *walReader) commit(at int64, head sector) walCommit {
+	sectors := int64(be32(head.data))
+	c := walCommit{first: head.serial, behind: at + sectors*walSectorLen}
+	var data []byte
+	for ; at < c.behind; at += walSectorLen {
+		s, there, err := r.sector(at)
+		if err != nil {
+			c.damage = err
+		}
+		if !there || s.serial != head.serial || int64(s.index) != int64(len(data)/walDataLen) {
+			data = nil
+			break
+		}
+		data = append(data, s.data...)
+	}
+	if data == nil {
+		return c
+	}
+	values, ok := decodeCommit(data)
+	if !ok || len(values) == 0 {
+		c.damage = r.damaged(at, errLayout)
+		return c
+	}
+	c.values = values
+	return c
+}
+
+// check makes sure that the commits follow each other from the LSN behind log.db on, and
+// that nothing is there of one that was begun after one that is not whole: it was begun when
+// that was durable.
+func (r *walReader) check(next messages.LSN) error {
+	behind := int64(walBlockLen)
+	for i := range r.commits {
+		c := &r.commits[i]
+		if c.first > next {
+			return r.damaged(0, fmt.Errorf("%w: LSN %d, and LSN %d is there", errMissing, next, c.first))
+		}
+		if c.end() >= next {
+			next, behind = c.end(), c.behind
+		}
+	}
+	if r.reached > next {
+		return r.damaged(0, fmt.Errorf("%w: LSN %d, and LSN %d is there", errMissing, next, r.reached))
+	}
+	for i := range r.cut {
+		if c := &r.cut[i]; c.first == next && c.damage != nil {
+			return c.damage
+		}
+	}
+	// Where the next one would begin.
+	for _, at := range []int64{behind, walBlockLen, walBlockLen + r.half} {
+		if _, _, err := r.sector(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noSector is a sector that was never written.
+var noSector [walSectorLen]byte
+
+// sector reads a sector. One that is neither as it was written nor as it was before is
+// damaged.
+func (r *walReader) sector(at int64) (s sector, there bool, err error) {
+	if at+walSectorLen > int64(len(r.b)) {
+		return s, false, nil
+	}
+	b := r.b[at : at+walSectorLen]
+	if bytes.Equal(b, noSector[:]) {
+		return s, false, nil
+	}
+	if sectorCRC(r.id, at, b) != be32(b[walCRCAt:]) {
+		return s, false, r.damaged(at, errChecksum)
+	}
+	return sector{serial: messages.LSN(be64(b)), index: be32(b[walIndexAt:]), data: b[walHeadLen:]}, true, nil
+}
+
+func (r *walReader) damaged(at int64, cause error) *storage.DamagedError {
+	return &storage.DamagedError{Where: fmt.Sprintf("file %s, byte %d", r.path, at), Cause: cause}
+}
+
+// sector is what stands in a sector.
+type sector struct {
+	serial messages.LSN
+	index  uint32
+	data   []byte
+}
