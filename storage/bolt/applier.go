@@ -61,39 +61,39 @@ func (a *applier) run() {
 	for {
 		select {
 		case <-a.wake:
-			if !a.s.applyAll() {
+			if errors.Is(a.s.applyAll(), messages.ErrOutcomeUnknown) {
+				a.s.triggerClose()
 				return
 			}
 		case <-a.stop:
-			a.s.applyAll()
+			// What is left stays in log.wal.
+			_ = a.s.applyAll()
 			return
 		}
 	}
 }
 
-// applyAll brings to log.db what is pending. It returns false if log.db must not be
-// written any more.
-func (s *Store) applyAll() bool {
+// applyAll brings to log.db what is pending.
+func (s *Store) applyAll() error {
 	for {
 		first, values := s.pending.take(applyMost)
 		if len(values) == 0 {
-			return true
+			return nil
 		}
 		err := s.log.update(func(tx *bbolt.Tx) error { return putLog(tx, first, values) })
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown):
 			// They are in log.wal, and the next open brings them. Of what is asked for from
 			// now on nothing is written.
-			s.triggerClose()
 			s.pending.tell(0, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
-			return false
+			return err
 		case errors.Is(err, storage.ErrConflict):
 			s.broken.Store(&err)
 			s.board.RingAll()
 		}
 		s.pending.tell(len(values), err)
 		if err != nil {
-			return true
+			return err
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (c *committer) writeAhead(size int64, values [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.beginWAL(); err != nil {
+	if err := s.beginWAL(last); err != nil {
 		return err
 	}
 	if need := s.wal.place(size, first-1, last); need != 0 {

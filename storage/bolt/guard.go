@@ -29,6 +29,9 @@ type file struct {
 	db       *bbolt.DB
 	handle   *os.File
 	poisoned atomic.Pointer[storage.DamagedError]
+	// uncertain is set when the outcome of a commit is unknown. Nothing is written any more:
+	// the next commit could succeed on top of pages that the disk has not.
+	uncertain atomic.Bool
 
 	// Faults to inject in tests; nil otherwise. An error of beforeCommit stands for
 	// a commit that wrote nothing, one of afterCommit for a failed sync.
@@ -158,6 +161,9 @@ func (f *file) view(fn func(*bbolt.Tx) error) error {
 // that nothing was written, but for [messages.ErrOutcomeUnknown], which leaves
 // only one thing to do: to close the file.
 func (f *file) update(fn func(*bbolt.Tx) error) error {
+	if f.uncertain.Load() {
+		return storage.ErrClosed
+	}
 	tx, err := f.begin(true)
 	if err != nil {
 		return err
@@ -199,6 +205,7 @@ func (f *file) commitError(id int, err error) error {
 	if lacksSpace(err) && f.stillBefore(id) {
 		return fmt.Errorf("%w: %s: %w", storage.ErrFull, f.name, err)
 	}
+	f.uncertain.Store(true)
 	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, f.name, err)
 }
 

@@ -3,7 +3,11 @@ package bolt
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -24,6 +28,8 @@ type Inspection struct {
 	Workspaces     uint64
 	MoreWorkspaces bool
 	Log, State     FileInspection
+	// WAL is nil if there is no log.wal.
+	WAL *WALInspection
 	// Subscriptions is nil if there is no subscriptions.db.
 	Subscriptions *SubscriptionsInspection
 	// StateMissing says that there is no state.db, and so nothing about it.
@@ -51,6 +57,17 @@ type SubscriptionsInspection struct {
 	FileInspection
 	// Count is how many subscriptions there are.
 	Count uint64
+}
+
+// WALInspection is about log.wal.
+type WALInspection struct {
+	Name string
+	// Format is the file's format version.
+	Format uint16
+	// Size is in bytes.
+	Size int64
+	// Pending is how many events it has that log.db has not.
+	Pending uint64
 }
 
 // FileInspection is about one file.
@@ -84,6 +101,9 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Log, err = s.log.inspect(roleLog); err != nil {
 		return in, err
 	}
+	if in.WAL, err = s.inspectWAL(); err != nil {
+		return in, err
+	}
 	if in.State, err = s.state.inspect(roleState); err != nil {
 		return in, err
 	}
@@ -95,6 +115,19 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	}
 	in.Workspaces, in.MoreWorkspaces, err = s.countWorkspaces(ctx)
 	return in, err
+}
+
+// inspectWAL returns nil if there is no file.
+func (s *Store) inspectWAL() (*WALInspection, error) {
+	info, err := os.Stat(s.wal.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // as said
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, values := s.pending.take(math.MaxInt64)
+	return &WALInspection{Name: walFileName, Format: walFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
 }
 
 func (f *file) inspect(r role) (FileInspection, error) {

@@ -119,6 +119,9 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Log, err = l.s.log.inspect(roleLog); err != nil {
 		return in, err
 	}
+	if in.WAL, err = l.s.inspectWAL(); err != nil {
+		return in, err
+	}
 	in.Subscriptions, err = l.s.subscriptions.inspect()
 	return in, err
 }

@@ -57,8 +57,6 @@ type opening struct {
 	logEpochs []messages.Epoch
 	// rebuild says that state.db is new and the log is not.
 	rebuild bool
-	// walCommits are what a crash has left in log.wal.
-	walCommits []walCommit
 }
 
 func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Options) (*Store, error) {

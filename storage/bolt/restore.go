@@ -34,7 +34,7 @@ func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string)
 	if err != nil {
 		return err
 	}
-	op.log, op.projected = f, 1
+	op.id, op.log, op.projected = h.id, f, 1
 	last, err := op.logEnd()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // nothingElse makes sure that no other file of a store is there without its log.
 func (op *opening) nothingElse() error {
-	for _, name := range []string{stateFileName, subscriptionsFileName} {
+	for _, name := range []string{walFileName, stateFileName, subscriptionsFileName} {
 		there, err := present(op.path(name))
 		if err != nil {
 			return err

@@ -41,6 +41,10 @@ type wal struct {
 	current    int
 	// last are the last LSNs in the halves.
 	last [2]messages.LSN
+	// unsettled says that a crash has left a log.wal, which stays until log.db has what is in
+	// it; left are the commits in it that are to be written to log.db anew.
+	unsettled bool
+	left      []walCommit
 	// buffer is aligned as direct writes want it.
 	buffer []byte
 
@@ -71,9 +75,18 @@ func (w *wal) remove() error {
 	if w.file == nil {
 		return nil
 	}
-	err := errors.Join(w.file.Close(), os.Remove(w.path))
+	err := w.file.Close()
 	w.file = nil
-	return err
+	return errors.Join(err, w.unlink())
+}
+
+// unlink removes the file durably: a commit whose outcome is unknown must not come back when
+// readers have seen that it is not there.
+func (w *wal) unlink() error {
+	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(w.dir)
 }
 
 // place chooses the place of a commit of so many bytes. applied is the last LSN that

@@ -1,10 +1,10 @@
 package bolt
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -14,9 +14,13 @@ import (
 
 // beginWAL makes log.wal, if there is none yet, and notes in log.db that there is one: it
 // says so as long as it may lack something.
-func (s *Store) beginWAL() error {
+// last is the last LSN that is durable.
+func (s *Store) beginWAL(last messages.LSN) error {
 	if s.wal.file != nil {
 		return nil
+	}
+	if err := s.settleWAL(func() error { return s.awaitApplied(context.Background(), last) }); err != nil {
+		return err
 	}
 	if err := s.wal.create(); err != nil {
 		if lacksSpace(err) {
@@ -27,10 +31,11 @@ func (s *Store) beginWAL() error {
 	err := s.log.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketHeader).Put(keyWAL, sealWALID(s.wal.id))
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, messages.ErrOutcomeUnknown) {
 		return errors.Join(err, s.wal.remove())
 	}
-	return nil
+	// If log.db may say that there is one, there must be one.
+	return err
 }
 
 func sealWALID(id walID) []byte { return seal(id[:], 0, bucketHeader, keyWAL) }
@@ -50,7 +55,7 @@ func (s *Store) endWAL() error {
 		return s.wal.file.Close()
 	}
 	if err := s.forgetWAL(); err != nil {
-		return errors.Join(err, s.wal.file.Close())
+		return s.wal.file.Close()
 	}
 	return s.wal.remove()
 }
@@ -90,13 +95,17 @@ func (op *opening) loadWAL(end messages.LSN) error {
 	case noted != nil && *noted != r.id:
 		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path, logFileName)
 	}
+	op.wal.unsettled = true
 	if noted == nil && r.reached <= end {
 		return nil
 	}
 	if err := r.check(end + 1); err != nil {
 		return err
 	}
-	op.walCommits = r.commits
+	if err := op.compareWAL(r.commits, end); err != nil {
+		return err
+	}
+	op.wal.left = r.commits
 	for i := range r.commits {
 		c := &r.commits[i]
 		if c.end() > end+1 {
@@ -105,6 +114,25 @@ func (op *opening) loadWAL(end messages.LSN) error {
 		}
 	}
 	return nil
+}
+
+// errOtherEvent says that two files have different events in one place.
+var errOtherEvent = errors.New("the write-ahead log has another event there")
+
+// compareWAL makes sure that log.db has, up to its end, the events that log.wal has: those
+// were acknowledged, and log.wal may be the only one that still has them.
+func (op *opening) compareWAL(commits []walCommit, end messages.LSN) error {
+	return op.viewLog(func(log *logReader) error {
+		for i := range commits {
+			for j, v := range commits[i].values {
+				lsn := commits[i].first + messages.LSN(j)
+				if lsn <= end && !bytes.Equal(log.value(lsn), v) {
+					return &storage.DamagedError{Where: op.log.placeOf(bucketLog, "LSN %d", lsn), Cause: errOtherEvent}
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // notedWAL returns the id of the log.wal that log.db says there is, nil if there is none.
@@ -131,38 +159,37 @@ func (op *opening) applyWAL() error {
 	if op.options.ReadOnly {
 		return nil
 	}
-	err := op.rewriteLog()
-	if err == nil {
-		op.applyAll()
-		_, _, err, _ = op.pending.state()
-	}
-	op.walCommits = nil
-	if err == nil {
-		err = op.forgetWAL()
-	}
-	if errors.Is(err, storage.ErrFull) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(op.wal.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := op.settleWAL(op.applyAll); !errors.Is(err, storage.ErrFull) {
 		return err
 	}
 	return nil
 }
 
+// settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in
+// it; apply brings there what is pending. An error says that it must stay.
+func (s *Store) settleWAL(apply func() error) error {
+	if !s.wal.unsettled {
+		return nil
+	}
+	for _, step := range []func() error{s.rewriteLog, apply, s.forgetWAL, s.wal.unlink} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	s.wal.unsettled = false
+	return nil
+}
+
 // rewriteLog writes anew what stands in both files. If the sync of log.db has failed before
 // the store was closed, the system may show what the disk has not.
-func (op *opening) rewriteLog() error {
-	for commits := op.walCommits; len(commits) > 0; {
+func (s *Store) rewriteLog() error {
+	for len(s.wal.left) > 0 {
 		n, bytes := 0, int64(0)
-		for ; n < len(commits) && bytes < applyMost; n++ {
-			bytes += walSize(commits[n].values)
+		for ; n < len(s.wal.left) && bytes < applyMost; n++ {
+			bytes += walSize(s.wal.left[n].values)
 		}
-		chunk := commits[:n]
-		commits = commits[n:]
-		err := op.log.update(func(tx *bbolt.Tx) error {
+		chunk := s.wal.left[:n]
+		err := s.log.update(func(tx *bbolt.Tx) error {
 			log := tx.Bucket(bucketLog)
 			log.FillPercent = logFill
 			for i := range chunk {
@@ -175,11 +202,12 @@ func (op *opening) rewriteLog() error {
 		if err != nil {
 			return err
 		}
+		s.wal.left = s.wal.left[n:]
 	}
 	return nil
 }
 
-// rewriteCommit leaves alone what is not there, or is something else.
+// rewriteCommit leaves alone what is still pending.
 func rewriteCommit(log *bbolt.Bucket, c *walCommit) error {
 	var key [lsnKeyLen]byte
 	for i, v := range c.values {

@@ -47,6 +47,8 @@ type inspectResult struct {
 	Workspaces  number              `json:"workspaces"`
 	// MoreWorkspaces says that there are more than were counted.
 	MoreWorkspaces bool `json:"more_workspaces"`
+	// Pending is how many events log.wal has and log.db has not.
+	Pending number `json:"pending"`
 	// StateMissing says that there is no state.db. The workspaces were not counted then.
 	StateMissing bool `json:"state_missing,omitempty"`
 	// Subscriptions is how many durable consumers the store keeps.
@@ -116,6 +118,10 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 			Name: f.Name, Format: number(f.Format), Bytes: number(f.Size), Pages: number(f.Pages), FreePages: number(f.FreePage), PageSize: number(f.PageSize),
 		})
 	}
+	if w := in.WAL; w != nil {
+		r.Files = append(r.Files, inspectFile{Name: w.Name, Format: number(w.Format), Bytes: number(w.Size)})
+		r.Pending = number(w.Pending)
+	}
 	return r
 }
 
@@ -147,6 +153,9 @@ func (r *inspectResult) workspaces() string {
 func (r *inspectResult) text(c *console.Console) {
 	c.Say("application %q, %d partitions, trust level %d, store %s", r.Application, len(r.Partitions), r.TrustLevel, r.ID)
 	c.Say("%s events, %s of them not in the projections yet, %s workspaces", human.Count(r.Events), human.Count(r.Lag), r.workspaces())
+	if r.Pending > 0 {
+		c.Say("%s events at the end are in log.wal, and not in log.db yet", human.Count(r.Pending))
+	}
 	if r.Subscriptions > 0 {
 		c.Say("%s subscriptions", human.Count(r.Subscriptions))
 	}

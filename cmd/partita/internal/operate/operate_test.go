@@ -345,8 +345,8 @@ Files
 
  file      format, size, pages, free
 ---
- log.db         2 SIZES
- state.db       2 SIZES
+ log.db         3 SIZES
+ state.db       3 SIZES
 
 Partitions
 
