@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -261,7 +260,7 @@ func (c *copying) copyLog(ctx context.Context, s *Store, dir string, id storeID,
 	}
 	c.result.LogFrom, c.result.Events = s.log.size(), last
 	// First: what is not pending any more is in log.db.
-	first, values := s.pending.take(math.MaxInt64)
+	first, values := s.pending.all()
 	tell := func(done uint64) {
 		c.o.Progress(CopyProgress{Phase: "copy " + logFileName, Done: done, Total: uint64(last)})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 
@@ -90,13 +91,15 @@ func publishFile(temporary, final string) error {
 	return os.Rename(temporary, final)
 }
 
-// syncDir makes names durable. Not every system can; what is lost then in a crash
-// is a store that nobody has written to.
+// syncDir makes names durable, where directories can be synced.
 func syncDir(dir string) error {
 	d, err := os.Open(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
-	_ = d.Sync()
-	return d.Close()
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, os.ErrPermission) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

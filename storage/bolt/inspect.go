@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 
 	"go.etcd.io/bbolt"
@@ -126,7 +125,7 @@ func (s *Store) inspectWAL() (*WALInspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, values := s.pending.take(math.MaxInt64)
+	_, values := s.pending.all()
 	return &WALInspection{Name: walFileName, Format: walFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
 }
 

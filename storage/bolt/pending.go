@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"sync"
 
@@ -60,6 +59,13 @@ func (p *pending) skip(events int) {
 	p.first += messages.LSN(events)
 }
 
+// all returns what there is.
+func (p *pending) all() (first messages.LSN, values [][]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first, p.values[:len(p.values):len(p.values)]
+}
+
 // take returns the first values, of about so many bytes.
 func (p *pending) take(most int64) (messages.LSN, [][]byte) {
 	p.mu.Lock()
@@ -108,7 +114,7 @@ type logReader struct {
 // viewLog runs fn with a reader of the log. Its values are valid inside fn only.
 func (s *Store) viewLog(fn func(*logReader) error) error {
 	// In this order: what is not pending any more is in log.db.
-	first, values := s.pending.take(math.MaxInt64)
+	first, values := s.pending.all()
 	return s.log.view(func(tx *bbolt.Tx) error {
 		return fn(&logReader{cursor: tx.Bucket(bucketLog).Cursor(), first: first, values: values})
 	})

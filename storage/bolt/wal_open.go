@@ -13,8 +13,7 @@ import (
 )
 
 // beginWAL makes log.wal, if there is none yet, and notes in log.db that there is one: it
-// says so as long as it may lack something.
-// last is the last LSN that is durable.
+// says so as long as it may lack something. last is the last LSN that is durable.
 func (s *Store) beginWAL(last messages.LSN) error {
 	if s.wal.file != nil {
 		return nil
@@ -23,10 +22,7 @@ func (s *Store) beginWAL(last messages.LSN) error {
 		return err
 	}
 	if err := s.wal.create(); err != nil {
-		if lacksSpace(err) {
-			err = fmt.Errorf("%w: %w", storage.ErrFull, err)
-		}
-		return errors.Join(fmt.Errorf("make %s: %w", s.wal.path, err), s.wal.remove())
+		return errors.Join(s.wal.failed(err), s.wal.remove())
 	}
 	err := s.log.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketHeader).Put(keyWAL, sealWALID(s.wal.id))
@@ -51,7 +47,7 @@ func (s *Store) endWAL() error {
 	if s.wal.file == nil {
 		return nil
 	}
-	if _, values := s.pending.take(1); len(values) > 0 {
+	if _, values := s.pending.all(); len(values) > 0 {
 		return s.wal.file.Close()
 	}
 	if err := s.forgetWAL(); err != nil {

@@ -50,10 +50,16 @@ func readWAL(path string, store storeID, half int64) (*walReader, error) {
 		return nil, errNoWAL
 	case err != nil:
 		return nil, err
-	case len(b) < walSectorLen || bytes.Equal(b[:walSectorLen], noSector[:]):
+	}
+	return parseWAL(path, b, store, half)
+}
+
+// parseWAL finds the commits in the bytes of a log.wal. It is safe on any bytes.
+func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, err error) {
+	if len(b) < walSectorLen || bytes.Equal(b[:walSectorLen], noSector[:]) {
 		return nil, errNoWAL
 	}
-	r := &walReader{path: path, half: half, b: b}
+	r = &walReader{path: path, half: half, b: b}
 	if r.id, err = decodeWALHeader(b, store); err != nil {
 		if errors.Is(err, storage.ErrForeign) || errors.Is(err, storage.ErrFormat) {
 			return nil, fmt.Errorf("%s: %w", path, err)

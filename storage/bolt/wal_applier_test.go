@@ -1,0 +1,326 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+var errNoSpace = fmt.Errorf("write: %w", syscall.ENOSPC)
+
+// While log.db is full, what was acknowledged is read and stays in log.wal, over crashes and
+// orderly closes, and the next append is refused. With space all goes on.
+func TestWALWhenLogIsFull(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, smallMap)
+	before, _ := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	for range 2 {
+		settled(t, s)
+		before.fail(errNoSpace)
+		w.append(2)
+		errorIs(t, s.awaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
+		errorIs(t, w.try(w.event(1)), storage.ErrFull)
+		_, err := s.TakeEpoch(t.Context(), 0)
+		errorIs(t, err, storage.ErrFull)
+		opensWith(t, crashCopy(t, dir), d, collectEvents(t, s.Log(t.Context(), 1)))
+		before.set(nil)
+		w.append(1)
+	}
+	settled(t, s)
+	before.fail(errNoSpace)
+	w.append(2)
+	want := collectEvents(t, s.Log(t.Context(), 1))
+	equal(t, 6, len(want))
+	closeStore(t, s)
+	opensWith(t, crashCopy(t, dir), d, want)
+	opensWith(t, dir, d, want)
+}
+
+func (w *writer) lastLSN() messages.LSN { return messages.LSN(w.s.lastLSN.Load()) }
+
+// A store of which log.db is full is opened: what log.db cannot take is read from log.wal, and that
+// stays until it can.
+func TestWALOpenedWithoutSpace(t *testing.T) {
+	for name, applied := range map[string]bool{"log.db has nothing of it": false, "log.db has it, but is to be written anew": true} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+			s := open(t, dir, d, smallMap)
+			before, _ := hookLog(s)
+			w := takeOver(t, s, 0)
+			w.append(1)
+			settled(t, s)
+			if !applied {
+				before.hold(t)
+			}
+			for range 8 {
+				e := w.event(1)
+				e.Body = make([]byte, 200_000)
+				noError(t, w.try(e))
+			}
+			if applied {
+				settled(t, s)
+				before.hold(t)
+			}
+			w.append(1)
+			want := collectEvents(t, s.Log(t.Context(), 1))
+			crash := crashCopy(t, dir)
+			info, err := os.Stat((&opening{dir: crash}).path(logFileName))
+			noError(t, err)
+			full := smallMap
+			full.MaxSize = info.Size()
+			s = open(t, crash, d, full)
+			for range 2 {
+				equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+				w = &writer{t: t, s: s, epoch: w.epoch, next: w.next, at: w.at, wlog: w.wlog, last: w.last, changed: w.changed}
+				errorIs(t, w.try(w.event(1)), storage.ErrFull)
+				opensWith(t, crashCopy(t, crash), d, want)
+				closeStore(t, s)
+				s = open(t, crash, d, full)
+			}
+			closeStore(t, s)
+			opensWith(t, crash, d, want)
+		})
+	}
+}
+
+// opened opens a store as [Open] does, up to where log.wal is read.
+func opened(t *testing.T, dir string) *opening {
+	t.Helper()
+	op := &opening{Store: &Store{options: smallMap.WithDefaults()}, dir: dir}
+	op.subscriptions.dir = dir
+	noError(t, op.openFiles())
+	op.makePartitions()
+	noError(t, op.loadState())
+	noError(t, op.loadEpochs())
+	return op
+}
+
+// Recovery breaks off at any of its commits, once or again, and nothing is lost.
+func TestWALRecoveryBreaksOff(t *testing.T) {
+	crash, d, want := leftBehind(t)
+	for name, set := range map[string]func(op *opening, failing func() error){
+		"before": func(op *opening, failing func() error) { op.log.beforeCommit = failing },
+		"after":  func(op *opening, failing func() error) { op.log.afterCommit = failing },
+	} {
+		ended := false
+		for commit := 0; !ended; commit++ {
+			dir := crashCopy(t, crash)
+			for again := range 2 {
+				op := opened(t, dir)
+				n := 0
+				set(op, func() error {
+					if n++; n > commit {
+						return io.ErrUnexpectedEOF
+					}
+					return nil
+				})
+				err := op.fillTails(t.Context())
+				if err != nil {
+					errorIs(t, err, messages.ErrOutcomeUnknown, name, commit)
+				}
+				ended = ended || err == nil && again == 0
+				noError(t, op.abandon())
+			}
+			opensWith(t, dir, d, want)
+			if ended && commit < 4 {
+				t.Fatalf("%s: recovery had %d commits", name, commit)
+			}
+		}
+	}
+}
+
+// Recovery runs out of space at any of its commits. The store opens, appends are refused and
+// leave log.wal where it is, until there is space.
+func TestWALRecoveryWithoutSpace(t *testing.T) {
+	crash, d, want := leftBehind(t)
+	for commit := range 5 {
+		dir := crashCopy(t, crash)
+		op := opened(t, dir)
+		before, _ := hookLog(op.Store)
+		n := 0
+		before.set(func() error {
+			if n++; n > commit {
+				return errNoSpace
+			}
+			return nil
+		})
+		noError(t, op.fillTails(t.Context()))
+		op.start()
+		s := op.Store
+		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+		w := writerOf(t, s)
+		errorIs(t, w.try(w.event(1)), storage.ErrFull, commit)
+		opensWith(t, crashCopy(t, dir), d, want)
+		before.set(nil)
+		w.append(1)
+		want := collectEvents(t, s.Log(t.Context(), 1))
+		equal(t, 6, len(want))
+		opensWith(t, quietCopy(t, s, dir), d, want)
+		closeStore(t, s)
+		opensWith(t, dir, d, want)
+	}
+}
+
+// writerOf goes on under the last epoch.
+func writerOf(t *testing.T, s *Store) *writer {
+	t.Helper()
+	reg, err := s.Register(t.Context(), 0)
+	noError(t, err)
+	w := &writer{
+		t: t, s: s, epoch: reg.Epoch, next: reg.Last + 1, flushed: reg.Checkpoint, at: reg.LastRegisteredAt,
+		wlog:    make(map[messages.WSID]messages.WLogOffset),
+		last:    make(map[numberKey]messages.Number),
+		changed: make(map[numberKey]messages.Number),
+	}
+	for _, e := range collectEvents(t, s.PLog(t.Context(), 0, 0)) {
+		w.learn(&e)
+	}
+	return w
+}
+
+// A sync of log.db fails while the applier brings events there: the store closes, and the
+// next one has them, be log.db as it was after the commit, or before it.
+func TestWALApplierDoesNotKnow(t *testing.T) {
+	for name, failing := range map[string]func(before, after *logHook) *logHook{
+		"nothing was written":        func(before, _ *logHook) *logHook { return before },
+		"it was written, not synced": func(_, after *logHook) *logHook { return after },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+			s := open(t, dir, d, smallMap)
+			before, after := hookLog(s)
+			w := takeOver(t, s, 0)
+			w.append(1)
+			settled(t, s)
+			old := filesOf(t, dir)[logFileName]
+			failing(before, after).fail(io.ErrUnexpectedEOF)
+			w.append(2, 1)
+			want := collectEvents(t, s.Log(t.Context(), 1))
+			s.applier.hurry()
+			<-s.closing
+			errorIs(t, w.try(w.event(1)), storage.ErrClosed)
+			closeStore(t, s)
+			lost := crashCopy(t, dir)
+			writeFiles(t, lost, map[string]string{logFileName: old})
+			opensWith(t, dir, d, want)
+			opensWith(t, lost, d, want)
+		})
+	}
+}
+
+// After a commit of log.db whose outcome is unknown, nothing is written on top of it, and
+// log.wal stays for the next open to write anew what it has.
+func TestWALStaysWhenLogIsUncertain(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, smallMap)
+	before, after := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1, 2)
+	settled(t, s)
+	want := collectEvents(t, s.Log(t.Context(), 1))
+	after.fail(io.ErrUnexpectedEOF)
+	_, err := s.TakeEpoch(t.Context(), 0)
+	errorIs(t, err, messages.ErrOutcomeUnknown)
+	written := 0
+	before.set(func() error { written++; return nil })
+	closeStore(t, s)
+	equal(t, 0, written, "commits after the one that failed")
+	_, err = os.Stat(walPath(dir))
+	noError(t, err)
+	rewritten := opened(t, dir)
+	var seen messages.LSN
+	rewritten.log.beforeCommit = func() error { seen = messages.LSN(len(rewritten.wal.left)); return io.ErrUnexpectedEOF }
+	errorIs(t, rewritten.fillTails(t.Context()), messages.ErrOutcomeUnknown)
+	noError(t, rewritten.abandon())
+	if seen == 0 {
+		t.Fatal("nothing is written anew")
+	}
+	opensWith(t, dir, d, want)
+}
+
+// The note that there is a log.wal may be in log.db or not: then the file must stay.
+func TestWALNoteIsUncertain(t *testing.T) {
+	for name, failing := range map[string]func(before, after *logHook) *logHook{
+		"it is not there": func(before, _ *logHook) *logHook { return before },
+		"it is there":     func(_, after *logHook) *logHook { return after },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+			s := open(t, dir, d, smallMap)
+			before, after := hookLog(s)
+			w := takeOver(t, s, 0)
+			failing(before, after).fail(io.ErrUnexpectedEOF)
+			errorIs(t, w.try(w.event(1)), messages.ErrOutcomeUnknown)
+			closeStore(t, s)
+			opensWith(t, dir, d, nil)
+		})
+	}
+}
+
+// Something else is put at log.db's end while events are pending. It is not overwritten, they
+// are read, and log.wal keeps them: the store opens when the place is free again.
+func TestWALConflict(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, smallMap)
+	before, _ := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	settled(t, s)
+	before.fail(errNoSpace)
+	w.append(2, 1)
+	want := collectEvents(t, s.Log(t.Context(), 1))
+	key, foreign := appendLSNKey(nil, 2), []byte("foreign")
+	edit := func(db *bbolt.DB, fn func(*bbolt.Bucket) error) {
+		t.Helper()
+		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(bucketLog)) }))
+	}
+	edit(s.log.db, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
+	before.set(nil)
+	if err := s.awaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	errorIs(t, w.try(w.event(1)), storage.ErrConflict)
+	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+	if got := get(t, s.log, bucketLog, key); !bytes.Equal(got, foreign) {
+		t.Fatalf("got %q, want it as it was", got)
+	}
+	closeStore(t, s)
+	files := filesOf(t, dir)
+	_, err := Open(t.Context(), dir, d, smallMap)
+	errorIs(t, err, storage.ErrDamaged)
+	if got := filesOf(t, dir); !maps.Equal(got, files) {
+		t.Fatal("an open that was refused has changed something")
+	}
+	db, err := bbolt.Open((&opening{dir: dir}).path(logFileName), 0o600, nil)
+	noError(t, err)
+	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
+	noError(t, db.Close())
+	opensWith(t, dir, d, want)
+}
+
+// Who waits for log.db is answered when its context ends.
+func TestAwaitAppliedEnds(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	before, _ := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	settled(t, s)
+	before.hold(t)
+	w.append(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	errorIs(t, s.awaitApplied(ctx, 2), context.Canceled)
+	noError(t, s.awaitApplied(t.Context(), 1))
+}

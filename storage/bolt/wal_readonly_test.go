@@ -1,0 +1,119 @@
+package bolt
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// Whoever only reads what a crash has left sees what is in log.wal, and changes nothing.
+func TestWALIsReadOnly(t *testing.T) {
+	dir, _, want := leftBehind(t)
+	files := filesOf(t, dir)
+	unchanged := func(t *testing.T) {
+		t.Helper()
+		if got := filesOf(t, dir); !maps.Equal(got, files) {
+			t.Fatal("a file was changed")
+		}
+	}
+	readOnly := smallMap
+	readOnly.ReadOnly = true
+	t.Run("store", func(t *testing.T) {
+		s, err := OpenExisting(t.Context(), dir, readOnly)
+		noError(t, err)
+		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+		equal(t, want[2:], collectEvents(t, s.PLog(t.Context(), 0, 3)))
+		equal(t, 2, len(collectEvents(t, s.WLog(t.Context(), 2, 1))))
+		equal(t, 3, len(collectRows(t, s, 1, storage.RecordRange{Seq: testSeq})))
+		reg, err := s.Register(t.Context(), 0)
+		noError(t, err)
+		equal(t, 5, reg.Last)
+		in, err := s.Inspect(t.Context())
+		noError(t, err)
+		equal(t, 5, in.Events)
+		closeStore(t, s)
+		unchanged(t)
+	})
+	t.Run("log", func(t *testing.T) {
+		l, err := OpenLog(t.Context(), dir)
+		noError(t, err)
+		equal(t, want, collectEvents(t, l.Log(t.Context(), 1)))
+		equal(t, 2, len(collectEvents(t, l.WLog(t.Context(), 2, 1))))
+		in, err := l.Inspect(t.Context())
+		noError(t, err)
+		equal(t, 5, in.Events)
+		equal(t, 5, in.Partitions[0].Last)
+		noError(t, l.Close())
+		unchanged(t)
+	})
+	t.Run("verify", func(t *testing.T) {
+		r, err := Verify(t.Context(), dir, verify.Options{})
+		noError(t, err)
+		noError(t, r.Err())
+		equal(t, 5, r.Events)
+		unchanged(t)
+	})
+	t.Run("compact", func(t *testing.T) {
+		to := filepath.Join(t.TempDir(), "to")
+		c, err := Compact(t.Context(), dir, to, CopyOptions{})
+		noError(t, err)
+		equal(t, 5, c.Events)
+		unchanged(t)
+		noWAL(t, to)
+		s, err := OpenExisting(t.Context(), to, readOnly)
+		noError(t, err)
+		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+		closeStore(t, s)
+	})
+	t.Run("restore", func(t *testing.T) {
+		to := filepath.Join(t.TempDir(), "to")
+		c, err := Restore(t.Context(), dir, to, CopyOptions{})
+		noError(t, err)
+		equal(t, 5, c.Events)
+		unchanged(t)
+		noWAL(t, to)
+		s, err := OpenExisting(t.Context(), to, readOnly)
+		noError(t, err)
+		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+		closeStore(t, s)
+	})
+}
+
+func noWAL(t *testing.T, dir string) {
+	t.Helper()
+	_, err := os.Stat(walPath(dir))
+	errorIs(t, err, os.ErrNotExist)
+}
+
+// Without state.db the log alone has what is in log.wal, and the next open rebuilds all.
+func TestWALWithoutState(t *testing.T) {
+	dir, d, want := leftBehind(t)
+	noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+	r, err := Verify(t.Context(), dir, verify.Options{})
+	noError(t, err)
+	equal(t, 1, r.FaultCount)
+	equal(t, verify.CheckMissing, r.Faults[0].Check)
+	opensWith(t, dir, d, want)
+}
+
+// A backup of a store in use has what log.db has not, and needs no log.wal.
+func TestWALBackup(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	before, _ := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	settled(t, s)
+	before.hold(t)
+	w.append(2, 1, 2)
+	to := filepath.Join(t.TempDir(), "to")
+	c, err := s.Backup(t.Context(), to, CopyOptions{})
+	noError(t, err)
+	equal(t, 4, c.Events)
+	noWAL(t, to)
+	opensWith(t, to, s.Descriptor(), collectEvents(t, s.Log(t.Context(), 1)))
+}

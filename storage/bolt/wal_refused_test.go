@@ -1,0 +1,150 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"maps"
+	"os"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// A log.wal that is not the one that log.db needs keeps the store from opening, and nothing is
+// changed.
+func TestWALIsRefused(t *testing.T) {
+	dir, d, _ := leftBehind(t)
+	other, _, _ := leftBehind(t)
+	edit := func(change func([]byte) []byte) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			b, err := os.ReadFile(walPath(dir))
+			noError(t, err)
+			noError(t, os.WriteFile(walPath(dir), change(b), 0o600))
+		}
+	}
+	header := func(change func([]byte)) func(*testing.T, string) {
+		return edit(func(b []byte) []byte {
+			change(b)
+			binary.BigEndian.PutUint32(b[walHeaderLen-4:], crcOf(b[:walHeaderLen-4]))
+			return b
+		})
+	}
+	inLog := func(change func(*bbolt.Tx) error) func(*testing.T, string) {
+		return inFile(logFileName, func(t *testing.T, f *file) { noError(t, f.update(change)) })
+	}
+	forget := func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }
+	withoutFirst := func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketLog)
+		return firstError(b.Delete(appendLSNKey(nil, 1)), b.SetSequence(0))
+	}
+	for name, c := range map[string]struct {
+		change func(*testing.T, string)
+		want   error
+	}{
+		"missing": {func(t *testing.T, dir string) { noError(t, os.Remove(walPath(dir))) }, storage.ErrDamaged},
+		"empty":   {edit(func([]byte) []byte { return nil }), storage.ErrDamaged},
+		"zeroes":  {edit(func(b []byte) []byte { clear(b); return b }), storage.ErrDamaged},
+		"another file": {edit(func([]byte) []byte {
+			return []byte("something else altogether, of more than a sector" + string(make([]byte, walBlockLen)))
+		}), storage.ErrForeign},
+		"another store": {func(t *testing.T, dir string) {
+			writeFiles(t, dir, map[string]string{walFileName: filesOf(t, other)[walFileName]})
+		}, storage.ErrForeign},
+		"another id":          {header(func(b []byte) { b[headerFixed]++ }), storage.ErrForeign},
+		"newer format":        {header(func(b []byte) { b[9]++ }), storage.ErrFormat},
+		"damaged header":      {edit(func(b []byte) []byte { b[headerFixed]++; return b }), storage.ErrDamaged},
+		"a damaged sector":    {edit(func(b []byte) []byte { b[2*walBlockLen+walSectorLen+40] ^= 1; return b }), storage.ErrDamaged},
+		"a commit is missing": {edit(func(b []byte) []byte { clear(b[2*walBlockLen : 3*walBlockLen]); return b }), storage.ErrDamaged},
+		"log.db lacks an event that log.wal has no more": {inLog(withoutFirst), storage.ErrDamaged},
+		"the same, and log.db knows of no log.wal":       {inLog(func(tx *bbolt.Tx) error { return firstError(forget(tx), withoutFirst(tx)) }), storage.ErrDamaged},
+		"the note is damaged": {inLog(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketHeader).Put(keyWAL, make([]byte, walIDLen+4))
+		}), storage.ErrDamaged},
+		"another event in log.db": {inLog(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketLog).Put(appendLSNKey(nil, 2), []byte("something else"))
+		}), storage.ErrDamaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := crashCopy(t, dir)
+			c.change(t, dir)
+			files := filesOf(t, dir)
+			for _, o := range []Options{smallMap, {MmapSize: smallMap.MmapSize, ReadOnly: true}} {
+				_, err := Open(t.Context(), dir, d, o)
+				errorIs(t, err, c.want)
+			}
+			if got := filesOf(t, dir); !maps.Equal(got, files) {
+				t.Fatal("a file was changed")
+			}
+		})
+	}
+}
+
+// A log.wal without its log.db is no new store.
+func TestWALWithoutLog(t *testing.T) {
+	dir, d, _ := leftBehind(t)
+	for _, name := range []string{stateFileName, logFileName} {
+		noError(t, os.Remove((&opening{dir: dir}).path(name)))
+	}
+	files := filesOf(t, dir)
+	_, err := Open(t.Context(), dir, d, smallMap)
+	errorIs(t, err, storage.ErrDamaged)
+	if got := filesOf(t, dir); !maps.Equal(got, files) {
+		t.Fatal("a file was changed")
+	}
+}
+
+// log.db was repaired to what it was before the note of log.wal: what follows its end counts.
+func TestWALWithoutNote(t *testing.T) {
+	dir, d, want := leftBehind(t)
+	noError(t, inFileOf(dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }))
+	opensWith(t, dir, d, want)
+}
+
+// An older log.wal of the same store that comes back is not taken for the current one, nor for
+// what is missing.
+func TestWALOlderOneComesBack(t *testing.T) {
+	dir, d, want := leftBehind(t)
+	old := filesOf(t, dir)[walFileName]
+	opensWith(t, dir, d, want)
+	noWAL(t, dir)
+	writeFiles(t, dir, map[string]string{walFileName: old})
+	s, err := Open(t.Context(), dir, d, smallMap)
+	noError(t, err)
+	noWAL(t, dir)
+	w := takeOver(t, s, 0)
+	w.append(2)
+	want = collectEvents(t, s.Log(t.Context(), 1))
+	equal(t, 7, len(want))
+	crash := quietCopy(t, s, dir)
+	closeStore(t, s)
+	writeFiles(t, crash, map[string]string{walFileName: old})
+	_, err = Open(t.Context(), crash, d, smallMap)
+	errorIs(t, err, storage.ErrForeign)
+}
+
+// A log.wal whose events another history of the same store has overtaken is found out.
+func TestWALOfAnotherHistory(t *testing.T) {
+	dir, d, want := leftBehind(t)
+	fork := crashCopy(t, dir)
+	noError(t, inFileOf(fork, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }))
+	old := filesOf(t, fork)[walFileName]
+	noError(t, os.Remove(walPath(fork)))
+	s := open(t, fork, d, smallMap)
+	equal(t, want[:1], collectEvents(t, s.Log(t.Context(), 1)))
+	takeOver(t, s, 0).append(messages.WSID(2), 2)
+	closeStore(t, s)
+	writeFiles(t, fork, map[string]string{walFileName: old})
+	_, err := Open(t.Context(), fork, d, smallMap)
+	errorIs(t, err, storage.ErrDamaged)
+}
+
+// inFileOf changes log.db of a store that nobody has open.
+func inFileOf(dir string, change func(*bbolt.Tx) error) error {
+	db, err := bbolt.Open((&opening{dir: dir}).path(logFileName), 0o600, nil)
+	if err != nil {
+		return err
+	}
+	return firstError(db.Update(change), db.Close())
+}

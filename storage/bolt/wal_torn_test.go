@@ -1,0 +1,96 @@
+package bolt
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/partita-go/partita/storage"
+)
+
+// A crash leaves any of the sectors of the last commit as they were. That commit was never
+// acknowledged, and all others are there: be what was there before it zeroes, or commits
+// that log.db has by now.
+func TestWALTornCommit(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	w := newWALWriter(t, smallHalf)
+	for i := range 20 {
+		before := w.content()
+		acknowledged := w.next
+		w.commit([]int{300, 4100, 2 * walBlockLen}[i%3], 17)
+		after, next := w.content(), w.applied+1
+		got, err := w.pendingIn(after, next)
+		noError(t, err)
+		equal(t, w.events[next-1:], got, i)
+		begin := walBlockLen + int64(w.current)*w.half + w.used - walSize(w.events[acknowledged-1:])
+		sectors := int(walSize(w.events[acknowledged-1:]) / walSectorLen)
+		for range 60 {
+			torn := bytes.Clone(after)
+			// At least one sector is as it was.
+			old := 1 + random.IntN(sectors)
+			for _, sector := range random.Perm(sectors)[:old] {
+				at := begin + int64(sector)*walSectorLen
+				copy(torn[at:at+walSectorLen], before[at:])
+			}
+			got, err := w.pendingIn(torn, next)
+			noError(t, err, i, old, sectors)
+			equal(t, w.events[next-1:acknowledged-1], append([][]byte{}, got...), i)
+		}
+	}
+}
+
+// Whichever bit is flipped of what log.db has not: it is damage, or nothing is missing.
+func TestWALFlippedBits(t *testing.T) {
+	w, next := lapped(t)
+	sound, want := w.content(), w.events[next-1:]
+	r, err := parseWAL(w.path, sound, w.store, w.half)
+	noError(t, err)
+	found := 0
+	for i := range r.commits {
+		c := &r.commits[i]
+		if c.end() <= next {
+			continue
+		}
+		for at := c.behind - walSize(c.values); at < c.behind; at++ {
+			for bit := range 8 {
+				sound[at] ^= 1 << bit
+				got, err := w.pendingIn(sound, next)
+				sound[at] ^= 1 << bit
+				if err == nil {
+					equal(t, want, got, at, bit)
+					continue
+				}
+				found++
+				errorIs(t, err, storage.ErrDamaged)
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("no flip was found")
+	}
+}
+
+// A whole sector that is lost is damage, too, unless it is of the last commit.
+func TestWALLostSectors(t *testing.T) {
+	w, next := lapped(t)
+	sound := w.content()
+	r, err := parseWAL(w.path, sound, w.store, w.half)
+	noError(t, err)
+	live := 0
+	for i := range r.commits {
+		c := &r.commits[i]
+		if c.end() <= next || c.end() == w.next {
+			continue
+		}
+		live++
+		for at := c.behind - walSize(c.values); at < c.behind; at += walSectorLen {
+			b := bytes.Clone(sound)
+			clear(b[at : at+walSectorLen])
+			_, err := w.pendingIn(b, next)
+			errorIs(t, err, storage.ErrDamaged, at)
+		}
+	}
+	if live < 2 {
+		t.Fatalf("got %d commits, want at least 2", live)
+	}
+}
