@@ -123,7 +123,7 @@ crash: ## kill processes, cut the power, fail the disk and flip bits of their fi
 	@CRASH_KILLS=$(KILLS) POWER_IMAGES=$(IMAGES) CALL_FAULTS=$(FAULTS) FLIPS=$(FLIPS) \
 		$(GO) test -count=1 -timeout=2h -v -run '$(CRASH)' ./tests >$(BIN)/crash.txt 2>&1 \
 		|| { grep -vE 'first Start|appends unanswered|=== RUN' $(BIN)/crash.txt | tail -n 200; exit 1; }
-	@grep -hoE '(crash|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
+	@grep -hoE '(crash|subscriptions|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
 
 # What the tests cannot notice is excused in tests/mutants/equivalent.tsv, with the reason.
 # Nothing is written into the checkout, so that a run can be interrupted.

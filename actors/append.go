@@ -33,8 +33,8 @@ type AppendTo struct {
 // It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
 // retry) if the partition takes none now; an *OffsetError; ErrDedupMismatch;
 // ErrDraft, ErrUnknownKind, ErrUnknownSequence, ErrWrongPartition, ErrKindMismatch,
-// ErrExplicitID, ErrTooManyNumbers or ErrOverflow if the draft cannot be an event
-// of the workspace; ErrPartitionFailed, ErrStopped, ErrInterrupted; the store's
+// ErrExplicitID, ErrTooManyNumbers, ErrOverflow or a *RecordAheadError if the draft
+// cannot be an event of the workspace; ErrPartitionFailed, ErrStopped, ErrInterrupted; the store's
 // error; the error of ctx or ErrDeadlineExceeded. Then nothing was written.
 //
 // ErrOutcomeUnknown, with the error of ctx if that has ended: the event is wholly

@@ -72,7 +72,8 @@ func (c *CommandContext) Insert(ctx context.Context, id messages.RecordID, data 
 	return nil
 }
 
-// Update adds a new state of a record to the event.
+// Update adds a new state of a record to the event. If the record is ahead of its
+// sequence, the command is refused with a [*messages.RecordAheadError].
 func (c *CommandContext) Update(id messages.RecordID, data []byte) {
 	c.records = append(c.records, messages.Record{ID: id, Data: data})
 }

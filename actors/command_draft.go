@@ -78,7 +78,8 @@ func (d *DraftContext) InsertID(id messages.RecordID, data []byte) {
 	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, New: true, Data: data})
 }
 
-// Update adds a new state of a record to the event.
+// Update adds a new state of a record to the event. If the record is ahead of its
+// sequence, the command is refused with a [*messages.RecordAheadError].
 func (d *DraftContext) Update(id messages.RecordID, data []byte) {
 	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, Data: data})
 }

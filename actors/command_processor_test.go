@@ -133,6 +133,10 @@ func TestCommandRefusedLeavesNothing(t *testing.T) {
 		"explicit id above the cap": {command(1), func(ctx context.Context, c *actors.CommandContext) error {
 			return c.Insert(ctx, messages.RecordID{Seq: invoices, Number: 1<<64 - 1}, nil)
 		}, messages.ErrExplicitID},
+		"update ahead of its sequence": {command(1), func(_ context.Context, c *actors.CommandContext) error {
+			c.Update(messages.RecordID{Seq: invoices, Number: 5}, nil)
+			return nil
+		}, messages.ErrRecordAhead},
 		"unknown kind": {messages.Command{Workspace: 7, Kind: 99}, accept, messages.ErrUnknownKind},
 		"another kind": {messages.Command{Workspace: 7, Kind: site}, accept, messages.ErrKindMismatch},
 		"deadline":     {messages.Command{Workspace: 7, Kind: shop, Deadline: 1}, accept, messages.ErrDeadlineExceeded},

@@ -232,6 +232,8 @@ func (l *laneActor) Receive(ctx actor.Context) {
 		l.abort(ctx, messages.ErrInterrupted)
 	case *actor.Stopping:
 		l.abort(ctx, messages.ErrStopped)
+		// The deliverer may take long to end: nobody asks until then and is not answered.
+		l.handle.mailbox.Close()
 	case *actor.Stopped:
 		l.ended()
 	case actor.AutoReceiveMessage, actor.SystemMessage:
@@ -242,19 +244,8 @@ func (l *laneActor) Receive(ctx actor.Context) {
 
 func (l *laneActor) started(ctx actor.Context) {
 	c := &l.handle.config
-	props := actor.PropsFromProducer(func() actor.Actor { return &deliverer{config: c, ctx: l.ctx, wait: &l.wait} },
-		actor.WithDispatcher(c.Dispatcher),
-		actor.WithMailbox(func() actor.Mailbox {
-			return NewMailbox(MailboxConfig{
-				Key: Key{Group: "deliverer", ID: c.Key.ID}, Requests: 1, System: c.System, Observer: c.Observer,
-			})
-		}))
-	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("deliverer-%d", l.handle.incarnations.Load()))
-	if err != nil {
-		// The name holds the number of the incarnation: nobody else has it.
-		panic(err)
-	}
-	l.deliverer = pid
+	leaves := parent{c.Key, l.handle.incarnations.Load(), c.Dispatcher, c.System, c.Observer}
+	l.deliverer = leaves.spawn(ctx, "deliverer", func() actor.Actor { return &deliverer{config: c, ctx: l.ctx, wait: &l.wait} })
 	l.carryOut(ctx, l.core.Begin())
 }
 
@@ -340,12 +331,7 @@ func (l *laneActor) setStatus(s messages.LaneStatus) {
 // abort answers everybody whose request this incarnation holds, and lets go of the
 // deliverer.
 func (l *laneActor) abort(ctx actor.Context, why error) {
-	// A panic here would leave the supervisor waiting for ever.
-	defer func() {
-		if r := recover(); r != nil {
-			l.handle.config.Logger.Error("panic while ending", zap.Stringer("actor", l.handle.config.Key), zap.Any("reason", r))
-		}
-	}()
+	defer logPanic(l.handle.config.Logger, l.handle.config.Key)
 	if l.aborted {
 		return // it was stopped while it waited to be restarted
 	}

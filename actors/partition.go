@@ -204,33 +204,17 @@ func (p *partition) Receive(ctx actor.Context) {
 }
 
 func (p *partition) started(ctx actor.Context) {
-	p.flusher = p.spawn(ctx, "flusher", func() actor.Actor { return &flusher{p.leaf} })
-	p.actualizer = p.spawn(ctx, "actualizer", func() actor.Actor { return &actualizer{leaf: p.leaf} })
-	p.reader = p.spawn(ctx, "reader", func() actor.Actor { return &reader{p.leaf} })
-	p.appender = p.spawn(ctx, "appender", func() actor.Actor { return &appender{p.leaf} })
+	c := &p.handle.config
+	// The queues of the leaves are bounded: one flush, one batch, one replay, and the loads
+	// and late flushes that the core allows.
+	leaves := parent{c.Key, p.incarnation, c.Dispatcher, c.System, c.Observer}
+	p.flusher = leaves.spawn(ctx, "flusher", func() actor.Actor { return &flusher{p.leaf} })
+	p.actualizer = leaves.spawn(ctx, "actualizer", func() actor.Actor { return &actualizer{leaf: p.leaf} })
+	p.reader = leaves.spawn(ctx, "reader", func() actor.Actor { return &reader{p.leaf} })
+	p.appender = leaves.spawn(ctx, "appender", func() actor.Actor { return &appender{p.leaf} })
 	// The incarnation before may have left the lane on hold.
 	p.handle.mailbox.Release()
 	p.carryOut(ctx, p.core.Begin(p.now()))
-}
-
-// spawn starts a leaf. Its queue is bounded by the protocol: one flush, one batch,
-// one replay, and the loads and late flushes that the core allows.
-func (p *partition) spawn(ctx actor.Context, name string, produce actor.Producer) *actor.PID {
-	c := &p.handle.config
-	props := actor.PropsFromProducer(produce,
-		actor.WithDispatcher(c.Dispatcher),
-		actor.WithMailbox(func() actor.Mailbox {
-			return NewMailbox(MailboxConfig{
-				Key: Key{Group: name, ID: c.Key.ID}, Requests: 1,
-				System: c.System, Observer: c.Observer,
-			})
-		}))
-	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d", name, p.handle.incarnations.Load()))
-	if err != nil {
-		// The name holds the number of the incarnation: nobody else has it.
-		panic(err)
-	}
-	return pid
 }
 
 func (p *partition) now() messages.Timestamp {
@@ -323,12 +307,7 @@ func (p *partition) childOrOwnerEnded(ctx actor.Context, who *actor.PID) {
 // abort answers everybody whose request this incarnation holds, and lets go of
 // the leaves.
 func (p *partition) abort(ctx actor.Context, why error) {
-	// A panic here would leave the supervisor waiting for ever.
-	defer func() {
-		if r := recover(); r != nil {
-			p.handle.config.Logger.Error("panic while ending", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r))
-		}
-	}()
+	defer logPanic(p.handle.config.Logger, p.handle.config.Key)
 	if p.aborted {
 		// It was stopped while it waited to be restarted.
 		return

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/partita-go/partita/internal/backoff"
 )
 
 // RestartPolicy says how a guardian restarts actors that fail. Delays grow by
@@ -121,16 +123,7 @@ func (g *guardian) count(child *actor.PID) (failures int, delay time.Duration) {
 
 // delay returns the delay after so many failures in a row.
 func (p RestartPolicy) delay(failures int) time.Duration {
-	most := p.MinDelay
-	for range failures {
-		if most > p.MaxDelay/2 {
-			most = p.MaxDelay
-			break
-		}
-		most *= 2
-	}
-	least := max(p.MinDelay, most/2)
-	return least + time.Duration(p.Jitter()*float64(most-least))
+	return max(p.MinDelay, backoff.Delay(2*p.MinDelay, p.MaxDelay, failures, p.Jitter()))
 }
 
 // guarded keeps a panic in f from ending the process: a guardian runs outside the

@@ -160,9 +160,14 @@ func (t *Transaction) agrees(records []messages.Record) error {
 // Event returns the transaction's event, to be written by the caller. From then
 // on only Flush or Actualize end the transaction. New records whose ids are not
 // numbers of this transaction must have been announced with Raise, and announced
-// ones must be there, else it returns ErrNotRaised and the transaction stays open.
+// ones must be there, else it returns ErrNotRaised; a record that is updated must not be
+// ahead of its sequence, else it returns a [*messages.RecordAheadError]. Then the
+// transaction stays open.
 func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.Event, error) {
 	if err := t.agrees(records); err != nil {
+		return messages.Event{}, err
+	}
+	if err := t.reservation.Covers(records); err != nil {
 		return messages.Event{}, err
 	}
 	if err := t.enter(phaseWriting, phaseOpen); err != nil {

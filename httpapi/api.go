@@ -14,13 +14,14 @@ import (
 
 // API is an http.Handler that serves one application. It is safe for concurrent use.
 type API struct {
-	app        *partition.App
-	reader     *partition.Reader
-	descriptor messages.Descriptor
-	options    Options
-	mux        *http.ServeMux
-	polls      slots
-	streams    slots
+	app           *partition.App
+	reader        *partition.Reader
+	subscriptions *partition.SubscriptionAdmin
+	descriptor    messages.Descriptor
+	options       Options
+	mux           *http.ServeMux
+	polls         slots
+	streams       slots
 
 	// stopping ends with Stop.
 	stopping context.Context
@@ -35,7 +36,7 @@ func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) 
 		return nil, err
 	}
 	a := &API{
-		app: app, reader: reader, descriptor: reader.Descriptor(), options: o,
+		app: app, reader: reader, subscriptions: app.SubscriptionAdmin(), descriptor: reader.Descriptor(), options: o,
 		mux:   http.NewServeMux(),
 		polls: make(slots, o.LongPolls), streams: make(slots, o.Streams),
 	}
@@ -45,14 +46,15 @@ func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) 
 	return a, nil
 }
 
-// Stop ends long polls, with an empty page, and streams, and makes /readyz say that the
-// server is not ready. All other requests are served as before. It does not wait: that is
-// what http.Server's Shutdown does.
+// Stop ends long polls, with an empty page, streams, and changes of subscriptions that wait
+// for a handler, and makes /readyz say that the server is not ready. All other requests are
+// served as before. It does not wait: that is what http.Server's Shutdown does.
 func (a *API) Stop() { a.stop() }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p := r.URL.Path; !strings.HasPrefix(p, "/") || path.Clean(p) != p {
+	// As the mux would redirect it. The name of a subscription may have slashes and dots.
+	if p := r.URL.EscapedPath(); !strings.HasPrefix(p, "/") || path.Clean(p) != p {
 		a.serve(w, r, route{handle: nowhere})
 		return
 	}
@@ -77,6 +79,8 @@ const (
 
 func (a *API) routes() []route {
 	logQuery := []string{paramAfter, paramLimit, paramWait}
+	pageQuery := []string{paramAfter, paramLimit}
+	s := a.subscriptions
 	return []route{
 		{http.MethodPost, "/v1/workspaces/{wsid}/events", a.appendEvent, nil},
 		{http.MethodGet, "/v1/workspaces/{wsid}/events/{offset}", a.workspaceEvent, nil},
@@ -89,6 +93,16 @@ func (a *API) routes() []route {
 		{http.MethodGet, "/v1/partitions/{id}/events/{offset}", a.partitionEvent, nil},
 		{http.MethodGet, "/v1/partitions/{id}/log", a.partitionLog, logQuery},
 		{http.MethodGet, "/v1/log", a.applicationLog, logQuery},
+		{http.MethodGet, "/v1/subscriptions", a.listSubscriptions, pageQuery},
+		{http.MethodGet, "/v1/subscriptions/{name}", a.subscriptionStatus, nil},
+		{http.MethodDelete, "/v1/subscriptions/{name}", a.deleteSubscription, nil},
+		{http.MethodPost, "/v1/subscriptions/{name}/pause", plainly(s.Pause), nil},
+		{http.MethodPost, "/v1/subscriptions/{name}/resume", plainly(s.Resume), nil},
+		{http.MethodPost, "/v1/subscriptions/{name}/skip", plainly(s.SkipToEnd), nil},
+		{http.MethodPost, "/v1/subscriptions/{name}/rewind", eventChange(a.rewind), nil},
+		{http.MethodGet, "/v1/subscriptions/{name}/parked", a.parked, pageQuery},
+		{http.MethodPost, "/v1/subscriptions/{name}/replay", eventChange(s.Replay), nil},
+		{http.MethodPost, "/v1/subscriptions/{name}/drop", eventChange(s.Drop), nil},
 		{http.MethodGet, "/v1/openapi.json", a.document, nil},
 		{http.MethodGet, "/healthz", a.healthy, nil},
 		{http.MethodGet, "/readyz", a.ready, nil},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/partita-go/partita/messages"
@@ -47,7 +48,7 @@ func (a *API) appendEvent(c *call) error {
 	defer cancel()
 	done, err := sequencer.Append(ctx, to, draft)
 	if err != nil {
-		return taken(&draft, err)
+		return aboutRecord(&draft, err)
 	}
 	status := http.StatusCreated
 	if done.Repeated {
@@ -76,20 +77,30 @@ func (c *call) parseAppend() (to partition.AppendTo, draft partition.Draft, err 
 	return to, draft, err
 }
 
-// taken tells a record that the caller wanted to create under an id of its own from one
-// whose number the event was to be given.
-func taken(draft *partition.Draft, err error) error {
+// aboutRecord names the record of the draft that an error is about. A record that the
+// caller wanted to create under an id of its own is told from one whose number the event
+// was to be given: whoever wrote that one did not see to its sequence.
+func aboutRecord(draft *partition.Draft, err error) error {
+	if ahead, ok := errors.AsType[*messages.RecordAheadError](err); ok {
+		place, _ := recordOf(draft, ahead.ID)
+		return &problem{kind: invalidEvent, field: place + ".number", detail: ahead.Error()}
+	}
 	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	if !ok || conflict.Place != storage.PlaceRecord {
 		return err
 	}
-	for i := range draft.Records {
-		if draft.Records[i].ID == conflict.Record {
-			return &problem{kind: recordExists, field: fmt.Sprintf("records[%d]", i), detail: fmt.Sprintf("record %v exists already; nothing was written", conflict.Record)}
-		}
+	if place, ok := recordOf(draft, conflict.Record); ok {
+		return &problem{kind: recordExists, field: place, detail: fmt.Sprintf("record %v exists already; nothing was written", conflict.Record)}
 	}
 	return &problem{kind: recordExists, field: "records", detail: fmt.Sprintf("record %v was written, not as a new one, before its number was given out: "+
-		"the event's number would be this one. A new record with a larger id lifts the sequence; nothing was written", conflict.Record)}
+		"the event's number would be this one. An event that takes the number without a record, or a new record with a larger id, "+
+		"lets the sequence go on; nothing was written", conflict.Record)}
+}
+
+// recordOf returns the member of the body that names a record.
+func recordOf(draft *partition.Draft, id messages.RecordID) (place string, ok bool) {
+	i := slices.IndexFunc(draft.Records, func(r partition.DraftRecord) bool { return r.ID == id })
+	return fmt.Sprintf("records[%d]", i), i >= 0
 }
 
 // dedupID returns the deduplication id that a key stands for: a UUID is one itself, of

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -56,15 +57,39 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// TestTakenNumber: a record that was written, not as a new one, under a number that was not
-// given out yet is told from a failure of the server, and there is a way on.
+// TestUpdateAhead: a record cannot be updated before its number was given out, and the
+// answer names it.
+func TestUpdateAhead(t *testing.T) {
+	r := newRig(t, Options{})
+	next := `{"kind": 1, "wanted": [{"sequence": 16}], "records": [{"number_index": 0, "new": true}]}`
+	r.post(42, next).has(http.StatusCreated)
+	ahead := `{"kind": 1, "records": [{"sequence": 16, "number": "1"}, {"sequence": 16, "number": "2"}]}`
+	a := r.post(42, ahead).problem(invalidEvent, "records[1].number")
+	if want := "updated record is ahead of its sequence: workspace 42: got an update of 16/2, want at most 1, or a new record"; !strings.Contains(a.body, want) {
+		t.Errorf("got %s, want %q in it", a.body, want)
+	}
+	r.post(42, next).has(http.StatusCreated)
+	r.post(42, ahead).has(http.StatusCreated)
+}
+
+// TestTakenNumber: a store may have a record that was written, not as a new one, before its
+// number was given out. That is told from a failure of the server, and there is a way on.
 func TestTakenNumber(t *testing.T) {
 	r := newRig(t, Options{})
-	r.post(42, `{"kind": 1, "records": [{"sequence": 16, "number": "1"}]}`).has(http.StatusCreated)
+	r.write(42, 1)
+	at, err := r.store.Register(r.ctx, 2)
+	check(t, err)
+	check(t, r.store.Append(r.ctx, storage.Batch{Partition: 2, Epoch: at.Epoch, Events: []messages.Event{{
+		Kind: messages.EventBusiness, Epoch: at.Epoch, Partition: 2, PLogOffset: 2, Workspace: 42, WorkspaceKind: shop, WLogOffset: 2,
+		RegisteredAt: messages.TimestampOf(time.Now()), Records: []messages.Record{{ID: messages.RecordID{Seq: invoices, Number: 2}}},
+	}}}))
 	next := `{"kind": 1, "wanted": [{"sequence": 16}], "records": [{"number_index": 0, "new": true}]}`
 	r.post(42, next).problem(recordExists, "records")
-	r.post(42, `{"kind": 1, "records": [{"sequence": 16, "number": "2", "new": true}]}`).has(http.StatusCreated)
+	update := `{"kind": 1, "records": [{"sequence": 16, "number": "2"}]}`
+	r.post(42, update).problem(invalidEvent, "records[0].number")
+	r.post(42, `{"kind": 1, "records": [{"sequence": 16, "number": "3", "new": true}]}`).has(http.StatusCreated)
 	r.post(42, next).has(http.StatusCreated)
+	r.post(42, update).has(http.StatusCreated)
 }
 
 // TestBehindDamage: who goes on behind a damaged event can have a stream, too.

@@ -33,13 +33,15 @@ type call struct {
 	control *http.ResponseController
 	// received says that the whole body of the request was read.
 	received bool
+	// known are the problems that some errors of this call are.
+	known []knownError
 }
 
 // serve answers a request; an error becomes a problem.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, to route) {
 	c := newCall(a, w, r)
 	err := c.parseQuery(to.query)
-	if err == nil && to.method == http.MethodGet && !c.received {
+	if err == nil && (to.method == http.MethodGet || to.method == http.MethodDelete) && !c.received {
 		// As long as it is not there, net/http does not answer, nor see that the client has gone.
 		err = &problem{kind: malformed, detail: "the path takes no body"}
 	}
@@ -69,7 +71,7 @@ func (c *call) boundBody() {
 
 // fail answers with a problem. That the client has gone meanwhile does no harm.
 func (c *call) fail(err error) {
-	p := problemOf(err)
+	p := problemOf(err, c.known...)
 	c.log(p, err)
 	p.setHeaders(c.w.Header())
 	if !c.received && c.r.ProtoMajor == 1 {

@@ -1,5 +1,6 @@
 // Package httpapi serves a deployed application over HTTP: it appends events, and lets
-// programs in any language read its logs by polling pages, by long polls and as streams.
+// programs in any language read its logs by polling pages, by long polls and as streams, and
+// those who operate it look after its subscriptions.
 //
 //	app, err := parts.Deploy(ctx, partition.Application{Descriptor: descriptor}, store)
 //	api, err := httpapi.New(app, app.Reader(), httpapi.Options{})

@@ -6,7 +6,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/partita-go/partita/messages"
 )
 
 const documentation = "../docs/http.md"
@@ -18,16 +21,28 @@ func TestExamples(t *testing.T) {
 	r := newRig(t, Options{})
 	text, err := os.ReadFile(documentation)
 	check(t, err)
+	subscribed := sync.OnceFunc(r.subscribeMails)
 	examples := 0
 	for _, block := range blocks.FindAllStringSubmatch(string(text), -1) {
 		for _, example := range strings.Split(block[1], "$ curl ")[1:] {
+			if strings.Contains(example, "/v1/subscriptions") {
+				subscribed()
+			}
 			r.example(words(t, example))
 			examples++
 		}
 	}
-	if examples < 9 {
+	if examples < 19 {
 		t.Errorf("got %d examples", examples)
 	}
+}
+
+// subscribeMails starts the subscription of the examples.
+func (r *rig) subscribeMails() {
+	r.t.Helper()
+	check(r.t, r.put("mails", 1))
+	r.subscribe("mails", new(mailer).handle)
+	r.settles("mails", messages.LaneWaiting)
 }
 
 // words splits a command as a shell does, and takes the rest of its last line, if that does
@@ -75,6 +90,9 @@ func (r *rig) example(args []string, want string) {
 		case "-d":
 			i++
 			method, body = http.MethodPost, args[i]
+		case "-X":
+			i++
+			method = args[i]
 		default:
 			target = args[i]
 		}

@@ -16,7 +16,7 @@ func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft
 	if err := wellFormed(body); err != nil {
 		return draft, err
 	}
-	o := newObject("", body)
+	o := newObject(invalidEvent, "", body)
 	to.Kind, _ = member[messages.WSKind](o, "kind", "a number from 1 to 65535")
 	kind, known := a.descriptor.Kind(to.Kind)
 	if !known {

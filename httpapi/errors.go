@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/messages"
@@ -18,16 +19,19 @@ const (
 	retryLater = 30 * time.Second
 )
 
-// answers are the problems that the errors of other packages are. The first that fits
-// counts: an outcome that is unknown may have any other error as its cause.
-var answers = []struct {
+// knownError is an error of another package, and the problem that it is.
+type knownError struct {
 	err  error
 	kind *problemKind
 	// detail is empty if the error's text can be shown.
 	detail     string
 	field      string
 	retryAfter time.Duration
-}{
+}
+
+// answers are those of all errors. The first that fits counts: an outcome that is unknown
+// may have any other error as its cause.
+var answers = []knownError{
 	{err: messages.ErrOutcomeUnknown, kind: outcomeUnknown, detail: "it is not known whether the event was written. Repeat the request with the same Idempotency-Key: " +
 		"the answer is the first one's if the event is there, else it is appended now. If the request had no key, look for the event in the log of the workspace"},
 	{err: messages.ErrDedupMismatch, kind: keyReused, field: headerKey},
@@ -41,6 +45,8 @@ var answers = []struct {
 	{err: messages.ErrOverflow, kind: exhausted},
 	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},
 	{err: partition.ErrNoRecord, kind: notFound, field: "number"},
+	{err: storage.ErrNoSubscription, kind: notFound, field: "name"},
+	{err: partition.ErrKeepsNone, kind: notFound},
 	{err: partition.ErrCursor, kind: malformed, field: paramAfter},
 	{err: messages.ErrPartitionFailed, kind: unavailable, detail: "the partition has failed and must be repaired; its status says why", retryAfter: retryLater},
 	{err: messages.ErrFenced, kind: unavailable, detail: "another owner has taken the partition over; nothing was written", retryAfter: retryLater},
@@ -55,13 +61,12 @@ var answers = []struct {
 	{err: context.Canceled, kind: unavailable, detail: "the request was given up; nothing was written", retryAfter: retrySoon},
 }
 
-// problemOf returns the problem that an error is.
-func problemOf(err error) *problem {
+// problemOf returns the problem that an error is. What is known of it besides counts first.
+func problemOf(err error, known ...knownError) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
-	for i := range answers {
-		a := &answers[i]
+	for _, a := range slices.Concat(known, answers) {
 		if !errors.Is(err, a.err) {
 			continue
 		}

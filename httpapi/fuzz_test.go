@@ -21,7 +21,7 @@ func FuzzRequest(f *testing.F) {
 	r.write(42, 3)
 	cursor := strings.TrimPrefix(r.get("/v1/log").page().PollMore, "/v1/log?")
 	for _, to := range r.api.routes() {
-		path := strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1").Replace(to.path)
+		path := targetOf(to.path)
 		f.Add(to.method, path, "", "", "")
 		f.Add(to.method, path, "after=1&limit=2&wait=1", "", "7")
 		f.Add(to.method, path, "from=1&to=2&limit=1", streamType, "")
@@ -30,9 +30,12 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/v1/log", cursor+"&wait=9", streamType, strings.TrimPrefix(cursor, "after="))
 	f.Add("HEAD", "/v1/workspaces/18446744073709551615/log", "after=18446744073709551615", "", "")
 	f.Add("OPTIONS", "*", "", "", "")
+	f.Add("GET", "/v1/subscriptions/mails/parked", "after=2-1&limit=1", "", "")
+	f.Add("GET", "/v1/subscriptions/a/../é", "after=%00", "", "")
 	f.Add("GET", "/v1/%2e%2e/log", "after=%zz", "text/event-stream;q=0", "")
 	f.Fuzz(func(t *testing.T, method, path, query, accept, last string) {
 		target := &url.URL{Path: path, RawQuery: query}
+		check(t, r.put("mails", 2)) // it may have been deleted
 		// What waits ends, as it does when a client goes.
 		ctx, cancel := context.WithTimeout(r.ctx, 10*time.Millisecond)
 		defer cancel()
@@ -124,6 +127,46 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
+// FuzzChange: whatever is to be changed in which subscription, the answer is one that the
+// document has, and what is left is a subscription that can be shown.
+func FuzzChange(f *testing.F) {
+	r := newRig(f, Options{})
+	r.write(42, 3)
+	r.subscribe("runs", new(mailer).handle)
+	for i, c := range changes {
+		f.Add(uint8(i), "mails", []byte(c.body))
+		f.Add(uint8(i), "runs", []byte(c.body))
+	}
+	f.Add(uint8(len(changes)), "mails", []byte(changes[2].body))
+	f.Add(uint8(len(changes)), "runs", []byte(`{"partition": 2, "offset": "18446744073709551615"}`))
+	f.Add(uint8(len(changes)), "runs", []byte(`{"partition": 1, "offset": "1"}`))
+	f.Add(uint8(4), "a/..", []byte(`{"partition": 4294967296, "offset": "01"}`))
+	f.Fuzz(func(t *testing.T, which uint8, name string, body []byte) {
+		check(t, r.put("mails", 2))
+		verb := "replay"
+		if i := int(which) % (len(changes) + 1); i < len(changes) {
+			verb = changes[i].verb
+		}
+		target := &url.URL{Path: "/v1/subscriptions/" + name + "/" + verb, RawPath: "/v1/subscriptions/" + url.PathEscape(name) + "/" + verb}
+		request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "http://localhost/", bytes.NewReader(body))
+		check(t, err)
+		request.URL, request.RequestURI = target, target.RequestURI()
+		request.Header.Set("Content-Type", jsonType)
+		w := httptest.NewRecorder()
+		r.api.ServeHTTP(w, request)
+		wellAnswered(t, r.contract, request, w)
+		schema := "Nothing"
+		if verb == "rewind" || verb == "drop" || verb == "replay" {
+			schema = "EventOfLog"
+		}
+		if w.Code == http.StatusOK {
+			check(t, r.contract.valid(pointer{"components", "schemas", schema}, body))
+		}
+		list := ask(r.ctx, t, r.api, http.MethodGet, "/v1/subscriptions", "").has(http.StatusOK)
+		check(t, r.contract.valid(pointer{"components", "schemas", "Subscriptions"}, []byte(list.body)))
+	})
+}
+
 // FuzzContent: any bytes are shown as JSON or as base64, and are the same when they come back.
 func FuzzContent(f *testing.F) {
 	for _, text := range []string{"", "null", `{"a":1}`, ` {"a":1}`, "\xff", `"\ud800"`, strings.Repeat("[", 33) + strings.Repeat("]", 33), `"[\"["`, "1e999"} {
@@ -132,7 +175,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		text, err := encode(dataOf(b))
 		check(t, err)
-		o := newObject("", text)
+		o := newObject(invalidEvent, "", text)
 		back := o.content("data")
 		check(t, o.end())
 		if !bytes.Equal(back, b) {

@@ -12,25 +12,24 @@ import (
 // object is a JSON object whose members are taken one after the other. It keeps the first
 // error; what is taken behind that counts no more.
 type object struct {
+	// kind is that of its errors.
+	kind *problemKind
 	// prefix is what stands before the names of members in errors.
 	prefix  string
 	members map[string]json.RawMessage
 	err     error
 }
 
-func invalid(field, format string, args ...any) error {
-	return &problem{kind: invalidEvent, field: field, detail: fmt.Sprintf(format, args...)}
-}
-
-// newObject reads an object that stands in a field, "" for the whole body.
-func newObject(field string, raw json.RawMessage) *object {
-	o := &object{members: make(map[string]json.RawMessage)}
+// newObject reads an object that stands in a field, "" for the whole body. Its errors are
+// problems of a kind.
+func newObject(kind *problemKind, field string, raw json.RawMessage) *object {
+	o := &object{kind: kind, members: make(map[string]json.RawMessage)}
 	if field != "" {
 		o.prefix = field + "."
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		o.err = invalid(field, "got %.40s, want an object", raw)
+		o.err = &problem{kind: kind, field: field, detail: fmt.Sprintf("got %.40s, want an object", raw)}
 		return o
 	}
 	for d.More() {
@@ -63,7 +62,7 @@ func (o *object) readMember(d *json.Decoder) {
 
 func (o *object) fail(name, format string, args ...any) {
 	if o.err == nil {
-		o.err = invalid(o.prefix+name, format, args...)
+		o.err = &problem{kind: o.kind, field: o.prefix + name, detail: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -115,7 +114,7 @@ func (o *object) each(name string, read func(*object)) {
 		if o.err != nil {
 			return
 		}
-		inner := newObject(fmt.Sprintf("%s%s[%d]", o.prefix, name, i), raw)
+		inner := newObject(o.kind, fmt.Sprintf("%s%s[%d]", o.prefix, name, i), raw)
 		read(inner)
 		o.err = inner.end()
 	}

@@ -3,11 +3,11 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +107,7 @@ func TestEveryDocumentedAnswer(t *testing.T) {
 	r.write(42, 3)
 	r.answersOfReaders()
 	r.answersOfAppends()
+	r.answersOfSubscriptions()
 	r.timeouts()
 	r.guards()
 	r.streams()
@@ -118,7 +119,7 @@ func TestEveryDocumentedAnswer(t *testing.T) {
 			t.Errorf("not seen: %s", name)
 		}
 	}
-	if len(documented) < 90 {
+	if len(documented) < 190 {
 		t.Errorf("got %d answers", len(documented))
 	}
 }
@@ -180,26 +181,35 @@ func (r *rig) answersOfAppends() {
 	gate.Release()
 }
 
-// timeouts sends a body that does not come.
+// timeouts sends bodies that do not come.
 func (r *rig) timeouts() {
 	r.t.Helper()
 	s, _ := serve(r.t, r.handler)
+	for _, to := range r.api.routes() {
+		if to.method == http.MethodPost {
+			r.timeout(s, targetOf(to.path))
+		}
+	}
+}
+
+func (r *rig) timeout(s *httptest.Server, target string) {
+	r.t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	check(r.t, err)
 	defer conn.Close()
 	check(r.t, conn.SetDeadline(time.Now().Add(patience)))
-	_, err = fmt.Fprintf(conn, "POST /v1/workspaces/42/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	_, err = io.WriteString(conn, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 	check(r.t, err)
 	status := make([]byte, len("HTTP/1.1 408"))
 	if _, err := io.ReadFull(conn, status); err != nil || string(status) != "HTTP/1.1 408" {
-		r.t.Errorf("got %q, %v", status, err)
+		r.t.Errorf("%s: got %q, %v", target, status, err)
 	}
 }
 
 func (r *rig) guards() {
 	r.t.Helper()
 	for _, to := range r.api.routes() {
-		target := strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1").Replace(to.path)
+		target := targetOf(to.path)
 		for _, guard := range []struct {
 			http.Handler
 			kind *problemKind

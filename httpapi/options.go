@@ -26,6 +26,9 @@ type Options struct {
 	Streams int
 	// AppendTimeout is how long an append may take. Default 10 s.
 	AppendTimeout time.Duration
+	// ChangeTimeout is how long a change of a subscription may wait for its handler. Default
+	// 90 s: handlers have 1 min if they are not given another limit.
+	ChangeTimeout time.Duration
 	// BodyTimeout is how long a client may take to send the body of a request. Default
 	// 10 s.
 	BodyTimeout time.Duration
@@ -46,6 +49,7 @@ func (o Options) WithDefaults() Options {
 	setDefault(&o.LongPolls, 512)
 	setDefault(&o.Streams, 256)
 	setDefault(&o.AppendTimeout, 10*time.Second)
+	setDefault(&o.ChangeTimeout, 90*time.Second)
 	setDefault(&o.BodyTimeout, 10*time.Second)
 	setDefault(&o.WriteTimeout, 10*time.Second)
 	setDefault(&o.Heartbeat, 15*time.Second)
@@ -87,6 +91,7 @@ func (o Options) Validate() error {
 		{"LongPolls", int64(o.LongPolls)},
 		{"Streams", int64(o.Streams)},
 		{"AppendTimeout", int64(o.AppendTimeout)},
+		{"ChangeTimeout", int64(o.ChangeTimeout)},
 		{"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)},
 		{"Heartbeat", int64(o.Heartbeat)},

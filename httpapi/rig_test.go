@@ -19,6 +19,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -63,6 +64,16 @@ type rig struct {
 
 func newRig(t testing.TB, o Options, change ...func(*partition.Application)) *rig {
 	t.Helper()
+	return newRigOver(t, o, func(f *storagetest.Faulty) storage.Store {
+		store, err := storagetest.NewSubscribing(f)
+		check(t, err)
+		return store
+	}, change...)
+}
+
+// newRigOver returns a rig over a store that is made of one in memory.
+func newRigOver(t testing.TB, o Options, over func(*storagetest.Faulty) storage.Store, change ...func(*partition.Application)) *rig {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	if _, endless := t.(*testing.F); endless {
 		cancel()
@@ -82,7 +93,7 @@ func newRig(t testing.TB, o Options, change ...func(*partition.Application)) *ri
 	for _, f := range change {
 		f(&application)
 	}
-	r.app, err = parts.Deploy(ctx, application, r.store)
+	r.app, err = parts.Deploy(ctx, application, over(r.store))
 	check(t, err)
 	check(t, r.app.Ready(ctx))
 	r.api, err = New(r.app, r.app.Reader(), o)
@@ -134,6 +145,11 @@ func (r *rig) get(target string, headers ...string) answer {
 func (r *rig) post(ws messages.WSID, body string, headers ...string) answer {
 	r.t.Helper()
 	return r.do(http.MethodPost, fmt.Sprintf("/v1/workspaces/%d/events", ws), body, append([]string{"Content-Type", jsonType}, headers...)...)
+}
+
+// targetOf fills in the path of a route.
+func targetOf(path string) string {
+	return strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1", "{name}", "mails").Replace(path)
 }
 
 // write appends n events to a workspace.

@@ -52,19 +52,21 @@ type offsets[K any, O ~uint64] struct {
 	of K
 	// last is the offset of the last event that was given.
 	last O
-	// read and follow are the log from an offset on; find is the event at one.
-	read, follow func(ctx context.Context, of K, from O) iter.Seq2[messages.Event, error]
-	find         func(ctx context.Context, of K, at O) (messages.Event, error)
+	// read is the log from an offset on, there waits until it has come to one, find is the
+	// event at one.
+	read  func(ctx context.Context, of K, from O) iter.Seq2[messages.Event, error]
+	there func(ctx context.Context, of K, at O) error
+	find  func(ctx context.Context, of K, at O) (messages.Event, error)
 }
 
 func (a *API) wlog(ws messages.WSID, after messages.WLogOffset) source {
 	r := a.reader
-	return &offsets[messages.WSID, messages.WLogOffset]{of: ws, last: after, read: r.WLog, follow: r.FollowWLog, find: r.WorkspaceEvent}
+	return &offsets[messages.WSID, messages.WLogOffset]{of: ws, last: after, read: r.WLog, there: r.AwaitWLog, find: r.WorkspaceEvent}
 }
 
 func (a *API) plog(p messages.PartitionID, after messages.PLogOffset) source {
 	r := a.reader
-	return &offsets[messages.PartitionID, messages.PLogOffset]{of: p, last: after, read: r.PLog, follow: r.FollowPLog, find: r.PartitionEvent}
+	return &offsets[messages.PartitionID, messages.PLogOffset]{of: p, last: after, read: r.PLog, there: r.AwaitPLog, find: r.PartitionEvent}
 }
 
 func (l *offsets[K, O]) events(ctx context.Context) iter.Seq2[messages.Event, error] {
@@ -80,15 +82,7 @@ func (l *offsets[K, O]) events(ctx context.Context) iter.Seq2[messages.Event, er
 	}
 }
 
-func (l *offsets[K, O]) await(ctx context.Context) error {
-	for _, err := range l.follow(ctx, l.of, l.last+1) {
-		if err != nil {
-			return err
-		}
-		break
-	}
-	return nil
-}
+func (l *offsets[K, O]) await(ctx context.Context) error { return l.there(ctx, l.of, l.last+1) }
 
 func (l *offsets[K, O]) position() string { return fmt.Sprint(uint64(l.last)) }
 

@@ -99,11 +99,16 @@ func (a *API) record(c *call) error {
 	return c.sendJSON(http.StatusOK, jsonType, rowOf(&row))
 }
 
-// rowsJSON is a page of records.
-type rowsJSON struct {
-	Results []rowJSON `json:"results"`
-	// Next is nil if there are no more in the range.
+// Page is a page of what does not grow at its end, as a log does.
+type Page[T any] struct {
+	Results []T `json:"results"`
+	// Next is nil if there are no more.
 	Next *string `json:"next"`
+}
+
+// isFull reports whether nothing more goes into the page, which has so many bytes.
+func (p *Page[T]) isFull(c *call, limit, size int) bool {
+	return len(p.Results) == limit || size >= c.api.options.PageBytes
 }
 
 func (a *API) records(c *call) error {
@@ -119,15 +124,14 @@ func (a *API) records(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := rowsJSON{Results: []rowJSON{}}
+	page := Page[rowJSON]{Results: []rowJSON{}}
 	size := 0
 	for row, err := range a.reader.Records(c.r.Context(), ws, in) {
 		if err != nil {
 			return err
 		}
-		if len(page.Results) == limit || size >= a.options.PageBytes {
-			next := c.nextRecords(row.ID.Number)
-			page.Next = &next
+		if page.isFull(c, limit, size) {
+			page.Next = new(c.nextRecords(row.ID.Number))
 			break
 		}
 		page.Results = append(page.Results, rowOf(&row))

@@ -49,7 +49,9 @@ func (d *Draft) Count() int {
 // DraftRecord is a row as a draft writes it.
 type DraftRecord struct {
 	// ID names the row. The id of a new record that is not one of the message's
-	// numbers lifts its sequence, like [Raise]. The zero value means Number.
+	// numbers lifts its sequence, like [Raise]; that of another one must not be above
+	// its sequence's last number, as the draft's event leaves it: see
+	// [RecordAheadError]. The zero value means Number.
 	ID RecordID
 
 	// Number is the index of the row's id among the numbers of all drafts of the

@@ -77,6 +77,9 @@ var (
 	// ErrDedupMismatch is returned when an append has the deduplication id of
 	// another append of the workspace, but other drafts. Nothing was written.
 	ErrDedupMismatch = errors.New("deduplication id was used for something else")
+	// ErrRecordAhead is returned when an event updates a record under a number that
+	// its sequence has still to give out. The error is a [*RecordAheadError].
+	ErrRecordAhead = errors.New("updated record is ahead of its sequence")
 	// ErrDraft is returned when an append's drafts contradict themselves: none or
 	// too many of them, a record that refers to a number that was not wanted.
 	ErrDraft = errors.New("bad draft of an event")
@@ -127,6 +130,24 @@ func (e *BusyError) Error() string {
 
 // Is makes errors.Is(err, ErrBusy) hold.
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// RecordAheadError is the error of an event that updates a record under a number
+// which its sequence has still to give out: the new record that is given the number
+// would meet the row, and so would all after it. Only a new record may be ahead,
+// since it lifts the sequence. Nothing was written, and no number was used.
+type RecordAheadError struct {
+	Workspace WSID
+	ID        RecordID
+	// Last is the sequence's last number, with those of the event, 0 if it has none.
+	Last Number
+}
+
+func (e *RecordAheadError) Error() string {
+	return fmt.Sprintf("%v: workspace %d: got an update of %v, want at most %d, or a new record", ErrRecordAhead, e.Workspace, e.ID, e.Last)
+}
+
+// Is makes errors.Is(err, ErrRecordAhead) hold.
+func (e *RecordAheadError) Is(target error) bool { return target == ErrRecordAhead }
 
 // PartitionError says why a partition has failed, and where.
 type PartitionError struct {

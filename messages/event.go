@@ -73,7 +73,10 @@ type Record struct {
 	ID RecordID
 
 	// New says that the record is created by this event. At trust level 0 a new
-	// record is written only if its key is free; an update is always a put.
+	// record is written only if its key is free; an update is always a put, be there
+	// a row or not. It must not be of a number that its sequence has still to give
+	// out: see [RecordAheadError]. Partitions and typed clients refuse it, the store
+	// does not: who writes an event of his own sees to it.
 	New bool
 
 	Data []byte

@@ -35,6 +35,9 @@ type (
 	DedupID = messages.DedupID
 	// OffsetError is the error of an append to a workspace that has moved on.
 	OffsetError = messages.OffsetError
+	// RecordAheadError is the error of an event that updates a record under a number
+	// which its sequence has still to give out.
+	RecordAheadError = messages.RecordAheadError
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
 	// Clock is where the time comes from.
@@ -55,6 +58,9 @@ var (
 	// ErrExpectedOffset is returned when an append's workspace is not where it is
 	// expected to be; the error is an [*OffsetError].
 	ErrExpectedOffset = messages.ErrExpectedOffset
+	// ErrRecordAhead is returned when an event updates a record under a number that its
+	// sequence has still to give out; the error is a [*RecordAheadError].
+	ErrRecordAhead = messages.ErrRecordAhead
 	// ErrDedupMismatch is returned when a deduplication id was used for another
 	// append.
 	ErrDedupMismatch = messages.ErrDedupMismatch

@@ -33,6 +33,8 @@ type App struct {
 	// subscriptions are those that run, or are being started, by name; started counts them.
 	subscriptions map[string]*Subscription
 	started       uint64
+	// starting is taken by who starts a subscription, or changes one that does not run.
+	starting turn
 	// changed is closed and made anew when a partition's status changes.
 	changed chan struct{}
 }
@@ -50,6 +52,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		deployment: parts.deployments,
 		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,
+		starting:   newTurn(),
 		changed:    make(chan struct{}),
 	}
 	permits := make(chan struct{}, app.Actualizations)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // feedRun is how many events of one partition a feed gives before it goes on to the next:
@@ -33,13 +34,13 @@ func (r *Reader) Feed(ctx context.Context, c Cursor) (*Feed, error) {
 		return nil, fmt.Errorf("%w: got one of application %q with %d partitions, want %q with %d",
 			ErrCursor, c.application, len(c.next), d.Application, d.Partitions)
 	}
+	ends, err := r.ends(ctx, len(c.next))
+	if err != nil {
+		return nil, err
+	}
 	for p, next := range c.next {
-		end, err := r.End(ctx, messages.PartitionID(p))
-		if err != nil {
-			return nil, err
-		}
-		if next > end+1 {
-			return nil, fmt.Errorf("%w: it is ahead of the log: partition %d ends at %d, the cursor is behind %d", ErrCursor, p, end, next-1)
+		if next > ends[p]+1 {
+			return nil, fmt.Errorf("%w: it is ahead of the log: partition %d ends at %d, the cursor is behind %d", ErrCursor, p, ends[p], next-1)
 		}
 	}
 	c.next = slices.Clone(c.next)
@@ -58,22 +59,68 @@ func (f *Feed) Events(ctx context.Context) iter.Seq2[messages.Event, error] {
 	return func(yield func(messages.Event, error) bool) { f.toTheEnd(ctx, yield) }
 }
 
-// Follow goes on with what is appended, until ctx ends. It is woken by the append.
+// Follow goes on with what is appended, until ctx ends. It is woken by the append. The events
+// may be shared with others who follow: what they point to must not be changed.
 func (f *Feed) Follow(ctx context.Context) iter.Seq2[messages.Event, error] {
 	return func(yield func(messages.Event, error) bool) {
-		// seen is how many events the store had before the partitions were looked at. It begins
-		// anew with each loop, for the one before may have broken off.
+		// seen is how many of the store's events, in the order of their commits, the feed has
+		// given. It begins anew with each loop, for the one before may have broken off.
 		for seen := uint64(0); ; {
-			var err error
-			if seen, err = f.reader.store.AwaitAny(ctx, seen); err != nil {
+			there, err := f.reader.store.AwaitAny(ctx, seen)
+			if err != nil {
 				yield(messages.Event{}, err)
 				return
 			}
-			if !f.toTheEnd(ctx, yield) {
+			var goOn bool
+			if news := f.news(ctx, seen, there); len(news) > 0 {
+				seen += uint64(len(news))
+				goOn = f.give(ctx, news, yield)
+			} else {
+				seen = there
+				goOn = f.toTheEnd(ctx, yield)
+			}
+			if !goOn {
 				return
 			}
 		}
 	}
+}
+
+// news returns events behind the first seen ones of the store in the order of the commits,
+// none if the partitions are to be looked at one by one: as long as the feed has not been at
+// the end of all, when something is wrong, which is told best so, and when an event would wait
+// for more events of other partitions than where they take turns.
+func (f *Feed) news(ctx context.Context, seen, there uint64) []messages.Event {
+	merged, ok := f.reader.store.(storage.MergedLog)
+	if !ok || seen == 0 || there-seen > feedRun*uint64(len(f.cursor.next)) {
+		return nil
+	}
+	news, err := merged.Since(ctx, seen)
+	if err != nil {
+		return nil
+	}
+	return news
+}
+
+// give yields those of the events that were not given yet. It reports whether the caller
+// wants to go on.
+func (f *Feed) give(ctx context.Context, news []messages.Event, yield func(messages.Event, error) bool) bool {
+	for i := range news {
+		e := &news[i]
+		switch next := &f.cursor.next[e.Partition]; {
+		case ctx.Err() != nil:
+			return yield(messages.Event{}, ctx.Err()) && false
+		case e.PLogOffset > *next:
+			// One is missing.
+			return f.toTheEnd(ctx, yield)
+		case e.PLogOffset == *next:
+			*next++
+			if !yield(*e, nil) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Page returns at most limit events; less only if all logs end there. A limit below 1 is
@@ -101,7 +148,7 @@ func (f *Feed) Await(ctx context.Context) error {
 }
 
 func (f *Feed) hasMore(ctx context.Context) (bool, error) {
-	ends, err := f.ends(ctx)
+	ends, err := f.reader.ends(ctx, len(f.cursor.next))
 	for p, next := range f.cursor.next {
 		if err == nil && ends[p] >= next {
 			return true, nil
@@ -110,22 +157,10 @@ func (f *Feed) hasMore(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// ends returns where the partitions' logs end.
-func (f *Feed) ends(ctx context.Context) ([]messages.PLogOffset, error) {
-	ends := make([]messages.PLogOffset, len(f.cursor.next))
-	for p := range ends {
-		var err error
-		if ends[p], err = f.reader.End(ctx, messages.PartitionID(p)); err != nil {
-			return nil, err
-		}
-	}
-	return ends, nil
-}
-
 // toTheEnd yields runs of the partitions in turn until it has come to where their logs ended
 // when it began. It reports whether the caller wants to go on.
 func (f *Feed) toTheEnd(ctx context.Context, yield func(messages.Event, error) bool) bool {
-	ends, err := f.ends(ctx)
+	ends, err := f.reader.ends(ctx, len(f.cursor.next))
 	if err != nil {
 		return yield(messages.Event{}, err) && false
 	}

@@ -257,6 +257,9 @@ func TestFeedAwait(t *testing.T) {
 func TestFeedModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := memoryLibrary(t)
+		if rapid.Bool().Draw(rt, "merged") {
+			l, _ = mergedLibrary(t)
+		}
 		f := l.feed("")
 		var all []messages.Event
 		appended := 0

@@ -103,37 +103,50 @@ func page(events iter.Seq2[messages.Event, error], limit int) (all []messages.Ev
 	return all, nil
 }
 
+// AwaitPLog waits until a partition's log has come to an offset; 0 means 1. It is woken by
+// the append. It returns the error of ctx, ErrClosed of package storage, or why the partition
+// has failed.
+func (r *Reader) AwaitPLog(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) error {
+	return r.store.AwaitPLog(ctx, p, offset)
+}
+
+// AwaitWLog is AwaitPLog for a workspace.
+func (r *Reader) AwaitWLog(ctx context.Context, ws messages.WSID, offset messages.WLogOffset) error {
+	return r.store.AwaitWLog(ctx, ws, offset)
+}
+
 // PartitionEvent returns the event of a partition at an offset, or ErrNoEvent.
 func (r *Reader) PartitionEvent(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) (messages.Event, error) {
-	for e, err := range r.store.PLog(ctx, p, offset) {
-		if err != nil || e.PLogOffset == offset {
-			return e, err
-		}
-		break
-	}
-	return messages.Event{}, fmt.Errorf("%w: partition %d, offset %d", ErrNoEvent, p, offset)
+	return first(r.store.PLog(ctx, p, offset),
+		func(e *messages.Event) bool { return e.PLogOffset == offset },
+		ErrNoEvent, "partition %d, offset %d", p, offset)
 }
 
 // WorkspaceEvent returns the event of a workspace at an offset, or ErrNoEvent.
 func (r *Reader) WorkspaceEvent(ctx context.Context, ws messages.WSID, offset messages.WLogOffset) (messages.Event, error) {
-	for e, err := range r.store.WLog(ctx, ws, offset) {
-		if err != nil || e.WLogOffset == offset {
-			return e, err
-		}
-		break
-	}
-	return messages.Event{}, fmt.Errorf("%w: workspace %d, offset %d", ErrNoEvent, ws, offset)
+	return first(r.store.WLog(ctx, ws, offset),
+		func(e *messages.Event) bool { return e.WLogOffset == offset },
+		ErrNoEvent, "workspace %d, offset %d", ws, offset)
 }
 
 // Record returns a row of a workspace as it stands, or ErrNoRecord.
 func (r *Reader) Record(ctx context.Context, ws messages.WSID, id messages.RecordID) (storage.Row, error) {
-	for row, err := range r.store.Records(ctx, ws, storage.RecordRange{Seq: id.Seq, From: id.Number, To: id.Number}) {
-		if err != nil || row.ID == id {
-			return row, err
+	return first(r.store.Records(ctx, ws, storage.RecordRange{Seq: id.Seq, From: id.Number, To: id.Number}),
+		func(row *storage.Row) bool { return row.ID == id },
+		ErrNoRecord, "workspace %d, sequence %d, number %d", ws, id.Seq, id.Number)
+}
+
+// first returns the first one of a sequence, if that is what is wanted; else none, and where
+// it was looked for.
+func first[T any](all iter.Seq2[T, error], wanted func(*T) bool, none error, where string, args ...any) (T, error) {
+	for one, err := range all {
+		if err != nil || wanted(&one) {
+			return one, err
 		}
 		break
 	}
-	return storage.Row{}, fmt.Errorf("%w: workspace %d, sequence %d, number %d", ErrNoRecord, ws, id.Seq, id.Number)
+	var zero T
+	return zero, fmt.Errorf("%w: %s", none, fmt.Sprintf(where, args...))
 }
 
 // Records returns the rows of a workspace whose ids lie in a range: see [storage.Reader].
@@ -145,4 +158,16 @@ func (r *Reader) Records(ctx context.Context, ws messages.WSID, in storage.Recor
 func (r *Reader) End(ctx context.Context, p messages.PartitionID) (messages.PLogOffset, error) {
 	register, err := r.store.Register(ctx, p)
 	return register.Last, err
+}
+
+// ends returns the End of each partition, from the first one on.
+func (r *Reader) ends(ctx context.Context, partitions int) ([]messages.PLogOffset, error) {
+	ends := make([]messages.PLogOffset, partitions)
+	for p := range ends {
+		var err error
+		if ends[p], err = r.End(ctx, messages.PartitionID(p)); err != nil {
+			return nil, err
+		}
+	}
+	return ends, nil
 }

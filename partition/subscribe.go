@@ -20,8 +20,13 @@ var (
 	ErrSubscribed = errors.New("subscription runs already")
 	// ErrKeepsNone is returned when the application's store keeps no subscriptions.
 	ErrKeepsNone = errors.New("store keeps no subscriptions")
+	// ErrNotRunning is returned when only a subscription's handler could do what is asked for,
+	// and nobody has subscribed.
+	ErrNotRunning = errors.New("subscription does not run here")
 	// ErrNotParked is returned when an event is not parked.
 	ErrNotParked = errors.New("event is not parked")
+	// ErrNotHandled is returned when the handler has failed on a parked event once more.
+	ErrNotHandled = errors.New("the handler could not handle the event")
 )
 
 // BatchError is returned by a [DeliveryHandler] that knows which event it could not handle:
@@ -45,11 +50,17 @@ func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscriptio
 	if !ok {
 		return nil, fmt.Errorf("%w: %T", ErrKeepsNone, a.store)
 	}
-	s := &Subscription{app: a, config: c, store: store, control: make(chan struct{}, 1)}
+	// Who changes one that does not run must be done with it.
+	done, err := a.starting.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s := &Subscription{app: a, config: c, kept: a.kept(c.Name, store), control: newTurn()}
 	if err := a.reserve(s); err != nil {
 		return nil, err
 	}
-	err := s.put(ctx)
+	err = s.put(ctx)
 	if err == nil {
 		err = a.startSubscription(s)
 	}
@@ -58,6 +69,10 @@ func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscriptio
 		return nil, err
 	}
 	return s, nil
+}
+
+func (a *App) kept(name string, store storage.Subscriptions) kept {
+	return kept{name: name, store: store, reader: a.Reader(), now: a.parts.options.Clock.Now}
 }
 
 // reserve takes a name.
@@ -120,8 +135,16 @@ func (a *App) Subscriptions() []*Subscription {
 
 // stopSubscriptions lets each handler finish, so long at the most as the stop limit.
 func (a *App) stopSubscriptions(ctx context.Context, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	all := a.Subscriptions()
-	return together(len(all), func(i int) error { return all[i].stop(ctx, limit) })
+	err := together(len(all), func(i int) error { return all[i].stop(ctx, limit) })
+	// Who changes one that does not run may still be writing: the next deployment's would not
+	// know of it.
+	if done, busy := a.starting.take(limited); busy == nil {
+		done()
+	}
+	return err
 }
 
 // put makes the subscription, or checks that the one which is there reads the same.
@@ -132,58 +155,15 @@ func (s *Subscription) put(ctx context.Context) error {
 			return err
 		}
 		// One that is there stays where it is, also where the end of a log is not known.
-		_, err := s.store.Subscription(ctx, made.Name)
+		_, err := s.kept.load(ctx)
 		if !errors.Is(err, storage.ErrNoSubscription) {
-			return s.store.PutSubscription(ctx, made)
+			return s.kept.store.PutSubscription(ctx, made)
 		}
-		if made.Next, err = s.ends(ctx); err != nil {
+		if made.Next, err = s.kept.ends(ctx, &made.SubscriptionSource); err != nil {
 			return err
 		}
 	}
-	return s.store.PutSubscription(ctx, made)
-}
-
-// ends returns the positions behind the last event of each log.
-func (s *Subscription) ends(ctx context.Context) (map[messages.PartitionID]uint64, error) {
-	next := make(map[messages.PartitionID]uint64)
-	for _, p := range s.partitions() {
-		end, err := s.end(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		next[p] = end + 1
-	}
-	return next, nil
-}
-
-// end returns the offset of the last event of a log.
-func (s *Subscription) end(ctx context.Context, p messages.PartitionID) (uint64, error) {
-	if ws := s.config.Workspace; ws != nil {
-		numbers, err := s.app.Reader().Numbers(ctx, *ws)
-		if err != nil {
-			return 0, err
-		}
-		for _, n := range numbers.Numbers {
-			if n.Seq == messages.SeqWLogOffset {
-				return uint64(n.Number), nil
-			}
-		}
-		return 0, nil
-	}
-	end, err := s.app.Reader().End(ctx, p)
-	return uint64(end), err
-}
-
-// partitions returns those whose events are delivered.
-func (s *Subscription) partitions() []messages.PartitionID {
-	source := s.config.source()
-	var all []messages.PartitionID
-	for p := range messages.PartitionID(s.app.app.Partitions) {
-		if source.Reads(&s.app.app.Descriptor, p) {
-			all = append(all, p)
-		}
-	}
-	return all
+	return s.kept.store.PutSubscription(ctx, made)
 }
 
 // spawn starts a lane for each log. Serial tells them from those of an earlier start, which
@@ -191,7 +171,8 @@ func (s *Subscription) partitions() []messages.PartitionID {
 func (s *Subscription) spawn(serial uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.partitions() {
+	source := s.config.source()
+	for _, p := range s.kept.partitions(&source) {
 		lane, err := actors.SpawnLane(s.laneConfig(p, serial), s.app.parts.ports)
 		if err != nil {
 			return err
@@ -215,7 +196,7 @@ func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.
 		Bytes:        c.Bytes,
 		HandlerLimit: c.HandlerLimit,
 		Handler:      c.deliver(s.app.Name(), p),
-		Store:        subscriptionStore{Subscriptions: s.store, Store: s.app.store},
+		Store:        subscriptionStore{Subscriptions: s.kept.store, Store: s.app.store},
 		System:       parts.system,
 		Guardian:     parts.guardian,
 		Dispatcher:   parts.dispatcher,

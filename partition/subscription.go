@@ -13,6 +13,21 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
+// turn is what one at a time has.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// take waits until nobody else has it.
+func (t turn) take(ctx context.Context) (done func(), err error) {
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // Paused is why a subscription delivers nothing that somebody has paused.
 const Paused = "paused"
 
@@ -29,9 +44,9 @@ const Paused = "paused"
 type Subscription struct {
 	app    *App
 	config SubscriptionConfig
-	store  storage.Subscriptions
-	// control is full while somebody changes where the subscription stands.
-	control chan struct{}
+	kept   kept
+	// control is taken by who changes where the subscription stands.
+	control turn
 
 	mu    sync.Mutex
 	lanes []*actors.Lane
@@ -65,26 +80,18 @@ func (s *Subscription) lane(p messages.PartitionID) (*actors.Lane, error) {
 	return nil, fmt.Errorf("%w: %q does not read partition %d", storage.ErrSubscription, s.Name(), p)
 }
 
-// alone waits until nobody else changes where the subscription stands.
-func (s *Subscription) alone(ctx context.Context) (done func(), err error) {
-	select {
-	case s.control <- struct{}{}:
-		return func() { <-s.control }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // change holds lanes, changes what the store says, and lets them go on from there.
 func (s *Subscription) change(ctx context.Context, lanes []*actors.Lane, change func() error) error {
-	done, err := s.alone(ctx)
+	done, err := s.control.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	defer func() {
 		for _, lane := range lanes {
-			lane.Release()
+			if lane.Status().State != messages.LaneEnded {
+				lane.Release()
+			}
 		}
 	}()
 	if err := together(len(lanes), func(i int) error { return lanes[i].Hold(ctx) }); err != nil {
@@ -93,29 +100,16 @@ func (s *Subscription) change(ctx context.Context, lanes []*actors.Lane, change 
 	return change()
 }
 
-func (s *Subscription) move(ctx context.Context, m storage.SubscriptionMove) error {
-	m.Name = s.Name()
-	return s.store.MoveSubscription(ctx, m)
-}
-
 // Pause delivers nothing more, also after a restart, until Resume. The batch under way is
-// finished first.
+// finished first. One that has stopped keeps the reason.
 func (s *Subscription) Pause(ctx context.Context) error {
-	return s.change(ctx, s.allLanes(), func() error {
-		now, err := s.store.Subscription(ctx, s.Name())
-		if err != nil || now.Stopped != "" {
-			return err // it keeps the reason why it has stopped
-		}
-		return s.move(ctx, storage.SubscriptionMove{Stopped: new(Paused)})
-	})
+	return s.change(ctx, s.allLanes(), func() error { return s.kept.Pause(ctx) })
 }
 
 // Resume goes on after Pause, after an event because of which the subscription has stopped
 // (which is tried again), and with a lane that has failed.
 func (s *Subscription) Resume(ctx context.Context) error {
-	return s.change(ctx, s.allLanes(), func() error {
-		return s.move(ctx, storage.SubscriptionMove{Stopped: new(string)})
-	})
+	return s.change(ctx, s.allLanes(), func() error { return s.kept.Resume(ctx) })
 }
 
 // Rewind sets the next offset of a log to be delivered, which may also lie ahead: of a
@@ -128,26 +122,18 @@ func (s *Subscription) Rewind(ctx context.Context, p messages.PartitionID, offse
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, []*actors.Lane{lane}, func() error {
-		return s.move(ctx, storage.SubscriptionMove{Next: map[messages.PartitionID]uint64{p: max(offset, 1)}})
-	})
+	return s.change(ctx, []*actors.Lane{lane}, func() error { return s.kept.Rewind(ctx, p, offset) })
 }
 
 // SkipToEnd goes behind the last event of each log.
 func (s *Subscription) SkipToEnd(ctx context.Context) error {
-	return s.change(ctx, s.allLanes(), func() error {
-		next, err := s.ends(ctx)
-		if err != nil {
-			return err
-		}
-		return s.move(ctx, storage.SubscriptionMove{Next: next})
-	})
+	return s.change(ctx, s.allLanes(), func() error { return s.kept.SkipToEnd(ctx) })
 }
 
 // Delete ends the subscription and forgets where it stands and what it has parked.
 func (s *Subscription) Delete(ctx context.Context) error {
 	return s.change(ctx, s.allLanes(), func() error {
-		err := s.store.DeleteSubscription(ctx, s.Name())
+		err := s.kept.Delete(ctx)
 		if err != nil && !errors.Is(err, storage.ErrNoSubscription) {
 			return err
 		}
@@ -169,7 +155,7 @@ func (s *Subscription) End(ctx context.Context) error {
 	// know of it, and store what it knows over it.
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if done, busy := s.alone(limited); busy == nil {
+	if done, busy := s.control.take(limited); busy == nil {
 		done()
 	}
 	return err

@@ -154,7 +154,9 @@ func TestParked(t *testing.T) {
 
 		d.restart()
 		s = d.subscribe(quick("parks", c))
-		wants(t, "replay", s.Replay(d.ctx, parked[0]), errPoison)
+		failed := s.Replay(d.ctx, parked[0])
+		wants(t, "replay", failed, errPoison)
+		wants(t, "replay", failed, partition.ErrNotHandled)
 		again := d.parked(s)[0]
 		isTrue(t, again.Tries == 5 && again.At >= parked[0].At, "got %+v", again)
 		c.failWith(nil)

@@ -2,17 +2,18 @@ package partition
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 	"time"
 
-	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage"
 )
 
 // SubscriptionStatus says where a subscription stands.
 type SubscriptionStatus struct {
-	Name string
+	Name   string
+	Source SubscriptionSource
+	State  SubscriptionState
 	// Stopped says why it delivers nothing: "" if it does, [Paused], or the event because of
 	// which it has stopped.
 	Stopped string
@@ -23,6 +24,8 @@ type SubscriptionStatus struct {
 	Behind time.Duration
 	// Delivered counts the events that were handled since Subscribe.
 	Delivered uint64
+	// Err is the error of the first lane that has one, nil if none has.
+	Err error
 	// Lanes are one for each log, in order of their partitions.
 	Lanes []LaneStatus
 }
@@ -38,49 +41,60 @@ type LaneStatus struct {
 	Behind time.Duration
 }
 
+// SubscriptionState is what a subscription does, all lanes together.
+type SubscriptionState uint8
+
+// The states of a subscription.
+const (
+	// SubscriptionRunning: it delivers, or waits for events, or to try again.
+	SubscriptionRunning SubscriptionState = iota
+	// SubscriptionPaused: somebody has paused it.
+	SubscriptionPaused
+	// SubscriptionStopped: it has stopped because of an event.
+	SubscriptionStopped
+	// SubscriptionFailed: a lane has failed, or it cannot be told where it stands.
+	SubscriptionFailed
+	// SubscriptionNotRunning: nobody has subscribed, here at least; it keeps its position.
+	SubscriptionNotRunning
+)
+
+func (s SubscriptionState) String() string {
+	names := [...]string{"running", "paused", "stopped", "failed", "not-running"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// stateOf returns the state of a subscription by what is stored and what its lanes do.
+func stateOf(stopped string, lanes []LaneStatus) SubscriptionState {
+	is := func(state messages.LaneState) func(LaneStatus) bool {
+		return func(l LaneStatus) bool { return l.State == state }
+	}
+	switch {
+	case stopped == Paused:
+		return SubscriptionPaused
+	case stopped != "":
+		return SubscriptionStopped
+	case slices.ContainsFunc(lanes, is(messages.LaneFailed)):
+		return SubscriptionFailed
+	case slices.ContainsFunc(lanes, is(messages.LaneEnded)):
+		return SubscriptionNotRunning
+	}
+	return SubscriptionRunning
+}
+
 // Status returns where the subscription stands. It reads the store, for the lag.
 func (s *Subscription) Status(ctx context.Context) (SubscriptionStatus, error) {
-	stored, err := s.store.Subscription(ctx, s.Name())
+	now, err := s.kept.load(ctx)
 	if err != nil {
 		return SubscriptionStatus{}, err
 	}
-	all := SubscriptionStatus{Name: s.Name(), Stopped: stored.Stopped, Parked: len(stored.Parked)}
+	var lanes []LaneStatus
 	for _, lane := range s.allLanes() {
-		one, err := s.laneStatus(ctx, lane, &stored)
-		if err != nil {
-			return SubscriptionStatus{}, err
-		}
-		all.Lag += one.Lag
-		all.Behind = max(all.Behind, one.Behind)
-		all.Delivered += one.Delivered
-		all.Lanes = append(all.Lanes, one)
+		lanes = append(lanes, LaneStatus{Partition: lane.Partition(), LaneStatus: lane.Status()})
 	}
-	return all, nil
-}
-
-func (s *Subscription) laneStatus(ctx context.Context, lane *actors.Lane, stored *storage.Subscription) (LaneStatus, error) {
-	one := LaneStatus{Partition: lane.Partition(), LaneStatus: lane.Status()}
-	if one.Next == 0 || !delivers(one.State) {
-		// It has not asked yet, or what it knows may be out of date.
-		one.Next = stored.Position(one.Partition)
-	}
-	end, err := s.end(ctx, one.Partition)
-	switch {
-	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrConflict):
-		return one, nil // the partition has failed: the lane's own error says so
-	case err != nil || end < one.Next:
-		return one, err
-	}
-	one.Lag = end - one.Next + 1
-	oldest, err := s.event(ctx, ParkedEvent{Partition: one.Partition, Offset: one.Next})
-	switch {
-	case errors.Is(err, storage.ErrDamaged):
-		return one, nil // it is the lane's own error
-	case err != nil:
-		return one, err
-	}
-	one.Behind = max(0, s.app.parts.options.Clock.Now().Sub(oldest.Event.RegisteredAt.Time()))
-	return one, nil
+	return s.kept.status(ctx, &now, lanes)
 }
 
 // delivers reports whether a lane knows best where it stands.

@@ -145,7 +145,7 @@ type sighting struct {
 
 func benchmarkLive(b *testing.B, followers int, follow func(context.Context, *partition.Reader, int) iter.Seq2[messages.Event, error]) {
 	l := newReadersLoad(b)
-	all := make([]stamps, followers)
+	all := make([]stamps, stampedWorkspaces)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var seen atomic.Int64
@@ -159,7 +159,7 @@ func benchmarkLive(b *testing.B, followers int, follow func(context.Context, *pa
 					return
 				}
 				seen.Add(1)
-				if ws := int(e.Workspace); ws < followers {
+				if ws := int(e.Workspace); ws < stampedWorkspaces {
 					all[ws].see(e.WLogOffset, time.Now())
 				}
 			}
@@ -167,14 +167,29 @@ func benchmarkLive(b *testing.B, followers int, follow func(context.Context, *pa
 	}
 	b.ResetTimer()
 	took := l.run(b, b.N, func(ws messages.WSID, offset messages.WLogOffset) {
-		if int(ws) < followers {
+		if ws < stampedWorkspaces {
 			all[ws].answer(offset, time.Now())
 		}
 	})
 	b.StopTimer()
 	cancel()
 	running.Wait()
-	var lags []time.Duration
+	reportLags(b, all)
+	b.ReportMetric(float64(b.N)/took.time.Seconds(), "events/s")
+	b.ReportMetric(float64(seen.Load())/took.time.Seconds(), "seen/s")
+	l.stop(b)
+}
+
+// reportLags reports how long after their answers events were seen.
+func reportLags(b *testing.B, all []stamps) {
+	lags := sortedLags(b, all)
+	for name, q := range map[string]float64{"p50-ms": 0.5, "p99-ms": 0.99, "max-ms": 1} {
+		b.ReportMetric(quantile(lags, q), name)
+	}
+	b.ReportMetric(float64(len(lags)), "lags")
+}
+
+func sortedLags(b *testing.B, all []stamps) (lags []time.Duration) {
 	for i := range all {
 		lags = append(lags, all[i].lags()...)
 	}
@@ -182,13 +197,12 @@ func benchmarkLive(b *testing.B, followers int, follow func(context.Context, *pa
 		b.Fatal("nobody saw an event")
 	}
 	slices.Sort(lags)
-	for name, q := range map[string]float64{"p50-ms": 0.5, "p99-ms": 0.99, "max-ms": 1} {
-		b.ReportMetric(float64(lags[int(q*float64(len(lags)-1))].Microseconds())/1000, name)
-	}
-	b.ReportMetric(float64(len(lags)), "lags")
-	b.ReportMetric(float64(b.N)/took.time.Seconds(), "events/s")
-	b.ReportMetric(float64(seen.Load())/took.time.Seconds(), "seen/s")
-	l.stop(b)
+	return lags
+}
+
+// quantile is in milliseconds.
+func quantile(sorted []time.Duration, q float64) float64 {
+	return float64(sorted[int(q*float64(len(sorted)-1))].Microseconds()) / 1000
 }
 
 func (s *stamps) answer(offset messages.WLogOffset, at time.Time) {
@@ -220,6 +234,8 @@ const (
 	loadPartitions = 8
 	loadWorkspaces = 10_000
 	loadCallers    = 256
+	// stampedWorkspaces are the first ones, to which every tenth event goes.
+	stampedWorkspaces = 100
 )
 
 // readersLoad is an application at full write load.
@@ -231,8 +247,7 @@ func newReadersLoad(b *testing.B) readersLoad {
 	return readersLoad{deploy(b, partition.Application{Descriptor: descriptor}, store, partition.Options{})}
 }
 
-// run appends n events, from as many callers as load the disk; every tenth goes to one of
-// the first 100 workspaces. answered is told of each.
+// run appends n events, from as many callers as load the disk. answered is told of each.
 func (l readersLoad) run(b *testing.B, n int, answered func(messages.WSID, messages.WLogOffset)) effort {
 	ctx := context.Background()
 	draft := messages.Draft{Wanted: []messages.Wanted{{Seq: seqInvoice, Count: 3}}, Body: make([]byte, 300)}
@@ -244,7 +259,7 @@ func (l readersLoad) run(b *testing.B, n int, answered func(messages.WSID, messa
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				ws := messages.WSID(i % loadWorkspaces)
 				if i%10 == 0 {
-					ws = messages.WSID(i / 10 % 100)
+					ws = messages.WSID(i / 10 % stampedWorkspaces)
 				}
 				done, err := l.append(ctx, ws, draft)
 				if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/tests/internal/delivered"
 )
 
 // childEnv holds a childConfig. If it is set, the test binary is a child process.
@@ -44,14 +45,17 @@ type childConfig struct {
 	// Suffers says that the store's files fail: the child ends when nothing more is to be
 	// had of it.
 	Suffers bool
+	// Subscribes says that subscriptions deliver what is written.
+	Subscribes bool
 }
 
 // entry is one line of the journal.
 type entry struct {
 	// Phase says how far the child is.
 	Phase string `json:",omitempty"`
-	// Flushing is 1 when a flush begins, and -1 when it has ended.
-	Flushing int `json:",omitempty"`
+	// Each of these is 1 when something begins, and -1 when it has ended: a flush; a batch in
+	// the handler's hands, and the storing of its position, in one lane; a pause.
+	Flushing, Delivering, Storing, Holding int `json:",omitempty"`
 	// Acked is an event that was acknowledged.
 	Acked *acked `json:",omitempty"`
 	// Refused are the bodies of events of which nothing may be left.
@@ -63,6 +67,16 @@ type entry struct {
 	Appended []*acked `json:",omitempty"`
 	// Trouble is an error that must not happen.
 	Trouble string `json:",omitempty"`
+	// Subscribed is a subscription that is durable, Called a call of its handler that has
+	// returned, Changed a change of where it stands.
+	Subscribed string            `json:",omitempty"`
+	Called     *delivered.Call   `json:",omitempty"`
+	Changed    *delivered.Change `json:",omitempty"`
+}
+
+// underWay reports whether an entry says that something begins or has ended.
+func (e *entry) underWay() bool {
+	return e.Flushing != 0 || e.Delivering != 0 || e.Storing != 0 || e.Holding != 0
 }
 
 // acked is what an acknowledgement promised.
@@ -110,6 +124,24 @@ func (f flushes) tell(message any, change int) {
 	}
 }
 
+// watchers are two observers.
+type watchers struct {
+	flushes
+	deliveries
+}
+
+func (watchers) Posted(actors.Key, any) {}
+
+func (w watchers) Taken(key actors.Key, message any) {
+	w.flushes.Taken(key, message)
+	w.deliveries.Taken(key, message)
+}
+
+func (w watchers) Handled(key actors.Key, message any) {
+	w.flushes.Handled(key, message)
+	w.deliveries.Handled(key, message)
+}
+
 func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
 
 // runChild is the main function of a child process. It returns the exit code.
@@ -127,7 +159,7 @@ func runChild(config string) int {
 	case err == nil:
 		return 0
 	case c.Suffers && endures(err):
-		child.phase("stopped")
+		child.phase("has suffered")
 		return 0
 	default:
 		fmt.Fprintln(os.Stderr, err)
@@ -149,6 +181,7 @@ type child struct {
 	childConfig
 	journal journal
 	app     *partition.App
+	readers *readers
 	store   storage.Store
 	acks    atomic.Int64
 	// pains counts what faults of the files have done to the clients.
@@ -169,12 +202,17 @@ func (c *child) run(ctx context.Context) error {
 		return err
 	}
 	c.phase("opened")
-	parts := partition.NewAppParts(system, partition.Options{Observer: flushes{c.journal}})
+	parts := partition.NewAppParts(system, partition.Options{Observer: watchers{flushes{c.journal}, deliveries{c.journal}}})
 	c.app, err = parts.Deploy(ctx, partition.Application{Descriptor: descriptor, Settings: c.Settings}, store)
 	if err != nil {
 		return err
 	}
-	if err := c.app.Ready(ctx); err != nil {
+	err = c.app.Ready(ctx)
+	c.readers = &readers{app: c.app, journal: c.journal}
+	if err == nil && c.Subscribes {
+		err = c.readers.subscribe(ctx)
+	}
+	if err != nil {
 		return errors.Join(err, parts.Close(ctx), store.Close(ctx))
 	}
 	c.phase("ready")
@@ -225,6 +263,9 @@ func (c *child) work(ctx context.Context) error {
 			return err
 		}
 		all.Go(func() { c.repeat(ctx, uint64(3000+i), func(b *client) { b.draft(ctx, p) }) })
+	}
+	if c.Subscribes && !c.Suffers { // a batch that could not be stored is delivered again after a pause
+		all.Go(func() { c.readers.operate(ctx, rand.New(rand.NewPCG(c.Seed, 4000))) })
 	}
 	all.Wait()
 	return nil

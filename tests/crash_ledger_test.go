@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/tests/internal/delivered"
 )
 
 // ledger is what children have promised.
@@ -18,15 +19,21 @@ type ledger struct {
 	acked   map[position]*acked
 	refused map[string]bool
 	phases  []string
-	// flushing counts the flushes that are under way.
-	flushing int
-	trouble  []string
+	// flushing, delivering, storing and holding count what is under way.
+	flushing, delivering, storing, holding int
+	trouble                                []string
 	// open are the appends that were begun and not answered, by their first body;
 	// named are the answered ones that have a deduplication id.
 	open  map[string]*begun
 	named []answered
 	// asked counts the appends that were repeated after a child's death.
 	asked int
+	// book is what was delivered to subscriptions, subscribed are those that were made, and
+	// copied is how many copies were made by all calls that have returned.
+	book       *delivered.Book
+	subscribed map[string]bool
+	copied     uint64
+	readers    *readersTally
 }
 
 // position is an event's place.
@@ -36,14 +43,18 @@ type position struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{acked: make(map[position]*acked), refused: make(map[string]bool), open: make(map[string]*begun)}
+	return &ledger{
+		acked: make(map[position]*acked), refused: make(map[string]bool), open: make(map[string]*begun),
+		book: delivered.NewBook(), subscribed: make(map[string]bool), readers: &readersTally{},
+	}
 }
 
-// clone returns a ledger of its own with the same promises.
+// clone returns a ledger of its own with the same promises. Both count together.
 func (l *ledger) clone() *ledger {
 	return &ledger{
 		acked: maps.Clone(l.acked), refused: maps.Clone(l.refused), phases: slices.Clone(l.phases), trouble: slices.Clone(l.trouble), flushing: l.flushing, asked: l.asked,
-		open: maps.Clone(l.open), named: slices.Clone(l.named),
+		open: maps.Clone(l.open), named: slices.Clone(l.named), delivering: l.delivering, storing: l.storing, holding: l.holding,
+		book: l.book.Clone(), subscribed: maps.Clone(l.subscribed), copied: l.copied, readers: l.readers,
 	}
 }
 
@@ -61,12 +72,12 @@ func (l *ledger) read(line []byte) entry {
 func (l *ledger) write(e entry) {
 	switch {
 	case e.Phase != "":
-		l.phases = append(l.phases, e.Phase)
-		if e.Phase == "opening" { // another child
-			l.flushing = 0
-		}
-	case e.Flushing != 0:
+		l.enter(e.Phase)
+	case e.underWay():
 		l.flushing += e.Flushing
+		l.delivering += e.Delivering
+		l.storing += e.Storing
+		l.holding += e.Holding
 	case len(e.Refused) > 0:
 		delete(l.open, e.Refused[0])
 		for _, body := range e.Refused {
@@ -80,6 +91,46 @@ func (l *ledger) write(e entry) {
 		l.open[e.Begun.Bodies[0]] = e.Begun
 	case len(e.Appended) > 0:
 		l.appended(e.Appended)
+	default:
+		l.subscription(e)
+	}
+}
+
+// enter notes a phase. A child that opens the store is another one.
+func (l *ledger) enter(phase string) {
+	if phase == "opening" {
+		l.flushing, l.delivering, l.storing, l.holding = 0, 0, 0, 0
+		if len(l.phases) > 0 && l.phases[len(l.phases)-1] != "stopped" {
+			l.book.Crashed()
+		}
+	}
+	l.phases = append(l.phases, phase)
+}
+
+// subscription notes what is about subscriptions.
+func (l *ledger) subscription(e entry) {
+	switch {
+	case e.Subscribed != "":
+		l.subscribed[e.Subscribed] = true
+	case e.Called != nil:
+		if e.Called.Subscription == copies {
+			l.copied = max(l.copied, e.Called.First+e.Called.Handled-1)
+		}
+		events, repeated := l.book.Events, l.book.Repeated
+		if err := l.book.Called(*e.Called); err != nil {
+			l.trouble = append(l.trouble, err.Error())
+		}
+		l.readers.events += l.book.Events - events
+		l.readers.repeated += l.book.Repeated - repeated
+	case e.Changed != nil:
+		l.book.Changed(*e.Changed)
+		switch e.Changed.Step {
+		case delivered.Paused:
+			l.readers.paused++
+		case delivered.Moved:
+			l.readers.rewound++
+		case delivered.Moving, delivered.Resuming:
+		}
 	}
 }
 
@@ -150,6 +201,7 @@ func (l *ledger) compare(t testing.TB, store storage.Store) {
 	for _, trouble := range l.trouble {
 		t.Errorf("child: %s", trouble)
 	}
+	l.compareReaders(t, store, false)
 }
 
 // place is where an event stands in both logs.

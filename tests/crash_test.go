@@ -43,9 +43,9 @@ type blow struct {
 	name  string
 	phase string
 	acks  int
-	// flushing says that a flush must be under way then.
-	flushing bool
-	after    time.Duration
+	// during must be under way then, if it is set.
+	during moment
+	after  time.Duration
 	// before prepares the site; config changes what the child does.
 	before func(t testing.TB, s *site)
 	config func(c *childConfig)
@@ -66,7 +66,7 @@ func blows(random *rand.Rand) []blow {
 		{name: "load, default settings", phase: "ready", acks: 1 + random.IntN(2000)},
 		{name: "load, flushing often", phase: "ready", acks: 1 + random.IntN(1500), after: soon(),
 			config: func(c *childConfig) { c.Settings = often }},
-		{name: "flush", phase: "ready", acks: 1 + random.IntN(1000), flushing: true, after: soon() / 20},
+		{name: "flush", phase: "ready", acks: 1 + random.IntN(1000), during: "flush", after: soon() / 20},
 		{name: "start", phase: "opening", after: soon() / 10},
 		{name: "load, never flushing", phase: "ready", acks: 1 + random.IntN(1500),
 			config: func(c *childConfig) { c.Settings = unflushed }},
@@ -76,6 +76,9 @@ func blows(random *rand.Rand) []blow {
 		{name: "projecting while opening", phase: "opening", after: soon(),
 			config: func(c *childConfig) { c.TailEvents = 20 }},
 		{name: "stop", phase: "stopping", after: soon(), config: func(c *childConfig) { c.StopAfter = 300 }},
+		{name: "a handler's call", phase: "ready", acks: 1 + random.IntN(1000), during: "delivery"},
+		{name: "storing of a position", phase: "ready", acks: 1 + random.IntN(1000), during: "storing", after: soon() / 50},
+		{name: "pause or rewind", phase: "ready", acks: 1 + random.IntN(1000), during: "pause", after: soon() / 50},
 	}
 }
 
@@ -96,6 +99,7 @@ func TestCrash(t *testing.T) {
 		if n%10 == 0 {
 			// The log is read whole after each blow: it must not grow for ever.
 			c = newCrash(t)
+			c.ledger.readers = &tally.readers
 			if n/10%2 == 1 {
 				c.prefill(t) // so that a rebuild takes a while
 			}
@@ -104,7 +108,7 @@ func TestCrash(t *testing.T) {
 		b := all[n%len(all)]
 		before := len(c.acked)
 		if killed := c.strike(t, b, seed+uint64(n)); killed {
-			tally.hit(c.moment())
+			tally.hit(c.moment(b.during))
 		}
 		tally.acked += len(c.acked) - before
 		tally.repeats += c.examine(t, b, afterwards(random.IntN(3)))
@@ -113,12 +117,14 @@ func TestCrash(t *testing.T) {
 		}
 	}
 	t.Log(tally.String())
+	t.Logf("subscriptions: kills=%d %v", tally.kills, &tally.readers)
 }
 
 // crashTally counts what TestCrash did.
 type crashTally struct {
 	kills, acked, repeats int
 	hits                  map[moment]int
+	readers               readersTally
 }
 
 func (c *crashTally) hit(m moment) {
@@ -150,16 +156,24 @@ func (c *crashTally) String() string {
 // moment is what a child was doing when it was killed.
 type moment string
 
-var moments = []moment{"start", "recovery", "rebuild", "load", "flush", "stop"}
+var moments = []moment{"start", "recovery", "rebuild", "load", "flush", "stop", "delivery", "storing", "pause"}
 
-// moment returns what the last child was doing, as far as its journal tells.
-func (l *ledger) moment() moment {
+// underWay reports whether something that is journaled goes on.
+func (l *ledger) underWay(m moment) bool {
+	return map[moment]int{"flush": l.flushing, "delivery": l.delivering, "storing": l.storing, "pause": l.holding}[m] > 0
+}
+
+// moment returns what the last child was doing, as far as its journal tells; if it was doing
+// several things, the one that it was to be killed in.
+func (l *ledger) moment(during moment) moment {
 	switch last := l.phases[len(l.phases)-1]; {
 	case last == "opening":
 		return "start"
 	case last == "rebuild":
 		return "rebuild"
-	case last == "ready" && l.flushing > 0:
+	case last == "ready" && l.underWay(during):
+		return during
+	case last == "ready" && l.underWay("flush"):
 		return "flush"
 	case last == "ready":
 		return "load"
@@ -227,7 +241,7 @@ func (c *crash) strike(t *testing.T, b blow, seed uint64) bool {
 func (c *crash) load(seed uint64) childConfig {
 	return childConfig{
 		Dir: c.dir, Partitions: crashPartitions, Workspaces: crashWorkspaces, Seed: seed,
-		Clients: 24, Processors: 8, Appenders: 16, Drafters: 4,
+		Clients: 24, Processors: 8, Appenders: 16, Drafters: 4, Subscribes: true,
 	}
 }
 
@@ -272,7 +286,7 @@ func (c *crash) watch(t *testing.T, cmd *exec.Cmd, b blow) (alive bool) {
 		}
 		e := c.read(line)
 		inPhase = inPhase || e.Phase == b.phase
-		if inPhase && !dealt && len(c.acked)-before >= b.acks && (c.flushing > 0 || !b.flushing) {
+		if inPhase && !dealt && len(c.acked)-before >= b.acks && (b.during == "" || c.underWay(b.during)) {
 			dealt = true
 			timer := time.AfterFunc(b.after, func() { _ = cmd.Process.Kill() })
 			defer timer.Stop()
@@ -290,7 +304,7 @@ func (c *crash) ended(t *testing.T, cmd *exec.Cmd, b blow, acks int) (killed boo
 	t.Helper()
 	err := cmd.Wait()
 	killed = err != nil && cmd.ProcessState.ExitCode() == -1
-	t.Logf("%-24s killed %5v in %-8s after %4d acknowledgements, %d appends unanswered", b.name, killed, c.moment(), acks, len(c.open))
+	t.Logf("%-24s killed %5v in %-8s after %4d acknowledgements, %d appends unanswered", b.name, killed, c.moment(b.during), acks, len(c.open))
 	stderr := straceNotes.ReplaceAllString(cmd.Stderr.(*bytes.Buffer).String(), "")
 	if stderr != "" || err != nil && !killed {
 		t.Errorf("child: %v\n%s", err, stderr)
@@ -309,6 +323,7 @@ func (c *crash) check(t *testing.T, b blow, clean bool) {
 	check(t, tx.Cancel(limit(t)))
 	c.resolve(t, d)
 	c.compare(t, d.store)
+	c.deliverAll(t, d)
 	if clean {
 		d.stop(t)
 	} else {

@@ -57,16 +57,16 @@ func certain(kind string) bool {
 	return kind == "meta" || strings.HasSuffix(kind, "/value") || strings.HasSuffix(kind, "/key") && kind != "header.projected/key"
 }
 
-// TestFlips flips bits in each kind of page and value of both files. Each is found, when
+// TestFlips flips bits in each kind of page and value of all files. Each is found, when
 // the store is opened, when what it is about is read or by verify, or everything is read
-// as it was. None becomes a wrong number, a lost event that nobody is told of, or the end of
+// as it was. None becomes a wrong number, a wrong position, a lost event that nobody is told of, or the end of
 // the process.
 func TestFlips(t *testing.T) {
 	s, want := damagedSite(t, 60, 4)
 	seed, flips := uint64(setting("SEED", 1)), setting("FLIPS", 2)
 	random := rand.New(rand.NewPCG(seed, 0))
 	kinds := make(map[string][]region)
-	for _, file := range []string{"log.db", "state.db"} {
+	for _, file := range storeFiles {
 		for _, r := range mapPages(t, s.path(file), file) {
 			name := strings.TrimSuffix(file, ".db") + "/" + r.kind
 			kinds[name] = append(kinds[name], r)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ type truth struct {
 	wlogs   map[messages.WSID][]messages.Event
 	records map[messages.WSID][]storage.Row
 	// named are appends that have a deduplication id, with what their answer was.
-	named []answered
+	named         []answered
+	subscriptions []storage.Subscription
 }
 
 // readTruth reads everything of so many workspaces. Each read goes as far as it can:
@@ -57,6 +59,11 @@ func readTruth(ctx context.Context, store storage.Store, workspaces int) (truth,
 			tr.records[ws] = append(tr.records[ws], row)
 		}
 	}
+	all, err := store.(storage.Subscriptions).Subscriptions(ctx)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	tr.subscriptions = all
 	return tr, errs
 }
 
@@ -77,6 +84,11 @@ func (want truth) wrongs(got truth) []string {
 			}
 		}
 	}
+	for _, s := range got.subscriptions {
+		if !slices.ContainsFunc(want.subscriptions, func(w storage.Subscription) bool { return reflect.DeepEqual(s, w) }) {
+			all = append(all, fmt.Sprintf("got subscription %+v", s))
+		}
+	}
 	return all
 }
 
@@ -93,7 +105,8 @@ func wrong(where string, got, want []messages.Event) []string {
 
 // lost reports whether anything that a reader is told of is missing.
 func (want truth) lost(got truth) bool {
-	return !reflect.DeepEqual(got.plogs, want.plogs) || !reflect.DeepEqual(got.wlogs, want.wlogs)
+	return !reflect.DeepEqual(got.plogs, want.plogs) || !reflect.DeepEqual(got.wlogs, want.wlogs) ||
+		!reflect.DeepEqual(got.subscriptions, want.subscriptions)
 }
 
 // verdict is what a damage came to.
@@ -143,7 +156,9 @@ func (s *site) judge(t testing.TB, want truth) (v verdict) {
 	}
 	errored, writes := d.goOn(ctx, want)
 	v.wrong = append(v.wrong, writes...)
-	if errored = errored || ready != nil || len(errs) > 0; errored {
+	unmoved, moves := moveAll(ctx, store, want.subscriptions)
+	v.wrong = append(v.wrong, moves...)
+	if errored = errored || unmoved || ready != nil || len(errs) > 0; errored {
 		v.by = "read"
 	} else if want.lost(got) {
 		v.wrong = append(v.wrong, "events are lost, and nobody who reads is told")
@@ -195,6 +210,34 @@ func (d *deployment) goOn(ctx context.Context, want truth) (errored bool, wrong 
 	return errored, wrong
 }
 
+// moveAll moves each subscription one event back, and reads it. It reports whether anybody was
+// told an error, and what was wrong.
+func moveAll(ctx context.Context, store storage.Subscriptions, all []storage.Subscription) (errored bool, wrong []string) {
+	for _, want := range all {
+		move := storage.SubscriptionMove{Name: want.Name, Next: make(map[messages.PartitionID]uint64)}
+		before := want.Next
+		want.Next, want.Parked = move.Next, slices.Clone(want.Parked)
+		for p, next := range before {
+			move.Next[p] = next - 1
+			want.Parked = slices.DeleteFunc(want.Parked, func(e storage.ParkedEvent) bool { return e.Partition == p && e.Offset == next-1 })
+		}
+		err := store.MoveSubscription(ctx, move)
+		var got storage.Subscription
+		if err == nil {
+			got, err = store.Subscription(ctx, want.Name)
+		}
+		switch {
+		case errors.Is(err, storage.ErrNoSubscription):
+			wrong = append(wrong, fmt.Sprintf("subscription %s is said not to be there", want.Name))
+		case err != nil:
+			errored = true
+		case !reflect.DeepEqual(got, want):
+			wrong = append(wrong, fmt.Sprintf("got subscription %+v, want %+v", got, want))
+		}
+	}
+	return errored, wrong
+}
+
 // lastOf is the last number of a sequence that events gave out.
 func lastOf(events []messages.Event, seq messages.SeqID) messages.Number {
 	for _, e := range slices.Backward(events) {
@@ -209,7 +252,7 @@ func lastOf(events []messages.Event, seq messages.SeqID) messages.Number {
 
 // damagedSite makes a site with events before and after the checkpoint, and returns what
 // it holds: of each workspace 4 times as many events as rounds, one of those of a round
-// with a deduplication id.
+// with a deduplication id. There are subscriptions on several pages.
 func damagedSite(t testing.TB, workspaces, rounds int) (*site, truth) {
 	t.Helper()
 	s := newSite(t, 3, neverFlushed())
@@ -231,6 +274,13 @@ func damagedSite(t testing.TB, workspaces, rounds int) (*site, truth) {
 		}
 	}
 	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{})
+	for i := range 40 {
+		check(t, store.PutSubscription(limit(t), storage.Subscription{
+			Name: fmt.Sprintf("subscription %02d", i), SubscriptionSource: storage.SubscriptionSource{Kinds: []messages.WSKind{kindShop}},
+			Stopped: strings.Repeat("s", 100), Next: map[messages.PartitionID]uint64{0: 4, 1: 3},
+			Parked: []storage.ParkedEvent{{Partition: 0, Offset: 3, Reason: strings.Repeat("p", 100+i), Tries: 2, At: 5}, {Partition: 1, Offset: 1}},
+		}))
+	}
 	tr, errs := readTruth(limit(t), store, workspaces)
 	check(t, errors.Join(errs...))
 	check(t, store.Close(limit(t)))

@@ -90,7 +90,10 @@ func (s *site) keep(t testing.TB, k key, kept bool) {
 // under the next load.
 func (s *site) tighten(t testing.TB) {
 	t.Helper()
-	for _, name := range []string{"log.db", "state.db"} {
+	for _, name := range storeFiles {
+		if !hasFile(t, s.dir, name) {
+			continue
+		}
 		used := int64(0)
 		s.edit(t, name, func(tx *bbolt.Tx) error {
 			used = tx.Size()

@@ -30,7 +30,7 @@ func TestFailingCalls(t *testing.T) {
 	for n := range rounds {
 		fault := callFaults[n%len(callFaults)]
 		if n%30 == 0 {
-			p.crash = newCrash(t) // its log is read whole after each round
+			p.begin(t) // its log is read whole after each round
 			p.dir = scratch(t)
 		}
 		if p.rebuildable && p.random.IntN(2) == 0 {
@@ -42,7 +42,7 @@ func TestFailingCalls(t *testing.T) {
 			t.Fatalf("in round %d: %s", n, name)
 		}
 	}
-	line := fmt.Sprintf("faults: rounds=%d images=%d acked-checks=%d", rounds, p.checked, p.ackedChecked)
+	line := fmt.Sprintf("faults: rounds=%d images=%d acked-checks=%d positions=%d", rounds, p.checked, p.ackedChecked, p.positions)
 	for _, fault := range callFaults {
 		name := fault.call + "-" + fault.errno
 		line += fmt.Sprintf(" %s=%d", name, injected[name])
@@ -89,11 +89,11 @@ func TestUnreadableFiles(t *testing.T) {
 	d.stop(t)
 	trace := filepath.Join(scratch(t), "trace")
 	injected, refused := 0, 0
-	for n := range 8 {
-		file := []string{"log.db", "state.db"}[n%2]
+	for n := range 12 {
+		file := storeFiles[n%len(storeFiles)]
 		config := c.load(uint64(n))
 		config.Suffers, config.StopAfter = true, 1
-		inject := fmt.Sprintf("inject=pread64:error=EIO:when=%d", 1+n/2)
+		inject := fmt.Sprintf("inject=pread64:error=EIO:when=%d", 1+n/len(storeFiles))
 		flags := []string{"-f", "-o", trace, "-P", c.path(file), "-e", "trace=pread64", "-e", inject}
 		before := c.contents(t)
 		c.watch(t, under(t, c.command(t, config), flags), blow{name: "an unreadable " + file, phase: "never"})
@@ -101,7 +101,7 @@ func TestUnreadableFiles(t *testing.T) {
 		if c.phases[len(c.phases)-2] == "opening" {
 			refused++
 			if !slices.Equal(before, c.contents(t)) {
-				t.Errorf("%s, read %d: the files were changed", file, 1+n/2)
+				t.Errorf("%s, read %d: the files were changed", file, 1+n/len(storeFiles))
 			}
 		}
 		c.check(t, blow{name: "readable again"}, true)

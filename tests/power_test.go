@@ -45,7 +45,7 @@ func TestPowerLoss(t *testing.T) {
 	each := max(12, p.images/40)
 	for i := 0; p.checked < p.images; i++ {
 		if i%(3*len(powerScenes)) == 0 {
-			p.crash = newCrash(t) // its log is read whole for each image
+			p.begin(t) // its log is read whole for each image
 		}
 		s := powerScenes[i%len(powerScenes)]
 		p.play(t, s, uint64(i), each)
@@ -76,7 +76,15 @@ type power struct {
 	random *rand.Rand
 	// Counts of what was checked.
 	checked, losable, went, ackedChecked int
-	losses                               map[powerloss.Loss]int
+	readersTally
+	losses map[powerloss.Loss]int
+}
+
+// begin begins with a new store.
+func (p *power) begin(t *testing.T) {
+	t.Helper()
+	p.crash = newCrash(t)
+	p.ledger.readers = &p.readersTally
 }
 
 func newPower(t *testing.T) *power {
@@ -241,7 +249,7 @@ func hasFile(t testing.TB, dir, name string) bool {
 // report prints what was done, for people and for programs.
 func (p *power) report(t *testing.T) {
 	t.Helper()
-	line := fmt.Sprintf("power: images=%d losable=%d went-on=%d acked-checks=%d", p.checked, p.losable, p.went, p.ackedChecked)
+	line := fmt.Sprintf("power: images=%d losable=%d went-on=%d acked-checks=%d positions=%d", p.checked, p.losable, p.went, p.ackedChecked, p.positions)
 	for loss := range powerloss.Losses {
 		line += fmt.Sprintf(" %v=%d", loss, p.losses[loss])
 	}

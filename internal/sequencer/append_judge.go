@@ -168,7 +168,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 }
 
 // records returns the rows of a draft whose numbers begin at an index, and lifts
-// the sequences of new ones that have other ids.
+// the sequences of new ones that have other ids. No other row may be ahead then.
 func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber, from int) ([]messages.Record, error) {
 	if len(d.Records) == 0 {
 		return nil, nil
@@ -187,5 +187,5 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber,
 		}
 		records[i] = messages.Record{ID: id, New: draft.New, Data: draft.Data}
 	}
-	return records, nil
+	return records, r.Covers(records)
 }

@@ -29,7 +29,7 @@ func TestAppendOne(t *testing.T) {
 	w := up(t, messages.Settings{})
 	m := w.one(1, kindWide, seqPlain, seqFrom, messages.SeqCRecordID)
 	m.Drafts[0].Wanted[1].Count = 2
-	m.Drafts[0].Records = []messages.DraftRecord{{Number: 3, New: true, Data: []byte("row")}, {ID: messages.RecordID{Seq: seqPlain, Number: 7}}}
+	m.Drafts[0].Records = []messages.DraftRecord{{Number: 3, New: true, Data: []byte("row")}, {ID: messages.RecordID{Seq: seqFrom, Number: 7}}}
 	for i := range messages.Number(2) {
 		m.Drafts[0].Body = []byte{byte(i)}
 		r := w.done(w.append(m))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/partita-go/partita/internal/backoff"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -218,14 +219,10 @@ func (c *Core) remaining(since messages.Timestamp, d time.Duration) time.Duratio
 	return d - time.Duration(c.now-since)*time.Microsecond
 }
 
-// retryDelay grows from a hundredth of the setting to all of it, with jitter
-// between a half and the whole.
+// retryDelay grows from a hundredth of the setting to all of it.
 func (c *Core) retryDelay(failures int) time.Duration {
-	delay := c.settings.RetryDelay
-	if shift := failures - 1; shift < 7 {
-		delay = min(delay, max(delay/100, time.Millisecond)<<shift)
-	}
-	return delay/2 + time.Duration(c.random.Float64()*float64(delay/2))
+	largest := c.settings.RetryDelay
+	return backoff.Delay(max(largest/100, time.Millisecond), largest, failures, c.random.Float64())
 }
 
 func (c *Core) reply(to Requester, m any) {

@@ -92,6 +92,31 @@ func (r *Reservation) Raise(id messages.RecordID) error {
 	return nil
 }
 
+// Covers returns a [*messages.RecordAheadError] if a record of an event whose numbers and
+// new records have been counted is ahead of its sequence, which only one that is updated
+// can be, or ErrUnknownSequence.
+func (r *Reservation) Covers(records []messages.Record) error {
+	for i := range records {
+		if err := r.reaches(records[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reaches returns why a record cannot be written. An id below the initial value is no
+// number of the sequence: it will never be given out.
+func (r *Reservation) reaches(id messages.RecordID) error {
+	i := r.kind.index(id.Seq)
+	if i <= wlogOffset {
+		return fmt.Errorf("%w: workspace %d, kind %d: id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
+	}
+	if id.Number > r.last[i] && id.Number >= r.kind.sequences[i].Initial {
+		return &messages.RecordAheadError{Workspace: r.workspace, ID: id, Last: r.last[i]}
+	}
+	return nil
+}
+
 // settle takes over what the owner has counted itself. Nil means that it asked the
 // partition for every number.
 func (r *Reservation) settle(counted []messages.Number) error {

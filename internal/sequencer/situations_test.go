@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -126,6 +127,9 @@ func (w *world) hitAppendReply(c *call) {
 		"append refused: overflow":               errors.Is(err, messages.ErrOverflow),
 		"append refused: overflow in flight":     errors.Is(err, messages.ErrOverflow) && c.rested,
 		"append refused: overflow in a group":    errors.Is(err, messages.ErrOverflow) && len(m.Drafts) > 1,
+		"append refused: ahead":                  errors.Is(err, messages.ErrRecordAhead),
+		"append refused: ahead in flight":        errors.Is(err, messages.ErrRecordAhead) && c.rested,
+		"append refused: ahead in a group":       errors.Is(err, messages.ErrRecordAhead) && len(m.Drafts) > 1,
 		"append refused: other drafts":           errors.Is(err, messages.ErrDedupMismatch),
 		"append refused: other drafts in flight": errors.Is(err, messages.ErrDedupMismatch) && c.followed,
 		"append refused: deadline":               errors.Is(err, messages.ErrDeadlineExceeded),
@@ -156,6 +160,7 @@ func (w *world) hitAppended(c *call, m *messages.Append, r *messages.Appended) {
 		"appended where expected":           !r.Repeated && m.Expected != nil,
 		"appended with an id":               !r.Repeated && m.DedupID != messages.DedupID{},
 		"appended with explicit ids":        !r.Repeated && len(e.Numbering().Numbers) > len(e.Numbers),
+		"appended with an update":           !r.Repeated && updates(m),
 		"landed in doubt":                   !r.Repeated && e.Epoch < w.core.epoch,
 		"lost in doubt, appended later":     !r.Repeated && c.doubted && e.Epoch == w.core.epoch,
 		"rested, appended later":            !r.Repeated && c.rested,
@@ -167,6 +172,13 @@ func (w *world) hitAppended(c *call, m *messages.Append, r *messages.Appended) {
 		w.hitIf(holds, what)
 	}
 	w.hitIf(!r.Repeated && c.waited != "", c.waited)
+}
+
+// updates reports whether an append updates a record under an id of its own.
+func updates(m *messages.Append) bool {
+	return slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool {
+		return slices.ContainsFunc(d.Records, func(r messages.DraftRecord) bool { return !r.New && r.ID != messages.RecordID{} })
+	})
 }
 
 // hitEventsWritten counts what the appender says.

@@ -196,7 +196,8 @@ func (c *Core) commitNumbers(ws *workspace, last []messages.Number) {
 		c.unflushed.markFirst(d)
 	}
 	for i, n := range last {
-		if n != ws.last[i] {
+		// A replay may have said less than the last number, which it does not know.
+		if n != ws.last[i] || d.last[i] != 0 {
 			ws.last[i] = n
 			c.unflushed.raise(d, i, n)
 		}

@@ -111,11 +111,14 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	w.checkNotThere(c, m)
 	truth := w.truth[m.Workspace]
 	offset, isOffset := errors.AsType[*messages.OffsetError](err)
+	ahead, isAhead := errors.AsType[*messages.RecordAheadError](err)
 	var unexplained bool
 	switch {
 	case isOffset:
 		last := messages.WLogOffset(truth.numbers[messages.SeqWLogOffset])
 		unexplained = offset.Got == offset.Want || offset.Got > last || offset.Want != *m.Expected || offset.Workspace != m.Workspace
+	case isAhead:
+		unexplained = !w.runsAhead(m, ahead)
 	case errors.Is(err, messages.ErrKindMismatch):
 		unexplained = truth.kind == 0 || truth.kind == m.Kind
 	case errors.Is(err, messages.ErrOverflow):
@@ -137,7 +140,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	if unexplained {
 		w.t.Fatalf("%+v: refused: %v\nworkspace: %+v", m, err, truth)
 	}
-	if isOffset || errors.Is(err, messages.ErrOverflow) {
+	if isOffset || isAhead || errors.Is(err, messages.ErrOverflow) {
 		w.checkRecognised(c, m, err)
 	}
 }
@@ -210,23 +213,54 @@ func (w *world) verifyAppends() {
 func (w *world) overflows(m *messages.Append) bool {
 	last := make(map[messages.SeqID]messages.Number)
 	maps.Copy(last, w.truth[m.Workspace].numbers)
-	defs := w.kinds()[m.Kind]
-	for _, d := range m.Drafts {
-		for _, wanted := range d.Wanted {
-			for range max(wanted.Count, 1) {
-				if last[wanted.Seq] == maxOf(wanted.Seq) {
-					return true
-				}
-				last[wanted.Seq] = max(last[wanted.Seq]+1, defs[wanted.Seq].Initial)
-			}
-		}
-		for _, r := range d.Records {
-			if r.New && r.ID.Number >= defs[r.ID.Seq].Initial {
-				last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
-			}
+	for i := range m.Drafts {
+		if !w.count(last, m.Kind, &m.Drafts[i]) {
+			return true
 		}
 	}
 	return last[messages.SeqWLogOffset] > maxOf(messages.SeqWLogOffset)-messages.Number(len(m.Drafts))
+}
+
+// count takes a draft into the last numbers, and reports whether it has all of its own.
+func (w *world) count(last map[messages.SeqID]messages.Number, kind messages.WSKind, d *messages.Draft) (all bool) {
+	defs := w.kinds()[kind]
+	all = true
+	for _, wanted := range d.Wanted {
+		for range max(wanted.Count, 1) {
+			if last[wanted.Seq] == maxOf(wanted.Seq) {
+				all = false
+				break
+			}
+			last[wanted.Seq] = max(last[wanted.Seq]+1, defs[wanted.Seq].Initial)
+		}
+	}
+	for _, r := range d.Records {
+		if r.New && r.ID.Number >= defs[r.ID.Seq].Initial {
+			last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
+		}
+	}
+	return all
+}
+
+// runsAhead reports whether a message updates the record that an error names, under a
+// number that was not given out when the message was judged. More are now, perhaps all.
+func (w *world) runsAhead(m *messages.Append, e *messages.RecordAheadError) bool {
+	last := make(map[messages.SeqID]messages.Number)
+	maps.Copy(last, w.truth[m.Workspace].numbers)
+	for i := range m.Drafts {
+		d := &m.Drafts[i]
+		w.count(last, m.Kind, d)
+		named := func(r messages.DraftRecord) bool { return !r.New && r.ID == e.ID }
+		if e.Last <= last[e.ID.Seq] && slices.ContainsFunc(d.Records, named) {
+			return e.Workspace == m.Workspace && w.isAhead(m.Kind, e.ID, e.Last)
+		}
+	}
+	return false
+}
+
+// isAhead reports whether a record's number is still to be given out by its sequence.
+func (w *world) isAhead(kind messages.WSKind, id messages.RecordID, last messages.Number) bool {
+	return id.Number > last && id.Number >= w.kinds()[kind][id.Seq].Initial
 }
 
 // createsLater reports whether a record is created under a number of an earlier

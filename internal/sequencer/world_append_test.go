@@ -174,8 +174,8 @@ func (w *world) appendBatch(events []messages.Event) {
 	}
 }
 
-// checkNumbering: the numbers of an event are the next ones, in order, and explicit
-// ids leave room above them.
+// checkNumbering: the numbers of an event are the next ones, in order, explicit ids
+// leave room above them, and no record is ahead of its sequence afterwards.
 func (w *world) checkNumbering(e *messages.Event) {
 	def, last := w.kinds()[e.WorkspaceKind], make(map[messages.SeqID]messages.Number)
 	maps.Copy(last, w.truth[e.Workspace].numbers)
@@ -188,6 +188,14 @@ func (w *world) checkNumbering(e *messages.Event) {
 	for _, r := range e.Records {
 		if s := def[r.ID.Seq]; r.New && r.ID.Number > s.MaxExplicit() && !slices.Contains(e.Numbers, messages.SequenceNumber(r.ID)) {
 			w.t.Fatalf("event %d: explicit id %v is above the cap", e.PLogOffset, r.ID)
+		}
+		if r.New {
+			last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
+		}
+	}
+	for _, r := range e.Records {
+		if w.isAhead(e.WorkspaceKind, r.ID, last[r.ID.Seq]) {
+			w.t.Fatalf("event %d of workspace %d: updates %v, the last number is %d", e.PLogOffset, e.Workspace, r.ID, last[r.ID.Seq])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/partita-go/partita/internal/backoff"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -190,17 +191,8 @@ func (l *Lane) becomeStoring() {
 func (l *Lane) becomeRetrying(failures uint32, again func(*Lane)) {
 	l.become(messages.LaneRetrying, (*Lane).stepRetrying)
 	l.afterDelay = again
-	l.out.Arm = &Alarm{Generation: l.generation, After: l.delay(failures)}
-}
-
-// delay doubles from the least to the largest, with jitter between a half and the whole.
-func (l *Lane) delay(failures uint32) time.Duration {
-	most := l.config.MinDelay
-	for n := uint32(1); n < failures && most < l.config.MaxDelay; n++ {
-		most *= 2
-	}
-	most = min(most, l.config.MaxDelay)
-	return most/2 + time.Duration(l.random.Float64()*float64(most/2))
+	after := backoff.Delay(l.config.MinDelay, l.config.MaxDelay, int(failures), l.random.Float64())
+	l.out.Arm = &Alarm{Generation: l.generation, After: after}
 }
 
 func (l *Lane) becomeHalted(why string) {

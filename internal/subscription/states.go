@@ -4,99 +4,47 @@ import "github.com/partita-go/partita/messages"
 
 // stepLoading: the deliverer asks the store.
 func (l *Lane) stepLoading(from Requester, m messages.LaneMessage) {
-	switch m := m.(type) {
-	case *messages.HoldLane:
-		l.hold(from)
-	case *messages.StopLane:
-		l.stop(from)
-	case *messages.ReloadLane:
-		l.becomeLoading()
-	case *messages.TryEvent:
-		l.refuse(from, ErrNotHeld)
-	case *messages.PositionLoaded:
+	if m, ok := m.(*messages.PositionLoaded); ok {
 		l.positionLoaded(m)
-	case *messages.ReleaseLane, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled, *messages.PositionStored,
-		*messages.RetryFired:
-		// It is not held; of work that nobody wants any more.
+		return
 	}
+	l.stepInterruptible(from, m)
 }
 
 // stepWaiting: the deliverer waits for the log to grow.
 func (l *Lane) stepWaiting(from Requester, m messages.LaneMessage) {
-	switch m := m.(type) {
-	case *messages.HoldLane:
-		l.hold(from)
-	case *messages.StopLane:
-		l.stop(from)
-	case *messages.ReloadLane:
-		l.becomeLoading()
-	case *messages.TryEvent:
-		l.refuse(from, ErrNotHeld)
-	case *messages.LogGrown:
+	if m, ok := m.(*messages.LogGrown); ok {
 		l.logGrown(m)
-	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.EventsRead, *messages.BatchHandled, *messages.PositionStored,
-		*messages.RetryFired:
-		// It is not held; of work that nobody wants any more.
+		return
 	}
+	l.stepInterruptible(from, m)
 }
 
 // stepReading: the deliverer reads.
 func (l *Lane) stepReading(from Requester, m messages.LaneMessage) {
-	switch m := m.(type) {
-	case *messages.HoldLane:
-		l.hold(from)
-	case *messages.StopLane:
-		l.stop(from)
-	case *messages.ReloadLane:
-		l.becomeLoading()
-	case *messages.TryEvent:
-		l.refuse(from, ErrNotHeld)
-	case *messages.EventsRead:
+	if m, ok := m.(*messages.EventsRead); ok {
 		l.eventsRead(m)
-	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.BatchHandled, *messages.PositionStored,
-		*messages.RetryFired:
-		// It is not held; of work that nobody wants any more.
+		return
 	}
+	l.stepInterruptible(from, m)
 }
 
-// stepHandling: the handler has a batch. Nobody interrupts it.
+// stepHandling: the handler has a batch.
 func (l *Lane) stepHandling(from Requester, m messages.LaneMessage) {
-	switch m := m.(type) {
-	case *messages.HoldLane:
-		l.holders = append(l.holders, from)
-	case *messages.ReleaseLane:
-		l.releaseLater()
-	case *messages.StopLane:
-		l.stoppers = append(l.stoppers, from)
-	case *messages.ReloadLane:
-		l.reload = l.reload || !l.trying
-	case *messages.TryEvent:
-		l.refuse(from, ErrNotHeld)
-	case *messages.BatchHandled:
+	if m, ok := m.(*messages.BatchHandled); ok {
 		l.batchHandled(m)
-	case *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.PositionStored, *messages.RetryFired:
-		// Of work that nobody wants any more.
+		return
 	}
+	l.stepUninterruptible(from, m)
 }
 
 // stepStoring: what was handled becomes durable.
 func (l *Lane) stepStoring(from Requester, m messages.LaneMessage) {
-	switch m := m.(type) {
-	case *messages.HoldLane:
-		l.holders = append(l.holders, from)
-	case *messages.ReleaseLane:
-		l.releaseLater()
-	case *messages.StopLane:
-		l.stoppers = append(l.stoppers, from)
-	case *messages.ReloadLane:
-		l.reload = true
-	case *messages.TryEvent:
-		l.refuse(from, ErrNotHeld)
-	case *messages.PositionStored:
+	if m, ok := m.(*messages.PositionStored); ok {
 		l.positionStored(m)
-	case *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled, *messages.RetryFired:
-		// Of work that nobody wants any more.
+		return
 	}
+	l.stepUninterruptible(from, m)
 }
 
 // stepRetrying: the timer runs.
@@ -125,13 +73,13 @@ func (l *Lane) stepRetrying(from Requester, m messages.LaneMessage) {
 }
 
 // stepHalted: the subscription is paused or has stopped.
-func (l *Lane) stepHalted(from Requester, m messages.LaneMessage) { l.stepResting(from, m) }
+func (l *Lane) stepHalted(from Requester, m messages.LaneMessage) { l.stepInterruptible(from, m) }
 
 // stepFailed: something must be repaired.
-func (l *Lane) stepFailed(from Requester, m messages.LaneMessage) { l.stepResting(from, m) }
+func (l *Lane) stepFailed(from Requester, m messages.LaneMessage) { l.stepInterruptible(from, m) }
 
-// stepResting: nothing is under way, and nothing begins by itself.
-func (l *Lane) stepResting(from Requester, m messages.LaneMessage) {
+// stepInterruptible: nothing is under way, or nothing that leaves something behind.
+func (l *Lane) stepInterruptible(from Requester, m messages.LaneMessage) {
 	switch m.(type) {
 	case *messages.HoldLane:
 		l.hold(from)
@@ -144,6 +92,25 @@ func (l *Lane) stepResting(from Requester, m messages.LaneMessage) {
 	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled,
 		*messages.PositionStored, *messages.RetryFired:
 		// It is not held; of work that nobody wants any more.
+	}
+}
+
+// stepUninterruptible: what is under way is waited for.
+func (l *Lane) stepUninterruptible(from Requester, m messages.LaneMessage) {
+	switch m.(type) {
+	case *messages.HoldLane:
+		l.holders = append(l.holders, from)
+	case *messages.ReleaseLane:
+		l.releaseLater()
+	case *messages.StopLane:
+		l.stoppers = append(l.stoppers, from)
+	case *messages.ReloadLane:
+		l.reload = l.reload || !l.trying
+	case *messages.TryEvent:
+		l.refuse(from, ErrNotHeld)
+	case *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled, *messages.PositionStored,
+		*messages.RetryFired:
+		// Of work that nobody wants any more.
 	}
 }
 

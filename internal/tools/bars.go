@@ -42,6 +42,8 @@ var bars = []bar{
 	{promise: "appends beside 1,000 idle followers over none, events/s", unit: "rate-ratio", figure: `^IdleFollowers$`, atLeast: 0.9},
 	{promise: "appends beside 1,000 idle followers over none, CPU time of an event", unit: "cpu-ratio", figure: `^IdleFollowers$`, atMost: 1.1},
 	{promise: "100 live followers of workspaces at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=workspaces$`, atMost: 50},
+	{promise: "nine fast subscriptions beside a slow one at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^SlowSubscription$`, atMost: 100},
+	{promise: "a subscription at 10 events/s beside nine fast ones, heap that it adds, MiB", unit: "grown-MiB", figure: `^SlowSubscription$`, atMost: 32},
 	{promise: "100 live followers of 8 partitions at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=partitions$`, atMost: 50},
 }
 

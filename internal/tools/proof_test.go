@@ -17,19 +17,20 @@ linear: long history: operations=30000 unknown=60 points=80000
 ok  	github.com/partita-go/partita/tests/linear	40s
 `,
 	"crash": `crash: kills=20 start=1 recovery=2 rebuild=2 load=3 flush=3 stop=1 acked=14816 repeats=338 lost=0
+subscriptions: kills=20 positions=684 caught-up=20 delivered=37180 repeated=405 parked=34211 copies=19027 pauses=66 rewinds=27 lost=0
 truncated: planted=56 found=56 open=55 read=0 verify=1 harmless=0 wrong=0
 flips: kinds=52 planted=156 found=140 open=33 read=45 verify=16 harmless=16 wrong=0
 full: on=ext4 acked=28034 refused-or-closed=201 lost=0
 full: on=tmpfs acked=22745 refused-or-closed=203 lost=0
-faults: rounds=15 images=36 acked-checks=49240 fdatasync-EIO=2 pwrite64-EIO=2 pwrite64-ENOSPC=9 ftruncate-ENOSPC=3 fdatasync-ENOSPC=5 fsync-EIO=0 lost=0
+faults: rounds=15 images=36 acked-checks=49240 positions=684 fdatasync-EIO=2 pwrite64-EIO=2 pwrite64-ENOSPC=9 ftruncate-ENOSPC=3 fdatasync-ENOSPC=5 fsync-EIO=0 lost=0
 unreadable: injected=8 refused=4 lost=0
-power: images=80 losable=55 went-on=10 acked-checks=67271 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: images=80 losable=55 went-on=10 acked-checks=67271 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
 `,
 	"fuzz": "fuzz: targets=14 inputs=123456, 3s each\n",
 	"mutants": `mutants: planted=25 caught=25 survived=0
 mutate: seed=7 planted=4 caught=4 survived=0 unbuilt=0
 `,
-	"soak": `soak: seconds=60 acked=145487 repeats=2279 reads=14775 refused=1847 unknown=181 busy=50080 deployments=33 starts=18 unclean-stops=24 faults=1317 hangs=19 dead-owners=43 time-outs=417 checked=145487
+	"soak": `soak: seconds=60 acked=145487 repeats=2279 reads=14775 refused=1847 unknown=181 busy=50080 deployments=33 starts=18 unclean-stops=24 faults=1317 hangs=19 dead-owners=43 time-outs=417 checked=145487 delivered=231439 delivered-again=615 parked=79 positions=536
 soak: goroutines at rest: 2, then 2, at most 2: ok
 soak: open files at rest: 10, then 10, at most 10: ok
 soak: actors at rest: 2, then 2, at most 2: ok
@@ -66,6 +67,7 @@ func TestProof(t *testing.T) {
 	for _, want := range []string{
 		"ok      simulation       2,500 seeds, 275,112 transactions",
 		"ok      kills            20 kills, 14,816 acknowledged events checked",
+		"ok      subscriptions    20 kills, 37,180 events delivered, 405 repeated",
 		"ok      failing calls    21 faults injected",
 		"ok      flips            156 planted, 140 found, 16 harmless, 0 wrong",
 		"ok      full disk        50,779 acknowledged events checked",

@@ -256,7 +256,7 @@ func (op *opening) inspect(r role) (header, error) {
 // openAgain opens a file whose header was found right, and makes sure that it is
 // still the same.
 func (op *opening) openAgain(r role) (*file, error) {
-	f, err := op.openFile(r, op.options.ReadOnly)
+	f, err := op.openFile(r, op.options.ReadOnly && (r != roleSubscriptions || !op.options.KeepSubscriptions))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,10 @@ type Options struct {
 	// open, since it cannot be rebuilt.
 	ReadOnly bool
 
+	// KeepSubscriptions lets subscriptions change in a store that is otherwise opened
+	// ReadOnly: subscriptions.db is written, no other file.
+	KeepSubscriptions bool
+
 	// Progress is called while Open scans or rebuilds, at most about ten times a
 	// second, and once at the end of each phase. Default: nobody is told.
 	Progress func(Progress)

@@ -209,8 +209,8 @@ func (c *pageCheck) readFreelist(id uint64) error {
 func pageFlags(page []byte) uint16 { return binary.NativeEndian.Uint16(page[pageFlagsAt:]) }
 func pageCount(page []byte) int    { return int(binary.NativeEndian.Uint16(page[pageCountAt:])) }
 
-// walk checks a page whose keys must lie from least up to before end, and all pages
-// below it. Nil is no bound.
+// walk checks a page whose first key must be least, and whose keys must lie before end, and
+// all pages below it. Nil is no bound.
 func (c *pageCheck) walk(id uint64, least, end []byte, depth int) error {
 	page, err := c.read(id, depth)
 	if err != nil {
@@ -269,12 +269,15 @@ func (c *pageCheck) branchElement(id uint64, page []byte, i int) (key []byte, be
 	return e[pos : pos+length : pos+length], binary.NativeEndian.Uint64(e[8:]), nil
 }
 
-// checkKey makes sure that keys go up and lie within the bounds. least is the key before
-// but for the first.
+// checkKey makes sure that keys go up and lie within the bounds. least is the key before;
+// for the first one it is what the page above has. Where they differ bbolt reads what is
+// right, and its next write below leaves pages behind that are used and free.
 func (c *pageCheck) checkKey(id uint64, i int, key, least, end []byte) error {
 	order := bytes.Compare(key, least)
 	switch {
-	case order < 0 || order == 0 && i > 0:
+	case i == 0 && least != nil && order != 0:
+		return c.faulty(id, "key 0 is %x, the page above has %x", key, least)
+	case i > 0 && order <= 0:
 		return c.faulty(id, "key %d is %x, want one behind %x", i, key, least)
 	case end != nil && bytes.Compare(key, end) >= 0:
 		return c.faulty(id, "key %d is %x, want one before %x", i, key, end)

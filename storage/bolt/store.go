@@ -48,7 +48,8 @@ type Store struct {
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken atomic.Pointer[error]
 	// board is where those wait who follow a log.
-	board watch.Board
+	board  watch.Board
+	recent recent
 
 	tailEvents, tailBytes atomic.Int64
 	counts                counts
@@ -84,8 +85,12 @@ func (s *Store) start() {
 	s.released = make(chan struct{})
 	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
 	s.subscriptions.ended = make(chan struct{})
-	if s.options.ReadOnly {
+	if s.keepsSubscriptions() {
+		go keeper{s}.run()
+	} else {
 		close(s.subscriptions.ended)
+	}
+	if s.options.ReadOnly {
 		close(s.committed)
 		close(s.flushed)
 		return
@@ -94,7 +99,6 @@ func (s *Store) start() {
 	go s.applier.run()
 	go newCommitter(s).run()
 	go newFlusher(s).run()
-	go keeper{s}.run()
 }
 
 // Close finishes the writes that were handed over, refuses everything else with

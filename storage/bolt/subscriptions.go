@@ -168,11 +168,16 @@ func (s *Store) DeleteSubscription(ctx context.Context, name string) error {
 	}})
 }
 
+// keepsSubscriptions reports whether subscriptions can change.
+func (s *Store) keepsSubscriptions() bool {
+	return !s.options.ReadOnly || s.options.KeepSubscriptions
+}
+
 func (s *Store) mayWrite(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if s.options.ReadOnly {
+	if !s.keepsSubscriptions() {
 		return ErrReadOnly
 	}
 	return nil

@@ -155,16 +155,18 @@ func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.Subscr
 		return nil, err
 	}
 	j := &moving{tx: tx, move: m, def: *have, parked: make(map[string]bool)}
-	return j.run(&sub), nil
+	return j.run(&sub)
 }
 
-func (j *moving) run(before *storage.Subscription) []change {
+func (j *moving) run(before *storage.Subscription) ([]change, error) {
 	for p, next := range j.move.Next {
 		if _, there := before.Next[p]; !there {
 			j.def.positions++
 		}
 		if next < before.Position(p) {
-			j.rewind(p, next)
+			if err := j.rewind(p, next); err != nil {
+				return nil, err
+			}
 		}
 		j.changes = append(j.changes, positionChange(j.move.Name, p, next))
 	}
@@ -181,18 +183,23 @@ func (j *moving) run(before *storage.Subscription) []change {
 		changed++
 	}
 	if changed == 0 {
-		return nil
+		return nil, nil
 	}
-	return append(j.changes, definitionChange(j.move.Name, &j.def))
+	return append(j.changes, definitionChange(j.move.Name, &j.def)), nil
 }
 
-// rewind takes out what is parked from a position on: it will be delivered again.
-func (j *moving) rewind(p messages.PartitionID, next uint64) {
+// rewind takes out what is parked from a position on: it will be delivered again. One that
+// is damaged may be of another place, and would be lost.
+func (j *moving) rewind(p messages.PartitionID, next uint64) error {
 	prefix := positionKey(j.move.Name, p)
 	c := j.tx.parked.Cursor()
-	for k, _ := c.Seek(parkedKey(j.move.Name, p, next)); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+	for k, v := c.Seek(parkedKey(j.move.Name, p, next)); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		if _, err := decodeParked(k, v); err != nil {
+			return j.tx.damaged(bucketParked, j.move.Name, err)
+		}
 		j.unpark(bytes.Clone(k))
 	}
+	return nil
 }
 
 // isParked reports whether an event is parked, as far as the move has come.

@@ -483,11 +483,20 @@ func TestVerifyPages(t *testing.T) {
 	}{
 		{"a page is another one", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint64(page, 99) }, "it says that it is page 99"},
 		{"keys are out of order", leaf, func(_ *pages, page []byte) {
-			first, second := elementKey(page, 0), elementKey(page, 1)
+			first, second := elementKey(page, 1), elementKey(page, 2)
 			for i := range first {
 				first[i], second[i] = second[i], first[i]
 			}
 		}, "want one behind"},
+		{"a key above is a smaller one", leaf, func(p *pages, _ []byte) {
+			above := p.at(p.root)[pageHeaderLen:]
+			key := above[binary.NativeEndian.Uint32(above):][:binary.NativeEndian.Uint32(above[4:])]
+			i := len(key) - 1
+			for key[i] == 0 {
+				i--
+			}
+			key[i]--
+		}, "the page above has"},
 		{"a key belongs to the next page", leaf, func(_ *pages, page []byte) {
 			last := elementKey(page, pageCount(page)-1)
 			last[0] = 0xff

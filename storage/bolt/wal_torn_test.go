@@ -70,6 +70,36 @@ func TestWALFlippedBits(t *testing.T) {
 	}
 }
 
+// The head of the last commit is damaged, wherever it stands: it may have been acknowledged.
+func TestWALDamagedHead(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	for i := range 12 {
+		w.commit([]int{300, 4100}[i%2])
+		b := w.content()
+		last := w.events[len(w.events)-1:]
+		b[walBlockLen+int64(w.current)*w.half+w.used-walSize(last)+walHeadLen+3] ^= 1
+		_, err := w.pendingIn(b, w.applied+1)
+		errorIs(t, err, storage.ErrDamaged, i)
+	}
+}
+
+// A commit that has lost a sector was acknowledged if anything is there of the next one,
+// though a crash has cut that short.
+func TestWALLostBeforeTorn(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	w.commit(10)
+	w.commit(4500)
+	w.commit(4500)
+	sound := w.content()
+	for _, head := range []int64{walBlockLen * 4, walBlockLen*4 + walSectorLen} {
+		b := bytes.Clone(sound)
+		clear(b[2*walBlockLen+walSectorLen:][:walSectorLen])
+		clear(b[head:][:walSectorLen])
+		_, err := w.pendingIn(b, 1)
+		errorIs(t, err, storage.ErrDamaged)
+	}
+}
+
 // A whole sector that is lost is damage, too, unless it is of the last commit.
 func TestWALLostSectors(t *testing.T) {
 	w, next := lapped(t)

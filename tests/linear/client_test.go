@@ -135,7 +135,11 @@ func (c *client) newWrite(how string) *write {
 }
 
 func (c *client) draft(suffix string) draft {
-	return draft{body: c.body() + suffix, invoices: c.random.IntN(3), receipt: c.random.IntN(2)}
+	d := draft{body: c.body() + suffix, invoices: c.random.IntN(3), receipt: c.random.IntN(2)}
+	if c.random.IntN(6) == 0 {
+		d.update = messages.Number(1 + c.random.IntN(4+c.count))
+	}
+	return d
 }
 
 // newAppend returns an append of up to three events, or one that was tried before,
@@ -187,6 +191,10 @@ func survived(do func() (answer, error)) (a answer, err error) {
 
 // wrote records the outcome that an error stands for.
 func (c *client) wrote(called int64, w *write, a answer, err error) {
+	if far, ok := errors.AsType[*messages.RecordAheadError](err); ok {
+		a = answer{outcome: ahead, last: far.Last}
+		err = nil
+	}
 	if offset, ok := errors.AsType[*messages.OffsetError](err); ok {
 		a = answer{outcome: unexpected, wlog: offset.Got}
 		err = nil

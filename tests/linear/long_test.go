@@ -129,6 +129,9 @@ func (h *history) points() []point {
 			all = append(all, seen(plog, uint64(a.plog), o.Call, o.Return))
 		case a.outcome == unexpected:
 			all = append(all, seen(fmt.Sprintf("workspace %d", w.workspace), uint64(a.wlog), o.Call, o.Return))
+		case a.outcome == ahead && len(w.drafts) == 1:
+			before := a.last - messages.Number(w.drafts[0].invoices)
+			all = append(all, seen(fmt.Sprintf("workspace %d, sequence %d", w.workspace, seqInvoice), uint64(before), o.Call, o.Return))
 		case a.outcome == done && !a.repeated:
 			all = append(all, w.points(plog, a, o.Call, o.Return)...)
 		}

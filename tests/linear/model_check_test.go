@@ -46,6 +46,13 @@ func repeated(a answer) answer {
 	return a
 }
 
+// updating is a write of one event with one invoice that updates another one.
+func updating(body string, n messages.Number) *write {
+	w := invoice(body)
+	w.drafts[0].update = n
+	return w
+}
+
 // logOf is what a reader sees of a log of such events.
 func logOf(bodies ...string) answer {
 	var a answer
@@ -107,6 +114,19 @@ func TestModel(t *testing.T) {
 		"written all the same": {false, new(script).op(1, 2, expecting("a", 3), at(1, 1, 1))},
 		"refused without need": {false, new(script).op(1, 2, expecting("a", 0), answer{outcome: unexpected})},
 		"wrong offset told":    {false, new(script).op(1, 2, expecting("a", 3), answer{outcome: unexpected, wlog: 1})},
+
+		"updated": {true, new(script).op(1, 2, invoice("a"), at(1, 1, 1)).op(3, 4, updating("b", 1), at(2, 2, 2)).
+			op(5, 6, readRow{0, 1}, answer{there: true, row: "b"})},
+		"updated, and not seen": {false, new(script).op(1, 2, invoice("a"), at(1, 1, 1)).op(3, 4, updating("b", 1), at(2, 2, 2)).
+			op(5, 6, readRow{0, 1}, answer{there: true, row: "a"})},
+		"ahead":                   {true, new(script).op(1, 2, updating("a", 2), answer{outcome: ahead, last: 1}).op(3, 4, invoice("b"), at(1, 1, 1))},
+		"not ahead":               {false, new(script).op(1, 2, updating("a", 1), answer{outcome: ahead, last: 1})},
+		"ahead of nothing":        {false, new(script).op(1, 2, invoice("a"), answer{outcome: ahead})},
+		"ahead of another number": {false, new(script).op(1, 2, updating("a", 3), answer{outcome: ahead, last: 2})},
+		"ahead, and written":      {false, new(script).op(1, 2, updating("a", 2), at(1, 1, 1))},
+		"ahead, and a number used": {false, new(script).op(1, 2, updating("a", 2), answer{outcome: ahead, last: 1}).
+			op(3, 4, invoice("b"), at(1, 1, 2))},
+		"ahead, then repeated": {false, new(script).op(1, 2, named("a", 1), at(1, 1, 1)).op(3, 4, named("a", 1), answer{outcome: ahead, last: 1})},
 
 		"unknown, seen late": {true, new(script).op(1, open, invoice("a"), answer{outcome: unknown}).
 			op(2, 3, readPLog{0}, logOf()).op(4, 5, readPLog{0}, logOf("a"))},

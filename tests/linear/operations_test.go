@@ -19,6 +19,8 @@ const (
 	unexpected
 	// mismatched: the deduplication id was another append's.
 	mismatched
+	// ahead: an invoice was to be updated whose number was not given out.
+	ahead
 )
 
 // answer is what a client was told. Operations use what they need of it.
@@ -29,6 +31,8 @@ type answer struct {
 	at       messages.Timestamp
 	numbers  []messages.SequenceNumber
 	repeated bool
+	// last is the last invoice number, of a write that was ahead.
+	last messages.Number
 	// count and sum are of a log that was read, row and there of a record.
 	count uint64
 	sum   uint64
@@ -40,6 +44,8 @@ type answer struct {
 type draft struct {
 	body              string
 	invoices, receipt int
+	// update is an invoice whose row becomes the body, 0 for none.
+	update messages.Number
 }
 
 // write appends events, in whichever way a client can.
@@ -67,7 +73,7 @@ func (w *write) step(s *state, a *answer) (bool, *state) {
 			return !same, s
 		case done:
 			return same && a.repeated && was.answer.agrees(a), s
-		case unexpected:
+		case unexpected, ahead:
 			return false, s
 		}
 	}
@@ -86,12 +92,21 @@ func (w *write) happen(s *state, a *answer) (bool, *state) {
 	next := *s
 	for _, d := range w.drafts {
 		numbers := d.numbers(ws)
+		if last := ws.last[seqInvoice]; d.update > last {
+			return a.outcome == unknown || a.outcome == ahead && a.last == last, s
+		}
+		if d.update > 0 {
+			ws.rows[d.update] = d.body
+		}
 		right.numbers = append(right.numbers, numbers...)
 		ws.events++
 		event := eventSum(w.workspace, ws.events, d.body, numbers)
 		ws.sum = chain(ws.sum, event)
 		next.events++
 		next.sum = chain(next.sum, event)
+	}
+	if a.outcome == ahead {
+		return false, s
 	}
 	if w.id != (messages.DedupID{}) {
 		ws.ids[w.id] = written{w.drafts[0].body, right}
@@ -138,6 +153,9 @@ func (w *write) describe(a *answer) string {
 	}
 	for _, d := range w.drafts {
 		text.WriteString(", " + d.body)
+		if d.update > 0 {
+			fmt.Fprintf(&text, " of %d", d.update)
+		}
 	}
 	text.WriteString(") = ")
 	switch a.outcome {
@@ -152,6 +170,8 @@ func (w *write) describe(a *answer) string {
 		fmt.Fprintf(&text, "is at %d", a.wlog)
 	case mismatched:
 		text.WriteString("mismatch")
+	case ahead:
+		fmt.Fprintf(&text, "last is %d", a.last)
 	}
 	return text.String()
 }

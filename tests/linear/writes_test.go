@@ -40,6 +40,9 @@ func (c *client) append(ctx context.Context, w *write) (answer, error) {
 		if d.invoices > 0 {
 			one.Records = []messages.DraftRecord{{Number: numbers, New: true, Data: []byte(d.body)}}
 		}
+		if d.update > 0 {
+			one.Records = append(one.Records, messages.DraftRecord{ID: invoiceID(d.update), Data: []byte(d.body)})
+		}
 		numbers += len(each)
 		drafts = append(drafts, one)
 	}
@@ -105,14 +108,21 @@ func (c *client) open(ctx context.Context, w *write) (*partition.Transaction, []
 			return nil, nil, errors.Join(err, tx.Cancel(ctx))
 		}
 	}
-	return tx, rowOf(d, tx.Numbers()), nil
+	return tx, rowsOf(d, tx.Numbers()), nil
 }
 
-func rowOf(d *draft, numbers []messages.SequenceNumber) []messages.Record {
-	if d.invoices == 0 {
-		return nil
+func rowsOf(d *draft, numbers []messages.SequenceNumber) (rows []messages.Record) {
+	if d.invoices > 0 {
+		rows = append(rows, messages.Record{ID: messages.RecordID(numbers[0]), New: true, Data: []byte(d.body)})
 	}
-	return []messages.Record{{ID: messages.RecordID(numbers[0]), New: true, Data: []byte(d.body)}}
+	if d.update > 0 {
+		rows = append(rows, messages.Record{ID: invoiceID(d.update), Data: []byte(d.body)})
+	}
+	return rows
+}
+
+func invoiceID(n messages.Number) messages.RecordID {
+	return messages.RecordID{Seq: seqInvoice, Number: n}
 }
 
 // granted is the answer that a transaction gives as it goes.
@@ -170,6 +180,7 @@ func (c *client) overtake(ctx context.Context, ws messages.WSID) bool {
 func (c *client) newCommand() *write {
 	w := c.newWrite("Command")
 	d := &w.drafts[0]
+	d.update = 0
 	d.body = strings.Join([]string{d.body, strconv.Itoa(d.invoices), strconv.Itoa(d.receipt)}, " ")
 	if c.random.IntN(8) == 0 {
 		d.body += " " + fatal

@@ -27,7 +27,7 @@ func (s *sim) chooseAim() {
 		return
 	}
 	for {
-		s.aim = aim{fault: fault(s.random.IntN(int(faultKinds))), column: aims[s.random.IntN(len(aims))], left: 3}
+		s.aim = aim{fault: s.chooseAimedFault(), column: aims[s.random.IntN(len(aims))], left: 3}
 		if s.aim.fault.exists() && impossible(s.aim.fault, s.aim.column) == "" {
 			break
 		}
@@ -66,6 +66,22 @@ func (s *sim) chooseAim() {
 	}
 }
 
+// chooseAimedFault returns any: readers' calls of the store less often, since they are made in
+// every state, and what hardly ever happens by chance more often.
+func (s *sim) chooseAimedFault() fault {
+	switch s.random.IntN(20) {
+	case 0, 1:
+		return faultOf(opPLog, mode(s.random.IntN(int(modes))))
+	case 2, 3:
+		return faultTailFull
+	}
+	f := fault(s.random.IntN(int(faultKinds)))
+	if f < faultCrash && op(f/fault(modes)) > opWrite && s.random.IntN(4) > 0 {
+		f = fault(s.random.IntN(int(faultOf(opWrite, modes))))
+	}
+	return f
+}
+
 // aimsAt reports whether the run's aim is this kind of fault.
 func (s *sim) aimsAt(f fault) bool {
 	return s.aim.left > 0 && s.aim.fault == f && !s.isHealed()
@@ -88,6 +104,9 @@ func (s *sim) aimed(f fault, n *node, p messages.PartitionID) bool {
 // hold keeps a call for the state at which the run aims, mostly in vain. If it returns
 // an error, nothing was done.
 func (s *sim) hold(ctx context.Context, st *store, c *call) error {
+	if len(c.lanes) > 0 && s.aimsAtCall(c) {
+		return s.holdForLane(ctx, st, c)
+	}
 	if s.random.IntN(3) == 0 || !s.holds(c.op) {
 		return nil
 	}

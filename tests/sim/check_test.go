@@ -144,12 +144,19 @@ func (s *sim) await(work func()) {
 
 func (s *sim) lastDeployment() {
 	s.settings.StopLimit = time.Minute // the last flush must not be given up
+	s.finished = true
 	n, err := s.deploy()
 	if err != nil {
 		s.failf("deploy: %v", err)
 		return
 	}
 	s.newLastClient().insistEverywhere(n)
+	for _, c := range s.consumers {
+		c.finish(n)
+	}
+	for _, f := range s.feeders {
+		f.finish(n)
+	}
 	n.undeploy()
 	n.gone()
 }
@@ -171,12 +178,7 @@ func (c *client) insistEverywhere(n *node) {
 // insist appends to a workspace; nothing but Busy may refuse it.
 func (c *client) insist(n *node, ws messages.WSID) {
 	for range 1000 {
-		kind := c.s.kindOf(ws)
-		c.s.ledger.wlog(ws, func(e messages.Event) bool {
-			kind = e.WorkspaceKind
-			return true
-		})
-		r := c.s.ledger.request(c.name, ws, kind)
+		r := c.s.ledger.request(c.name, ws, c.s.kindNow(ws))
 		r.drafts = []messages.Draft{{Body: fmt.Appendf(nil, "request %d event 0", r.id), Wanted: []messages.Wanted{{Seq: seqOrder}}}}
 		c.append(n, r)
 		if r.at != nil || n.useless() {
@@ -208,6 +210,7 @@ func (s *sim) checkEnded() {
 // check compares the whole log with what was asked for and answered.
 func (l *ledger) check() {
 	found := make(map[*request][]messages.Event)
+	last := make(map[messages.WSID]map[messages.SeqID]messages.Number)
 	for p := range messages.PartitionID(l.s.desc.Partitions) {
 		latest := 0
 		for e, err := range l.s.disk.PLog(context.Background(), p, 0) {
@@ -221,6 +224,7 @@ func (l *ledger) check() {
 				return
 			}
 			found[r] = append(found[r], e)
+			l.checkAhead(last, &e)
 			if r.at != nil && r.ended < latest {
 				l.s.failf("request %d stands behind one that was sent after it had been acknowledged", r.id)
 			}
@@ -237,6 +241,24 @@ func (l *ledger) check() {
 			l.s.failf("requests %d and %d have one id, and both were written", other.id, r.id)
 		}
 		ids[r.dedup] = r
+	}
+}
+
+// checkAhead takes an event's numbers in, and checks that its updates are of numbers that
+// were given out.
+func (l *ledger) checkAhead(last map[messages.WSID]map[messages.SeqID]messages.Number, e *messages.Event) {
+	of := last[e.Workspace]
+	if of == nil {
+		of = make(map[messages.SeqID]messages.Number)
+		last[e.Workspace] = of
+	}
+	for _, n := range e.Numbering().Numbers {
+		of[n.Seq] = max(of[n.Seq], n.Number)
+	}
+	for _, r := range e.Records {
+		if l.s.isAhead(r.ID, of[r.ID.Seq]) {
+			l.s.failf("workspace %d: event %d updates %v, the last number is %d", e.Workspace, e.WLogOffset, r.ID, of[r.ID.Seq])
+		}
 	}
 }
 

@@ -2,14 +2,17 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
 )
 
-// dawn is when every run begins.
-var dawn = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// dawn is when every run begins: when the clock of a bubble does, which the deadlines of
+// contexts go by.
+var dawn = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // timer is one call that a clock owes.
 type timer struct {
@@ -52,6 +55,15 @@ func (c clock) AfterFunc(d time.Duration, f func()) actors.Timer {
 	return t
 }
 
+// skewed returns a context whose deadline is by the clock as it stands: that of the bubble,
+// by which it was made, never steps.
+func (s *scheduler) skewed(ctx context.Context) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline, _ := ctx.Deadline()
+	return deadlined{ctx, deadline.Add(s.skew)}
+}
+
 // Stop implements [actors.Timer].
 func (t *timer) Stop() bool {
 	t.s.mu.Lock()
@@ -62,4 +74,21 @@ func (t *timer) Stop() bool {
 	}
 	t.s.timers = slices.Delete(t.s.timers, i, i+1)
 	return true
+}
+
+func (s *sim) stepClock() {
+	d, kind := time.Duration(1+s.random.IntN(200_000))*time.Microsecond, faultClockJump
+	if s.random.IntN(2) == 0 {
+		d, kind = -d, faultClockBack
+	}
+	s.notef("the clock steps by %v", d)
+	for _, n := range s.live {
+		for i := range n.partitions {
+			s.hit(kind, n, messages.PartitionID(i))
+		}
+		n.hitLanes(kind)
+	}
+	s.mu.Lock()
+	s.skew += d
+	s.mu.Unlock()
 }

@@ -1,6 +1,6 @@
-// Package sim holds the deterministic simulation: the real actors, typed clients and
-// command processors over a simulated store, clock and process, all of it decided by
-// one seed.
+// Package sim holds the deterministic simulation: the real actors, typed clients,
+// command processors, subscriptions and readers of the feed over a simulated store, clock
+// and process, all of it decided by one seed.
 //
 // A run lives in a bubble of testing/synctest, which tells when nothing moves any more.
 // Every mailbox run, every message after the first of a run, every call of the store

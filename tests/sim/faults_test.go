@@ -22,14 +22,38 @@ const (
 	opFlush
 	opAppend // by the appender, a batch
 	opWrite  // by the owner of a transaction
+	// Those that follow are no partition's. Writes first.
+	opMove   // by a lane's deliverer
+	opChange // by who changes where a subscription stands
+	opMake   // of a subscription
+	opDelete
+	opLook  // at a subscription, by who changes it
+	opLoad  // by a lane's deliverer
+	opAwait // of a log's growth, by it
+	opRead  // of a batch, by it
+	opEnd   // of a partition, by a reader of the feed
+	opPage  // of a partition's log, by it
+	opNews  // of any log, which it waits for
 	ops
 )
 
 func (o op) String() string {
-	return [ops]string{"TakeEpoch", "Tail", "Numbers", "PLog", "WLog", "Find", "Flush", "Append", "Write"}[o]
+	return [ops]string{
+		"TakeEpoch", "Tail", "Numbers", "PLog", "WLog", "Find", "Flush", "Append", "Write",
+		"Move", "Change", "Make", "Delete", "Look", "Load", "Await", "Read", "End", "Page", "News",
+	}[o]
 }
 
-func (o op) writes() bool { return o == opTakeEpoch || o >= opFlush }
+func (o op) writes() bool { return o == opTakeEpoch || o >= opFlush && o <= opDelete }
+
+// byLane reports whether a lane's deliverer calls it.
+func (o op) byLane() bool { return o == opMove || o >= opLoad && o <= opRead }
+
+// byKeeper reports whether who changes a subscription calls it.
+func (o op) byKeeper() bool { return o >= opChange && o <= opLook }
+
+// byActor reports whether an actor is to be restarted after a panic of it.
+func (o op) byActor() bool { return o < opWrite || o.byLane() }
 
 // mode is how a call is spoilt.
 type mode uint8
@@ -63,11 +87,11 @@ func (m mode) possible(o op) bool {
 	case modeFail, modeLate, modeLateAnswer:
 		return true
 	case modePanicBefore:
-		return o != opWrite // an owner is no child of the partition
+		return o.byActor() // else it is its caller's own
 	case modePanicAfter:
-		return o.writes() && o != opWrite
+		return o.writes() && o.byActor()
 	case modeFull:
-		return o >= opFlush
+		return o.writes() && o != opTakeEpoch
 	case modeDamaged:
 		return !o.writes() || o == opFlush
 	case modeUnknownLost, modeUnknownDone, modeClosesLost, modeClosesDone:
@@ -115,15 +139,50 @@ const (
 	faultTakeOver
 	faultUndeploy
 	faultReconfigure
+	// Those that follow strike subscriptions only.
+	faultLanePanic
+	faultAlert
+	faultPause
+	faultResume
+	faultRewind
+	faultSkip
+	faultReplay
+	faultDrop
+	faultRemove
+	faultGiveUp
+	faultHandler
+	faultNamed
+	faultHandlerPanic
+	faultHandlerExit
+	faultHandlerSlow
+	faultHandlerDeaf
 	faultKinds
 )
 
 func faultOf(o op, m mode) fault { return fault(int(o)*int(modes) + int(m)) }
 
-// exists reports whether it is a row of the matrix.
+// exists reports whether it can strike a partition: it is a row of the matrix.
 func (f fault) exists() bool {
-	m := mode(f % fault(modes))
-	return f >= faultCrash || m.possible(op(f/fault(modes)))
+	if f >= faultCrash {
+		return f < faultLanePanic
+	}
+	o := op(f / fault(modes))
+	return !o.byLane() && !o.byKeeper() && mode(f%fault(modes)).possible(o)
+}
+
+// strikesLanes reports whether it is a row of the matrix of subscriptions.
+func (f fault) strikesLanes() bool {
+	switch f {
+	case faultCrash, faultClockBack, faultClockJump, faultTakeOver, faultUndeploy:
+		return true
+	default:
+	}
+	if f >= faultCrash {
+		return f >= faultLanePanic
+	}
+	o := op(f / fault(modes))
+	// No lane runs when a subscription is made.
+	return (o.byLane() || o.byKeeper() && o != opMake) && mode(f%fault(modes)).possible(o)
 }
 
 func (f fault) String() string {
@@ -133,6 +192,8 @@ func (f fault) String() string {
 	return [...]string{
 		"crash", "clock steps back", "clock jumps", "context ends", "owner stops", "owner forgets", "partition panics", "lane is full",
 		"tail is full", "unflushed limit", "second owner", "undeploy", "reconfigure",
+		"lane panics", "another lane stops", "pause", "resume", "rewind", "skip to the end", "replay", "drop", "delete or end",
+		"change is given up", "handler fails", "handler names", "handler panics", "handler exits", "handler is slow", "handler is deaf",
 	}[f-faultCrash]
 }
 
@@ -152,6 +213,9 @@ const (
 	rateRestart // of a turn of the operator
 	rateTakeOver
 	rateReconfigure
+	rateLane    // of a call of the store for a subscription, or for a reader of the feed
+	rateHandler // of a call of a subscription's handler
+	rateChange  // of a turn of who keeps a subscription
 	rates
 )
 
@@ -160,6 +224,7 @@ func (s *sim) chooseRates() {
 	most := [rates]float64{
 		rateSpoil: 0.25, rateClose: 0.3, rateDamage: 0.3, ratePanic: 0.5, rateLate: 1, rateActorPanic: 0.005, rateCrash: 0.002,
 		rateClock: 0.01, rateContext: 0.01, rateRestart: 0.3, rateTakeOver: 0.2, rateReconfigure: 0.2,
+		rateLane: 0.25, rateHandler: 0.5, rateChange: 0.7,
 	}
 	for r, p := range most {
 		if s.random.IntN(5) < 2 {
@@ -186,21 +251,39 @@ func (s *sim) spoil(ctx context.Context, st *store, c *call) (mode, time.Duratio
 	if isPanic := m == modePanicBefore || m == modePanicAfter; isPanic && clientOf(ctx) != nil {
 		m = modeFail
 	}
-	s.explained = s.explained || m == modeDamaged || m == modeClosesLost || m == modeClosesDone
-	s.hit(faultOf(c.op, m), st.node, c.partition)
+	s.explained = s.explained || m == modeDamaged && c.op <= opWrite || m == modeClosesLost || m == modeClosesDone
+	s.hitCall(faultOf(c.op, m), st, c)
 	return m, time.Duration(1+s.random.IntN(100_000)) * time.Microsecond
 }
 
 // chooseFor decides whether and how a call is spoilt.
 func (s *sim) chooseFor(st *store, c *call) mode {
+	if c.op > opWrite && !faultOf(c.op, modeFail).exists() {
+		return s.chooseForLane(c)
+	}
 	column := st.node.column(c.partition)
 	if s.aimed(faultOf(c.op, mode(s.aim.fault%fault(modes))), st.node, c.partition) {
 		return mode(s.aim.fault % fault(modes))
 	}
-	if s.isHealed() || s.random.Float64() >= min(0.7, s.rates[rateSpoil]*rareness[column]) {
+	rate := s.rates[rateSpoil]
+	if c.op > opWrite {
+		rate = s.rates[rateLane]
+	}
+	if s.isHealed() || s.random.Float64() >= min(0.7, rate*rareness[column]) {
 		return modeNone
 	}
 	return s.chooseMode(c.op, rareness[column] > 1)
+}
+
+// chooseForLane decides about a call for a subscription.
+func (s *sim) chooseForLane(c *call) mode {
+	if s.aimedCall(c) {
+		return mode(s.laneAim.fault % fault(modes))
+	}
+	if !s.strikes(rateLane) {
+		return modeNone
+	}
+	return s.chooseMode(c.op, s.random.IntN(2) == 0)
 }
 
 // chooseMode draws again what the operation cannot suffer, and mostly what the seed

@@ -24,6 +24,8 @@ type request struct {
 	// there.
 	command bool
 	handler handling
+	// derived says that a subscription's handler asks for it.
+	derived bool
 
 	// begun and ended are when it was first sent and first acknowledged.
 	begun, ended int
@@ -110,6 +112,9 @@ func (l *ledger) refused(r *request, err error) {
 		if last := l.wlogEnd(r.workspace); wrong.Got == wrong.Want || wrong.Got > last {
 			l.s.failf("request %d: refused since the last WLog offset was %d, expected %d, is %d", r.id, wrong.Got, wrong.Want, last)
 		}
+	}
+	if ahead, ok := errors.AsType[*messages.RecordAheadError](err); ok && !l.wasAhead(r, ahead) {
+		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, ahead.ID.Seq))
 	}
 	if errors.Is(err, messages.ErrDedupMismatch) && !l.hasIDOfOther(r) {
 		l.s.failf("request %d: refused since its id was used for something else, but it was not", r.id)
@@ -199,6 +204,56 @@ func (l *ledger) present(r *request) bool {
 // hasIDOfOther reports whether another request has the id in the log.
 func (l *ledger) hasIDOfOther(r *request) bool {
 	return l.wlog(r.workspace, func(e messages.Event) bool { return e.DedupID == r.dedup && l.of(&e) != r })
+}
+
+// wasAhead reports whether a request updates the record that an error names, under a
+// number that was not given out when the request was judged.
+func (l *ledger) wasAhead(r *request, e *messages.RecordAheadError) bool {
+	wanted := messages.Number(0)
+	for i := range r.drafts {
+		d := &r.drafts[i]
+		for _, w := range d.Wanted {
+			if w.Seq == e.ID.Seq {
+				wanted += messages.Number(w.Numbers())
+			}
+		}
+		named := func(dr messages.DraftRecord) bool { return !dr.New && dr.ID == e.ID }
+		if slices.ContainsFunc(d.Records, named) {
+			start := max(l.lastNumber(r.workspace, e.ID.Seq), l.highest(r, e.ID.Seq), l.s.initial[e.ID.Seq]-1)
+			return e.Workspace == r.workspace && l.s.isAhead(e.ID, e.Last) && e.Last-min(e.Last, wanted) <= start
+		}
+	}
+	return false
+}
+
+// highest is the largest explicit id of a request's new records of a sequence.
+func (l *ledger) highest(r *request, seq messages.SeqID) (n messages.Number) {
+	for i := range r.drafts {
+		for _, dr := range r.drafts[i].Records {
+			if dr.New && dr.ID.Seq == seq {
+				n = max(n, dr.ID.Number)
+			}
+		}
+	}
+	return n
+}
+
+// lastNumber is the largest number that the workspace's log has of a sequence.
+func (l *ledger) lastNumber(ws messages.WSID, seq messages.SeqID) (last messages.Number) {
+	l.wlog(ws, func(e messages.Event) bool {
+		for _, n := range e.Numbering().Numbers {
+			if n.Seq == seq {
+				last = max(last, n.Number)
+			}
+		}
+		return false
+	})
+	return last
+}
+
+// isAhead reports whether a record's number is still to be given out by its sequence.
+func (s *sim) isAhead(id messages.RecordID, last messages.Number) bool {
+	return id.Number > last && id.Number >= s.initial[id.Seq]
 }
 
 func (l *ledger) wlogEnd(ws messages.WSID) (last messages.WLogOffset) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/partita-go/partita/messages"
@@ -28,8 +29,8 @@ func (c column) String() string {
 	return [columns]string{"initial.", "normal", "open", "writing", "appending", "alarming", "terminating", "terminated", "failed"}[c]
 }
 
-// matrix counts how often each fault struck in each state.
-type matrix [faultKinds][columns]int
+// matrix counts how often each fault struck in each state, of a partition or of a lane.
+type matrix [faultKinds][max(int(columns), laneColumns)]int
 
 func (m *matrix) add(other *matrix) {
 	for f := range m {
@@ -37,6 +38,22 @@ func (m *matrix) add(other *matrix) {
 			m[f][c] += other[f][c]
 		}
 	}
+}
+
+// view says how a matrix is printed, and which of its cells can be hit.
+type view struct {
+	columns []string
+	has     func(f fault) bool
+	// impossible says why a fault cannot strike in a column, "" if it can.
+	impossible func(f fault, column int) string
+}
+
+func partitionView() view {
+	v := view{has: fault.exists, impossible: func(f fault, c int) string { return impossible(f, column(c)) }}
+	for c := range columns {
+		v.columns = append(v.columns, c.String())
+	}
+	return v
 }
 
 // hit counts a fault.
@@ -76,27 +93,23 @@ func (n *node) column(p messages.PartitionID) column {
 
 // report writes the matrix, and returns the cells that are empty although they can
 // be hit.
-func (m *matrix) report(w io.Writer) (empty []string) {
+func (m *matrix) report(w io.Writer, v view) (empty []string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "fault\t")
-	for c := range columns {
-		fmt.Fprintf(t, "%v\t", c)
-	}
-	fmt.Fprintln(t)
+	fmt.Fprintf(t, "fault\t%s\t\n", strings.Join(v.columns, "\t"))
 	for f := range faultKinds {
-		if !f.exists() {
+		if !v.has(f) {
 			continue
 		}
 		fmt.Fprintf(t, "%v\t", f)
-		for c := range columns {
+		for c, name := range v.columns {
 			switch n := m[f][c]; {
 			case n > 0:
 				fmt.Fprintf(t, "%d\t", n)
-			case impossible(f, c) != "":
+			case v.impossible(f, c) != "":
 				fmt.Fprint(t, "-\t")
 			default:
 				fmt.Fprint(t, "0\t")
-				empty = append(empty, fmt.Sprintf("%v while %v", f, c))
+				empty = append(empty, fmt.Sprintf("%v while %s", f, name))
 			}
 		}
 		fmt.Fprintln(t)

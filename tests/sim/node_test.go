@@ -37,6 +37,9 @@ type node struct {
 	ports      *actors.Ports
 	writers    []writers
 	owners     []*owner
+	lanes      []*laneRun
+	guardian   actor.SupervisorStrategy
+	watch      *observer
 	stopped    context.Context
 	cancel     context.CancelCauseFunc
 }
@@ -72,9 +75,9 @@ func (s *sim) deploy() (*node, error) {
 	}
 	n.stopped, n.cancel = context.WithCancelCause(context.Background())
 	s.notef("%s is deployed", n.name)
-	watch := &observer{s: s, node: n, taken: make(map[actors.Key]any)}
-	guardian := actors.NewGuardian(actors.RestartPolicy{
-		MaxDelay: 20 * time.Millisecond, Clock: clock{&s.scheduler, n}, Jitter: s.random.Float64, OnRestart: n.restarting,
+	n.watch = &observer{s: s, node: n, taken: make(map[actors.Key]any)}
+	n.guardian = actors.NewGuardian(actors.RestartPolicy{
+		MaxDelay: 20 * time.Millisecond, Clock: clock{&s.scheduler, n}, Jitter: n.jitter, OnRestart: n.restarting,
 	}, interrupted)
 	permits := make(chan struct{}, 1+s.random.IntN(2))
 	for i := range s.desc.Partitions {
@@ -87,13 +90,13 @@ func (s *sim) deploy() (*node, error) {
 			},
 			Store:         &store{s: s, node: n, disk: s.disk},
 			System:        s.system,
-			Guardian:      guardian,
+			Guardian:      n.guardian,
 			Dispatcher:    dispatcher{&s.scheduler, n},
 			Clock:         clock{&s.scheduler, n},
 			Logger:        zap.NewNop(),
 			Requests:      s.lane,
 			Permits:       permits,
-			Observer:      watch,
+			Observer:      n.watch,
 			StatusChanged: func(status messages.PartitionStatus) { s.checkStatus(n, &status) },
 		})
 		if err != nil {
@@ -104,20 +107,29 @@ func (s *sim) deploy() (*node, error) {
 	}
 	s.live = append(s.live, n)
 	s.all = append(s.all, n)
-	return n, n.spawnProcessors(guardian, watch)
+	return n, n.spawnProcessors()
+}
+
+// jitter draws from the seed, unless the process is dead: whether its actors still restart
+// is not the seed's to say.
+func (n *node) jitter() float64 {
+	if n.s.isDead(n) {
+		return 0
+	}
+	return n.s.random.Float64()
 }
 
 func (n *node) actorName(key actors.Key) string {
 	return fmt.Sprintf("sim/%s/%s/%v", n.s.id, n.name, key)
 }
 
-func (n *node) spawnProcessors(guardian actor.SupervisorStrategy, watch *observer) error {
+func (n *node) spawnProcessors() error {
 	spawn := func(name string, c actors.CommandProcessorConfig) (*actors.CommandProcessor, error) {
 		c.Key = actors.Key{Group: name, ID: "0"}
 		c.Name = n.actorName(c.Key)
 		c.Route = func(ws messages.WSID) (*actors.Sequencer, error) { return n.sequencers[n.s.partitionOf(ws)], nil }
-		c.System, c.Guardian, c.Dispatcher, c.Clock = n.s.system, guardian, dispatcher{&n.s.scheduler, n}, clock{&n.s.scheduler, n}
-		c.Logger, c.Requests, c.Limit, c.Observer = zap.NewNop(), n.s.lane, n.settings.TransactionLimit, watch
+		c.System, c.Guardian, c.Dispatcher, c.Clock = n.s.system, n.guardian, dispatcher{&n.s.scheduler, n}, clock{&n.s.scheduler, n}
+		c.Logger, c.Requests, c.Limit, c.Observer = zap.NewNop(), n.s.lane, n.settings.TransactionLimit, n.watch
 		return actors.SpawnCommandProcessor(c, n.ports)
 	}
 	var err, drafterErr error
@@ -132,7 +144,7 @@ func interrupted(message any) (any, bool) {
 	switch message.(type) {
 	case *messages.Append, messages.CommandProcessorMessage:
 		return &messages.Refused{Err: fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, messages.ErrInterrupted)}, true
-	case messages.PartitionMessage:
+	case messages.PartitionMessage, messages.LaneMessage:
 		return &messages.Refused{Err: messages.ErrInterrupted}, true
 	}
 	return nil, false
@@ -146,13 +158,15 @@ func (n *node) restarting(child *actor.PID, reason any, _ int, _ time.Duration) 
 	}
 }
 
-// undeploy stops the application as package partition does: command processors, then
-// partitions. It runs on the operator's goroutine.
+// undeploy stops the application as package partition does: subscriptions, command
+// processors, then partitions. It runs on the operator's goroutine.
 func (n *node) undeploy() {
 	for i := range n.partitions {
 		n.s.hit(faultUndeploy, n, messages.PartitionID(i))
 	}
+	n.hitLanes(faultUndeploy)
 	n.s.notef("%s is undeployed", n.name)
+	n.stopConsumers()
 	for _, p := range []*actors.CommandProcessor{n.handler, n.drafter} {
 		limited, cancel := context.WithCancelCause(n.stopped)
 		limit := clock{&n.s.scheduler, n}.AfterFunc(n.settings.StopLimit, func() { cancel(context.DeadlineExceeded) })
@@ -192,6 +206,7 @@ func (n *node) crash() {
 	for i := range n.partitions {
 		s.hit(faultCrash, n, messages.PartitionID(i))
 	}
+	n.hitLanes(faultCrash)
 	s.notef("%s crashes", n.name)
 	n.end()
 	synctest.Wait()
@@ -201,6 +216,11 @@ func (n *node) crash() {
 		case <-p.Terminated():
 		default:
 			s.failf("%s: partition %d has not ended after the crash", n.name, i)
+		}
+	}
+	for _, r := range n.lanes {
+		if r.runs() {
+			s.failf("%s: lane %v has not ended after the crash", n.name, r.key)
 		}
 	}
 }
@@ -225,6 +245,10 @@ func (n *node) end() {
 	}
 	for _, o := range n.owners {
 		s.system.Root.Stop(o.pid)
+	}
+	for _, r := range n.lanes {
+		r.model.broken = true
+		s.system.Root.Stop(r.pid)
 	}
 	n.ports.Close()
 }

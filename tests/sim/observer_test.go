@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -20,17 +21,21 @@ type observer struct {
 
 func (o *observer) key(k actors.Key) string { return o.node.name + " " + k.String() }
 
-// Posted tells the dispatcher which mailbox this goroutine may schedule next. Who stops a
-// partition asks again as soon as it is refused, while the partition still ends its leaves:
-// it waits for the scheduler first.
+// Posted tells the dispatcher which new mailbox this goroutine schedules next. Who stops a
+// partition, or holds a lane, asks again as soon as it is refused, while that still ends its
+// leaves: it waits for the scheduler first.
 func (o *observer) Posted(k actors.Key, message any) {
-	if _, stop := message.(*messages.Stop); stop {
-		o.s.gate(o.node, o.key(k)+" stop")
+	switch message.(type) {
+	case *messages.Stop, *messages.HoldLane, *messages.TryEvent, *messages.StopLane:
+		o.s.gate(o.node, o.key(k)+" "+messageName(message))
+	case *actor.Stop:
+		if k.Group == laneGroup {
+			o.s.gate(o.node, o.key(k)+" stop")
+		}
 	}
-	by := goroutine()
-	o.s.mu.Lock()
-	o.s.posted[by] = o.key(k)
-	o.s.mu.Unlock()
+	if _, started := message.(*actor.Started); started {
+		o.s.created(o.key(k))
+	}
 }
 
 // Taken may panic, which the observer of a real system must not: so a partition is
@@ -40,6 +45,10 @@ func (o *observer) Taken(k actors.Key, message any) {
 		return
 	}
 	o.s.notef("%s takes %s", o.key(k), describe(message))
+	if k.Group == laneGroup {
+		o.takenByLane(k, message)
+		return
+	}
 	m, ok := message.(messages.PartitionMessage)
 	if !ok || k.Group != "partition" {
 		return
@@ -51,6 +60,21 @@ func (o *observer) Taken(k actors.Key, message any) {
 	if o.s.strikes(rateActorPanic) {
 		o.s.hit(faultActorPanic, o.node, p)
 		panic(fmt.Sprintf("injected before %T", m))
+	}
+}
+
+// takenByLane makes a lane fail with a message in its hands, and notes that it begins anew.
+func (o *observer) takenByLane(k actors.Key, message any) {
+	i := slices.IndexFunc(o.node.lanes, func(r *laneRun) bool { return r.key == k })
+	r := o.node.lanes[i]
+	switch message.(type) {
+	case *actor.Restart:
+		r.model.broken = true
+	case messages.LaneMessage:
+		if o.s.strikes(rateActorPanic) {
+			o.s.hitLane(faultLanePanic, r)
+			panic("injected before " + messageName(message))
+		}
 	}
 }
 
@@ -111,8 +135,18 @@ func describe(message any) string {
 		return fmt.Sprintf("Started%+v", *m)
 	case *messages.Refused:
 		return fmt.Sprintf("Refused(%v)", m.Err)
+	case *messages.PositionLoaded:
+		return fmt.Sprintf("PositionLoaded(%d, %q, %v)", m.Next, m.Stopped, m.Err)
+	case *messages.EventsRead:
+		return fmt.Sprintf("EventsRead(%d events, next %d, %v)", len(m.Events), m.Next, m.Err)
+	case *messages.BatchHandled:
+		return fmt.Sprintf("BatchHandled(failed %d, %v)", m.Failed, m.Err)
+	case *messages.PositionStored:
+		return fmt.Sprintf("PositionStored(%v)", m.Err)
 	case *actor.Terminated:
 		return "Terminated"
 	}
-	return fmt.Sprintf("%T", message)
+	return messageName(message)
 }
+
+func messageName(message any) string { return fmt.Sprintf("%T", message) }

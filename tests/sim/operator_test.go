@@ -37,6 +37,7 @@ func (s *sim) takeOver() {
 		for i := range n.partitions {
 			s.hit(faultTakeOver, n, messages.PartitionID(i))
 		}
+		n.hitLanes(faultTakeOver)
 	}
 	if _, err := s.deploy(); err != nil {
 		s.failf("deploy: %v", err)

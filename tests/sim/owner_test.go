@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -70,6 +71,9 @@ type owned struct {
 func (c *client) own(n *node, r *request) {
 	ctx, end := c.context(n, r, "owning")
 	defer end()
+	// An owner that asks for its numbers one by one cannot know which ones were given out.
+	d := &r.drafts[0]
+	d.Records = slices.DeleteFunc(d.Records, func(r messages.DraftRecord) bool { return !r.New && r.ID != messages.RecordID{} })
 	t := &owned{client: c, owner: c.ownerIn(n), node: n, request: r, ctx: ctx}
 	c.s.ledger.sent(r, "owner at %s", n.name)
 	reply, err := t.ask(&messages.Start{Workspace: r.workspace, Kind: r.kind, WatchOwner: c.s.patient || c.random.IntN(4) > 0})

@@ -67,7 +67,8 @@ func TestSimulation(t *testing.T) {
 	if !*flagFull {
 		return
 	}
-	empty := total.matrix.report(os.Stdout)
+	empty := total.matrix.report(os.Stdout, partitionView())
+	empty = append(empty, total.lanes.report(os.Stdout, laneView())...)
 	for _, cell := range empty {
 		if total.seeds >= enough {
 			t.Errorf("never hit: %s", cell)
@@ -79,7 +80,10 @@ func TestSimulation(t *testing.T) {
 type figures struct {
 	seeds, transactions, acknowledged, faults, deployments, steps int
 	events                                                        uint64
-	matrix                                                        matrix
+	matrix, lanes                                                 matrix
+	// delivered, repeated and paged are the events that subscriptions have handled, those
+	// that they were given again, and those that readers of the feed have seen.
+	delivered, repeated, paged int
 	// history is a hash of all histories.
 	history [sha256.Size]byte
 }
@@ -100,11 +104,15 @@ func (f *figures) add(s *sim) {
 	f.steps += s.steps
 	f.events += s.events
 	f.matrix.add(&s.matrix)
+	f.lanes.add(&s.lanes)
+	f.delivered += s.delivered
+	f.repeated += s.repeated
+	f.paged += s.paged
 	one := s.hash()
 	f.history = sha256.Sum256(append(f.history[:], one[:]...))
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("simulation: %d seeds, %d transactions, %d acknowledged, %d events in the logs, %d faults, %d deployments, %d steps, histories %x",
-		f.seeds, f.transactions, f.acknowledged, f.events, f.faults, f.deployments, f.steps, f.history[:6])
+	return fmt.Sprintf("simulation: %d seeds, %d transactions, %d acknowledged, %d events in the logs, %d delivered, %d repeated, %d read by cursor, %d faults, %d deployments, %d steps, histories %x",
+		f.seeds, f.transactions, f.acknowledged, f.events, f.delivered, f.repeated, f.paged, f.faults, f.deployments, f.steps, f.history[:6])
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // task waits for the scheduler: a goroutine at a gate, or the run of a mailbox that
@@ -23,6 +24,9 @@ type task struct {
 	// The task may go on from due on, or when ctx has ended.
 	due time.Duration
 	ctx context.Context
+	// ready, if set, must say so before that: what the task waits for is there. It asks
+	// nobody who waits for the scheduler.
+	ready func() bool
 	// aimed, if set, says that the moment has come for which the run holds the task.
 	aimed func() bool
 }
@@ -38,9 +42,11 @@ type scheduler struct {
 	tasks  []*task // in order of keys, so that the order of arrival does not matter
 	timers []*timer
 	serial uint64
-	// posted is, by goroutine, the mailbox that it has posted to last: the one that it
-	// schedules next. What a task has woken may post while the task itself still does.
+	// posted is, by goroutine, the mailbox that it has made: the one that it schedules next.
+	// Others may make some at the same time.
 	posted map[string]string
+	// mailboxes has the names of those that were scheduled before, by their work.
+	mailboxes map[unsafe.Pointer]string
 	// elapsed is how long the run has lasted, skew how far the clock is from it.
 	elapsed, skew time.Duration
 	healed        bool
@@ -79,7 +85,17 @@ func (s *scheduler) add(t *task) bool {
 }
 
 func (t *task) eligible(now time.Duration, healed bool) bool {
-	return healed || t.due <= now || (t.ctx != nil && t.ctx.Err() != nil)
+	if t.ctx != nil && t.ctx.Err() != nil {
+		return true
+	}
+	return t.isReady() && (healed || t.due <= now)
+}
+
+func (t *task) isReady() bool { return t.ready == nil || t.ready() }
+
+// anything reports whether something will go on by itself. The caller holds the lock.
+func (s *scheduler) anything() bool {
+	return len(s.timers) > 0 || slices.ContainsFunc(s.tasks, (*task).isReady)
 }
 
 // begin lets a task go on. It must have been removed.
@@ -152,7 +168,7 @@ func (s *scheduler) skip() bool {
 	defer s.mu.Unlock()
 	next := time.Duration(-1)
 	for _, t := range s.tasks {
-		if next < 0 || t.due < next {
+		if t.isReady() && (next < 0 || t.due < next) {
 			next = t.due
 		}
 	}
@@ -173,14 +189,33 @@ type dispatcher struct {
 }
 
 func (d dispatcher) Schedule(f func()) {
-	by := goroutine()
-	d.s.mu.Lock()
-	key := d.s.posted[by]
-	delete(d.s.posted, by)
-	d.s.mu.Unlock()
-	if !d.s.add(&task{node: d.node, key: key, start: f}) {
+	if !d.s.add(&task{node: d.node, key: d.s.mailboxOf(f), start: f}) {
 		go f()
 	}
+}
+
+// created notes that this goroutine will schedule a new mailbox next.
+func (s *scheduler) created(key string) {
+	by := goroutine()
+	s.mu.Lock()
+	s.posted[by] = key
+	s.mu.Unlock()
+}
+
+// mailboxOf returns the name of the mailbox whose work it is: each has one function value as
+// long as it lives. Functions cannot be compared; where the value is can.
+func (s *scheduler) mailboxOf(work func()) string {
+	at := *(*unsafe.Pointer)(unsafe.Pointer(&work))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, known := s.mailboxes[at]
+	if !known {
+		by := goroutine()
+		key = s.posted[by]
+		delete(s.posted, by)
+		s.mailboxes[at] = key
+	}
+	return key
 }
 
 // Throughput is never reached: a mailbox run waits after each message.

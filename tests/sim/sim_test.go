@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -46,7 +47,9 @@ type sim struct {
 	// quit ends every loop, drained that of the operator.
 	quit, drained bool
 	operatorDone  bool
-	stops         int // nodes that are being undeployed
+	// finished says that the last deployment is there.
+	finished bool
+	stops    int // nodes that are being undeployed
 	// explained says that a partition may fail: something was damaged, a store closed, a
 	// second owner deployed.
 	explained bool
@@ -61,6 +64,13 @@ type sim struct {
 	faults       int
 	events       uint64
 	matrix       matrix
+
+	consumers []*consumer
+	feeders   []*feeder
+	lanes     matrix
+	laneAim   laneAim
+	// delivered, repeated and paged are those of figures.
+	delivered, repeated, paged int
 }
 
 // The sequences of the application.
@@ -103,7 +113,8 @@ const throttle = time.Millisecond
 // newSim prepares the run of a seed. It is called in the run's bubble.
 func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	s := &sim{system: system, id: system.ProcessRegistry.NextId()}
-	s.random, s.posted = rand.New(rand.NewPCG(seed, 0)), make(map[string]string)
+	s.random = rand.New(rand.NewPCG(seed, 0))
+	s.posted, s.mailboxes = make(map[string]string), make(map[unsafe.Pointer]string)
 	r := s.random
 	s.notef("seed %d", seed)
 	s.desc = descriptor([]messages.TrustLevel{0, 0, 0, 1, 2}[r.IntN(5)])
@@ -127,6 +138,8 @@ func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	s.chooseRates()
 	s.chooseOrder()
 	s.chooseAim()
+	s.chooseConsumers()
+	s.chooseLaneAim()
 	s.ledger = ledger{s: s, known: make(map[messages.WSID]messages.WLogOffset)}
 	for i := range 2 + r.IntN(7) {
 		c := &client{s: s, name: fmt.Sprintf("client %d", i), random: rand.New(rand.NewPCG(seed, uint64(i)+1))}
@@ -152,7 +165,7 @@ func (s *sim) chooseOrder() {
 	case 0:
 		s.persist = s.random.Float64()
 	case 1:
-		victims := []string{"flusher", "reader", "actualizer", "appender", "partition", "store", "client", "Numbers", "Flush", "timer"}
+		victims := []string{"flusher", "reader", "actualizer", "appender", "partition", "store", "client", "Numbers", "Flush", "timer", "lane", "deliverer", "handles", "feeder"}
 		s.starved = victims[s.random.IntN(len(victims))]
 	default:
 	}
@@ -224,10 +237,16 @@ func (s *sim) run() {
 	for _, c := range s.clients {
 		go c.run()
 	}
+	for _, c := range s.consumers {
+		go c.keep()
+	}
+	for _, f := range s.feeders {
+		go f.run()
+	}
 	s.drive(s.clientsDone)
 	s.drained = true
 	s.heal()
-	s.drive(func() bool { return s.operatorDone && s.stops == 0 })
+	s.drive(func() bool { return s.operatorDone && s.stops == 0 && s.readersDone() })
 	s.finish()
 }
 
@@ -262,6 +281,7 @@ func (s *sim) drive(until func() bool) {
 			s.failf("the run does not end; %s", s.waiting())
 		}
 		s.tick()
+		synctest.Wait()
 		if s.upset() {
 			continue
 		}
@@ -288,9 +308,10 @@ func (s *sim) tick() {
 	s.mu.Lock()
 	s.elapsed += time.Duration(s.random.IntN(150)) * time.Microsecond
 	s.mu.Unlock()
+	s.catchUp()
 }
 
-// catchUp lets the clock of the bubble, which a few time-outs go by, follow.
+// catchUp lets the clock of the bubble, which the deadlines of contexts go by, follow.
 func (s *sim) catchUp() {
 	if d := s.after(0) - s.slept; d > 0 {
 		s.slept += d
@@ -307,7 +328,7 @@ func (s *sim) lastResort() {
 	s.catchUp()
 	synctest.Wait()
 	s.mu.Lock()
-	idle := len(s.tasks) == 0 && len(s.timers) == 0
+	idle := !s.anything()
 	s.mu.Unlock()
 	if idle {
 		s.failf("somebody is never answered; %s", s.waiting())
@@ -339,22 +360,6 @@ func (s *sim) upset() bool {
 		return false
 	}
 	return true
-}
-
-func (s *sim) stepClock() {
-	d, kind := time.Duration(1+s.random.IntN(200_000))*time.Microsecond, faultClockJump
-	if s.random.IntN(2) == 0 {
-		d, kind = -d, faultClockBack
-	}
-	s.notef("the clock steps by %v", d)
-	for _, n := range s.live {
-		for i := range n.partitions {
-			s.hit(kind, n, messages.PartitionID(i))
-		}
-	}
-	s.mu.Lock()
-	s.skew += d
-	s.mu.Unlock()
 }
 
 // tearDown ends every goroutine of the run, also after a failure.

@@ -33,40 +33,44 @@ type call struct {
 	op        op
 	partition messages.PartitionID
 	what      string
+	// who tells calls of the same operation apart, "" if the partition does.
+	who string
+	// lanes are those for which a subscription's call is made.
+	lanes []*laneRun
 }
 
 func (st *store) TakeEpoch(ctx context.Context, p messages.PartitionID) (storage.Register, error) {
-	return do(ctx, st, call{opTakeEpoch, p, ""}, func() (storage.Register, error) { return st.disk.TakeEpoch(ctx, p) })
+	return do(ctx, st, call{op: opTakeEpoch, partition: p, what: ""}, func() (storage.Register, error) { return st.disk.TakeEpoch(ctx, p) })
 }
 
 func (st *store) Tail(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error) {
 	// Short pieces, so that a replay takes several.
 	limit = min(limit, st.node.tailPiece)
-	return do(ctx, st, call{opTail, p, fmt.Sprintf("from %d", from)}, func() ([]messages.Numbering, error) {
+	return do(ctx, st, call{op: opTail, partition: p, what: fmt.Sprintf("from %d", from)}, func() ([]messages.Numbering, error) {
 		return st.disk.Tail(ctx, p, from, limit)
 	})
 }
 
 func (st *store) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-	return do(ctx, st, call{opNumbers, st.s.partitionOf(ws), fmt.Sprintf("of workspace %d", ws)}, func() (storage.WorkspaceNumbers, error) {
+	return do(ctx, st, call{op: opNumbers, partition: st.s.partitionOf(ws), what: fmt.Sprintf("of workspace %d", ws)}, func() (storage.WorkspaceNumbers, error) {
 		return st.disk.Numbers(ctx, ws)
 	})
 }
 
 func (st *store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
-	return do(ctx, st, call{opFind, st.s.partitionOf(ws), fmt.Sprintf("in workspace %d", ws)}, func() (messages.WLogOffset, error) {
+	return do(ctx, st, call{op: opFind, partition: st.s.partitionOf(ws), what: fmt.Sprintf("in workspace %d", ws)}, func() (messages.WLogOffset, error) {
 		return st.disk.Find(ctx, ws, id)
 	})
 }
 
 func (st *store) Flush(ctx context.Context, f storage.Flush) error {
-	c := call{opFlush, f.Partition, fmt.Sprintf("epoch %d, %d to %d", f.Epoch, f.Expected, f.Checkpoint)}
+	c := call{op: opFlush, partition: f.Partition, what: fmt.Sprintf("epoch %d, %d to %d", f.Epoch, f.Expected, f.Checkpoint)}
 	_, err := do(ctx, st, c, func() (struct{}, error) { return struct{}{}, st.disk.Flush(ctx, f) })
 	return err
 }
 
 func (st *store) Append(ctx context.Context, b storage.Batch) error {
-	c := call{opAppend, b.Partition, fmt.Sprintf("epoch %d, %d events from %d", b.Epoch, len(b.Events), b.Events[0].PLogOffset)}
+	c := call{op: opAppend, partition: b.Partition, what: fmt.Sprintf("epoch %d, %d events from %d", b.Epoch, len(b.Events), b.Events[0].PLogOffset)}
 	writers := &st.node.writers[b.Partition]
 	if st.owners {
 		c.op = opWrite
@@ -121,11 +125,11 @@ func (st *store) Submit(b storage.Batch, done func(error)) bool {
 }
 
 func (st *store) PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
-	return each(ctx, st, call{opPLog, p, fmt.Sprintf("from %d", from)}, st.disk.PLog(ctx, p, from))
+	return each(ctx, st, call{op: opPLog, partition: p, what: fmt.Sprintf("from %d", from)}, st.disk.PLog(ctx, p, from))
 }
 
 func (st *store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
-	c := call{opWLog, st.s.partitionOf(ws), fmt.Sprintf("workspace %d from %d", ws, from)}
+	c := call{op: opWLog, partition: st.s.partitionOf(ws), what: fmt.Sprintf("workspace %d from %d", ws, from)}
 	return each(ctx, st, c, st.disk.WLog(ctx, ws, from))
 }
 
@@ -161,6 +165,9 @@ func do[T any](ctx context.Context, st *store, c call, work func() (T, error)) (
 		return none, err
 	}
 	value, err := work()
+	if err != nil && st.s.isDead(st.node) {
+		return none, err // it has waited meanwhile, and must not draw from the seed
+	}
 	st.s.checkAnswer(st, &c, err)
 	if m == modePanicAfter {
 		panic("injected after " + c.op.String())
@@ -213,5 +220,8 @@ func (st *store) answer(ctx context.Context, c *call, m mode, late time.Duration
 }
 
 func (st *store) key(c *call) string {
+	if c.who != "" {
+		return fmt.Sprintf("%s store %v %s", st.node.name, c.op, c.who)
+	}
 	return fmt.Sprintf("%s store %v/%d", st.node.name, c.op, c.partition)
 }

@@ -42,13 +42,29 @@ func startProcess(t *testing.T, r *run, dir string) *process {
 	case 0: // as users have it
 	case 1:
 		p.faulty = storagetest.NewFaulty(opened)
-		p.store = p.faulty
+		p.store = subscribing(t, p.faulty)
 	case 2:
 		p.faulty = storagetest.NewFaulty(opened)
-		p.store = storagetest.NewSubmitting(p.faulty)
+		p.store = submitting{storagetest.NewSubmitting(p.faulty), subscribing(t, p.faulty)}
 	}
 	return p
 }
+
+func subscribing(t *testing.T, f *storagetest.Faulty) storagetest.Subscribing {
+	t.Helper()
+	s, err := storagetest.NewSubscribing(f)
+	must(t, err)
+	return s
+}
+
+// submitting is a Submitting that keeps subscriptions.
+type submitting struct {
+	storagetest.Submitting
+	keeper
+}
+
+// keeper has another name than its method Subscriptions, which a field of that name would hide.
+type keeper = storage.Subscriptions
 
 // end closes everything. After faults that may not be clean, and need not be.
 func (p *process) end(t *testing.T, r *run) {
@@ -58,7 +74,7 @@ func (p *process) end(t *testing.T, r *run) {
 	if p.faulty == nil {
 		return
 	}
-	for op := range storagetest.OpClose {
+	for op := range storagetest.OpDeleteSubscription {
 		r.count(faults, p.faulty.Injected(op))
 	}
 }

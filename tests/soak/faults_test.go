@@ -31,6 +31,11 @@ var sufferings = []storagetest.Fault{
 	{Op: storagetest.OpTail, Do: storagetest.Fail(errInjected), Chance: 0.2},
 	{Op: storagetest.OpTakeEpoch, Do: storagetest.Fail(errInjected), Chance: 0.2},
 	{Op: storagetest.OpTakeEpoch, Do: storagetest.UnknownDone(), Chance: 0.2},
+	{Op: storagetest.OpMoveSubscription, Do: storagetest.Full(), Chance: 0.5},
+	{Op: storagetest.OpMoveSubscription, Do: storagetest.UnknownDone(), Chance: 0.2},
+	{Op: storagetest.OpMoveSubscription, Do: storagetest.Panic("injected"), Times: 3},
+	{Op: storagetest.OpSubscription, Do: storagetest.Fail(errInjected), Chance: 0.5},
+	{Op: storagetest.OpPLog, Do: storagetest.Break(1, errInjected), Chance: 0.2},
 }
 
 // holdable are the calls that hang now and then.

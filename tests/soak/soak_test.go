@@ -36,11 +36,16 @@ const (
 	deaths
 	timeouts
 	checked
+	handled
+	handledAgain
+	parked
+	positions
 	counters
 )
 
 var counterNames = [counters]string{
 	"acked", "repeats", "reads", "refused", "unknown", "busy", "deployments", "starts", "unclean-stops", "faults", "hangs", "dead-owners", "time-outs", "checked",
+	"delivered", "delivered-again", "parked", "positions",
 }
 
 // run is a soak.
@@ -95,17 +100,17 @@ func TestSoak(t *testing.T) {
 		r.out = json.NewEncoder(f)
 	}
 	warm()
-	store := 0
-	for ; r.loaded < p.time && !t.Failed(); store++ {
-		r.oneStore(t, uint64(store))
+	// Two at least: what the later ones leave is compared with what the first one does.
+	for store := uint64(0); (r.loaded < p.time || store < 2) && !t.Failed(); store++ {
+		r.oneStore(t, store)
 	}
 	fmt.Fprintln(os.Stdout, r.String())
 	if t.Failed() {
 		return
 	}
-	required := []counter{acked, deployments, checked}
+	required := []counter{acked, deployments, checked, handled, positions}
 	if p.time >= judged {
-		required = append(required, repeats, reads, unknown, faults, hangs, deaths, timeouts)
+		required = append(required, parked, repeats, reads, unknown, faults, hangs, deaths, timeouts)
 	}
 	for _, c := range required {
 		if r.counts[c].Load() == 0 {
@@ -143,31 +148,30 @@ func (r *run) oneStore(t *testing.T, n uint64) {
 	for i := range clients {
 		clients[i] = newClient(r, uint64(i), n)
 	}
-	l := &load{run: r, dir: dir, clients: clients, store: int(n), began: time.Now()}
+	l := &load{run: r, dir: dir, clients: clients, subscribers: newSubscribers(r), store: int(n), began: time.Now()}
 	sampling := l.startSampling(t)
 	for !l.enough() && !t.Failed() {
 		l.oneDeployment(t)
 	}
-	if l.process != nil {
-		l.process.end(t, r)
-	}
 	sampling()
 	r.loaded += time.Since(l.began)
-	r.check(t, dir, clients)
+	l.catchUp(t)
+	r.check(t, dir, clients, l.subscribers)
 	r.checkTrouble(t)
 	clear(clients)
-	l.clients = nil
+	l.clients, l.subscribers = nil, nil
 	r.rest(t, int(n))
 }
 
 // load is the load on one store.
 type load struct {
 	*run
-	dir     string
-	clients []*client
-	store   int
-	began   time.Time
-	process *process
+	dir         string
+	clients     []*client
+	subscribers *subscribers
+	store       int
+	began       time.Time
+	process     *process
 }
 
 // enough reports whether the store is as large as it may become, or has had its share.
@@ -188,6 +192,7 @@ func (l *load) oneDeployment(t *testing.T) {
 		l.process = startProcess(t, l.run, l.dir)
 	}
 	d := l.process.deploy(t, l.run)
+	l.subscribers.subscribe(t, d)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	working := d.start(ctx, l.clients)
@@ -219,9 +224,10 @@ func (l *load) oneDeployment(t *testing.T) {
 	l.checkTrouble(t)
 }
 
-// check checks a store at rest: every invariant that its files show, and that it has
-// everything that was acknowledged and nothing that was refused.
-func (r *run) check(t *testing.T, dir string, clients []*client) {
+// check checks a store at rest: every invariant that its files show, that it has
+// everything that was acknowledged and nothing that was refused, and that all of it was
+// delivered.
+func (r *run) check(t *testing.T, dir string, clients []*client, subscribers *subscribers) {
 	t.Helper()
 	var faults []error
 	must(t, bounded(func(ctx context.Context) error {
@@ -233,7 +239,7 @@ func (r *run) check(t *testing.T, dir string, clients []*client) {
 		if err != nil {
 			return err
 		}
-		faults = compare(ctx, store, clients)
+		faults = append(compare(ctx, store, clients), subscribers.compare(ctx, store)...)
 		return store.Close(ctx)
 	}))
 	for i, fault := range faults {

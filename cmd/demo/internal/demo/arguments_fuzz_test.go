@@ -15,12 +15,13 @@ func FuzzArguments(f *testing.F) {
 	for _, args := range []string{
 		"", "help", "-h", "nonsense", "replay", "replay --db x --top 0", "load --events 0", "load --clients 10001 --body -1",
 		"--partitions 0", "--processors 99999999999999999999", "load --zipf=maybe --check=false --json", "replay --db x --from-start --json",
+		"outbox --kills 0", "outbox --batch -1 --json", "outbox --partitions 1 --processors 2 --kills 1 --batch 7",
 	} {
 		f.Add(strings.ReplaceAll(args, " ", "\n"))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		args := strings.Split(text, "\n")
-		if strings.ContainsAny(text, "/\\~") || args[0] == ChildCommand {
+		if strings.ContainsAny(text, "/\\~") || args[0] == ChildCommand || args[0] == OutboxChildCommand {
 			return // it would be somebody's file; a child is started by the program alone
 		}
 		t.Chdir(t.TempDir())

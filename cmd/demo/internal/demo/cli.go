@@ -23,7 +23,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		{Name: "", Flags: showFlags},
 		{Name: "replay", Flags: replayFlags},
 		{Name: "load", Flags: loadFlags},
-		{Name: ChildCommand, Flags: childFlags},
+		{Name: "outbox", Flags: outboxFlags},
+		{Name: ChildCommand, Flags: childFlags(new(work))},
+		{Name: OutboxChildCommand, Flags: childFlags(new(outboxWork))},
 	}}
 	return p.Run(ctx, args, cli.Streams{In: stdin, Out: stdout, Err: stderr})
 }
@@ -52,6 +54,15 @@ const usage = `Demo shows what partita does, with real data and a real crash.
     --zipf                a few workspaces get most of the events
     --body N              bytes of an event's body (default 200)
     --check=false         do not check the invariants at the end
+
+  demo outbox [flags]     deliver the history to a file and to a copy of each
+                          log, by subscriptions; kill the process in the middle
+    --kills N             how often it is killed (default 3)
+    --batch N             events of a delivery (default 100)
+    --partitions N        partitions of the store (default 8)
+    --processors N        command processors (default 32)
+    --db DIR              the directory of a new store, with the file outbox.txt
+                          (default: a temporary one)
 
   Each command takes --json: one JSON document on stdout, progress on stderr.
   Integers beyond 2^53-1 are strings there.

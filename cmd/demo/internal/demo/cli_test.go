@@ -38,6 +38,10 @@ func TestWrongUsage(t *testing.T) {
 		{"load --clients 10001", "--clients: got 10001"},
 		{"load --body -1", "--body: got -1"},
 		{"load --check=perhaps", "-check"},
+		{"outbox --kills -1", "--kills: got -1"},
+		{"outbox --batch 0", "--batch: got 0"},
+		{"outbox --partitions 0", "--partitions: got 0"},
+		{"outbox extra", `unexpected argument "extra"`},
 	} {
 		o := runDemo(t, strings.Fields(tt.args)...)
 		o.fails(t, exitUsage, tt.want, "see demo help")
@@ -50,7 +54,7 @@ func TestWrongUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for _, args := range []string{"help", "-h", "--help", "replay -h", "load --help"} {
 		o := runDemo(t, strings.Fields(args)...).fine(t)
-		if o.stderr != "" || !strings.Contains(o.stdout, "demo replay --db DIR") || strings.Contains(o.stdout, ChildCommand) {
+		if o.stderr != "" || !strings.Contains(o.stdout, "demo replay --db DIR") || strings.Contains(o.stdout, ChildCommand) || strings.Contains(o.stdout, OutboxChildCommand) {
 			t.Errorf("%s: got stdout %q, stderr %q", args, o.stdout, o.stderr)
 		}
 		for line := range strings.Lines(o.stdout) {
@@ -182,7 +186,7 @@ func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("disk is ful
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range []string{"--commits 100", "load --events 10", "replay --db " + storeOf(t)} {
+	for _, args := range []string{"--commits 100", "load --events 10", "outbox --commits 100", "replay --db " + storeOf(t)} {
 		t.Setenv("TMPDIR", t.TempDir())
 		var stdout, stderr bytes.Buffer
 		status := Run(ctx, strings.Fields(args), strings.NewReader(""), &stdout, &stderr)

@@ -39,9 +39,10 @@ func (w *work) flags(set *flag.FlagSet) {
 	set.IntVar(&w.commits, "commits", 0, "")
 }
 
-// args is what flags reads.
+// args are the child's.
 func (w *work) args() []string {
 	return []string{
+		ChildCommand,
 		"--db", w.dir,
 		"--partitions", strconv.FormatUint(w.partitions, 10),
 		"--processors", strconv.Itoa(w.processors),
@@ -58,14 +59,22 @@ func (w *work) check() error {
 
 func (w *work) descriptor() messages.Descriptor { return commitsDescriptor(uint32(w.partitions)) }
 
-func childFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	var w work
-	w.flags(set)
-	return func(ctx context.Context, s cli.Streams) error {
-		if err := w.check(); err != nil {
-			return err
+// killable is what a child process does that is killed.
+type killable interface {
+	flags(set *flag.FlagSet)
+	check() error
+	child(ctx context.Context, s cli.Streams) error
+}
+
+func childFlags(w killable) func(*flag.FlagSet) func(context.Context, cli.Streams) error {
+	return func(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+		w.flags(set)
+		return func(ctx context.Context, s cli.Streams) error {
+			if err := w.check(); err != nil {
+				return err
+			}
+			return w.child(ctx, s)
 		}
-		return w.child(ctx, s)
 	}
 }
 
@@ -96,7 +105,7 @@ func tellAcks(w io.Writer, acks <-chan ack) error {
 	out := bufio.NewWriter(w)
 	var err error
 	for a := range acks {
-		_, _ = fmt.Fprintf(out, "%d %d %s\n", a.partition, a.offset, a.commit)
+		_, _ = out.WriteString(a.line())
 		if len(acks) == 0 {
 			err = errors.Join(err, out.Flush())
 		}
@@ -104,19 +113,22 @@ func tellAcks(w io.Writer, acks <-chan ack) error {
 	return errors.Join(err, out.Flush())
 }
 
-// parseAck reads a line of tellAcks.
+// line tells about a commit.
+func (a ack) line() string { return fmt.Sprintf("%d %d %s\n", a.partition, a.offset, a.commit) }
+
+// parseAck reads a line about a commit.
 func parseAck(line string) (ack, error) {
 	words := strings.Fields(line)
 	if len(words) != 3 {
-		return ack{}, fmt.Errorf("the child said %.60q, want three words", line)
+		return ack{}, fmt.Errorf("got line %.60q, want three words", line)
 	}
 	partition, err := messages.ParsePartitionID(words[0])
 	if err != nil {
-		return ack{}, fmt.Errorf("the child said %.60q: %w", line, err)
+		return ack{}, fmt.Errorf("got line %.60q: %w", line, err)
 	}
 	offset, err := messages.ParsePLogOffset(words[1])
 	if err != nil {
-		return ack{}, fmt.Errorf("the child said %.60q: %w", line, err)
+		return ack{}, fmt.Errorf("got line %.60q: %w", line, err)
 	}
 	return ack{partition: partition, offset: offset, commit: words[2]}, nil
 }
@@ -130,15 +142,15 @@ type crash struct {
 
 var errEarly = errors.New("it ended without an error")
 
-// killAfter runs the child, kills it without warning when it has told about so
-// many commits, and returns what it told.
-func (w *work) killAfter(ctx context.Context, target int, progress func(done int)) (crash, error) {
+// killAfter runs a child, kills it without warning when it has told about so many
+// commits, and returns what it told. ErrEarly says that it had ended well before.
+func killAfter(ctx context.Context, args []string, target int, progress func(done int)) (crash, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return crash{}, fmt.Errorf("this program's own file: %w", err)
 	}
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, program, append([]string{ChildCommand}, w.args()...)...) //nolint:gosec // this very program
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // this very program
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	stdin, err := cmd.StdinPipe()

@@ -21,7 +21,7 @@ import (
 // TestMain makes the test's binary the child as well: the show starts its own
 // program again.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == ChildCommand {
+	if len(os.Args) > 1 && (os.Args[1] == ChildCommand || os.Args[1] == OutboxChildCommand) {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

@@ -118,7 +118,7 @@ func (s *show) crashAndFinish(ctx context.Context, found uint64, left int) error
 	target := max(left/2, 1)
 	s.step(1, "A child process begins. At half of the work it gets SIGKILL, without a warning.")
 	s.Phase("   commits", int64(left))
-	crash, err := s.killAfter(ctx, target, func(done int) { s.Set(int64(done)) })
+	crash, err := killAfter(ctx, s.args(), target, func(done int) { s.Set(int64(done)) })
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 
 // FuzzArguments: whatever the arguments are, the program ends with one of its exit
 // statuses, says in one line what is wrong, and leaves the store as it was. The store
-// is where STORE stands; other paths are refused before they are used. The command that would
-// change the store gets none.
+// is where STORE stands; other paths are refused before they are used. serve, which
+// would change the store, gets none, and there are no subscriptions to change.
 func FuzzArguments(f *testing.F) {
 	dir := filepath.Join(f.TempDir(), "store")
 	s, err := bolt.Open(f.Context(), dir, messages.Descriptor{

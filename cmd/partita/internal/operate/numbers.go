@@ -10,6 +10,8 @@ import (
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/table"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 )
 
@@ -62,71 +64,40 @@ type sequenceResult struct {
 	Stored id `json:"stored"`
 }
 
-// readNumbers returns the numbers that the projections have, raised by the events that
-// they have not yet.
+// readNumbers returns the last numbers, and those that the projections have.
 func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbersResult, error) {
 	stored, err := s.Numbers(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	last := make(map[messages.SeqID]messages.Number)
-	before := make(map[messages.SeqID]messages.Number)
-	for _, n := range stored.Numbers {
-		last[n.Seq], before[n.Seq] = n.Number, n.Number
-	}
-	d := s.Descriptor()
-	p := messages.PartitionOf(ws, d.Partitions)
-	kindID, err := addTail(ctx, s, p, ws, last)
+	last, err := partition.NewReader(s).Numbers(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	if stored.Kind != 0 {
-		kindID = stored.Kind
-	}
-	if kindID == 0 {
+	if last.Kind == 0 {
 		return nil, fmt.Errorf("workspace %d has no event", ws)
 	}
-	kind, _ := d.Kind(kindID)
-	r := &numbersResult{Workspace: id(ws), Partition: number(p), Kind: kindID, KindName: kind.Name, Events: number(last[messages.SeqWLogOffset])}
+	d := s.Descriptor()
+	kind, _ := d.Kind(last.Kind)
+	lasts, storeds := bySequence(last), bySequence(stored)
+	r := &numbersResult{
+		Workspace: id(ws), Partition: number(messages.PartitionOf(ws, d.Partitions)), Kind: last.Kind, KindName: kind.Name,
+		Events: number(lasts[messages.SeqWLogOffset]),
+	}
 	for _, seq := range kind.All() {
-		n := last[seq.ID]
-		if n < seq.Initial {
-			n = 0
-		}
-		r.Sequences = append(r.Sequences, sequenceResult{Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Last: id(n), Stored: id(before[seq.ID])})
+		r.Sequences = append(r.Sequences, sequenceResult{
+			Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Last: id(lasts[seq.ID]), Stored: id(storeds[seq.ID]),
+		})
 	}
 	return r, nil
 }
 
-// tailStep is how many events are read at a time.
-const tailStep = 4096
-
-// addTail raises the numbers by what the tail says of the workspace, and returns its kind,
-// 0 if the tail has none of its events.
-func addTail(ctx context.Context, s *bolt.Store, p messages.PartitionID, ws messages.WSID, last map[messages.SeqID]messages.Number) (kind messages.WSKind, err error) {
-	r, err := s.Register(ctx, p)
-	if err != nil {
-		return 0, err
+func bySequence(all storage.WorkspaceNumbers) map[messages.SeqID]messages.Number {
+	numbers := make(map[messages.SeqID]messages.Number, len(all.Numbers))
+	for _, n := range all.Numbers {
+		numbers[n.Seq] = n.Number
 	}
-	for from := r.Checkpoint; from <= r.Last; {
-		events, err := s.Tail(ctx, p, from, tailStep)
-		if err != nil || len(events) == 0 {
-			return kind, err
-		}
-		for i := range events {
-			e := &events[i]
-			if e.Workspace != ws {
-				continue
-			}
-			kind = e.WorkspaceKind
-			last[messages.SeqWLogOffset] = max(last[messages.SeqWLogOffset], messages.Number(e.WLogOffset))
-			for _, n := range e.Numbers {
-				last[n.Seq] = max(last[n.Seq], n.Number)
-			}
-		}
-		from += messages.PLogOffset(len(events))
-	}
-	return kind, nil
+	return numbers
 }
 
 func (r *numbersResult) text(c *console.Console) {

@@ -1,7 +1,8 @@
 // Package operate is the operator's tool behind its main function. Each command has its
 // own file; what they do is done by package bolt, for programs to call as well.
 //
-// No command but serve changes a byte of the store that it reads.
+// No command but serve and subscriptions changes a byte of the store that it reads, and
+// subscriptions changes subscriptions.db alone.
 package operate
 
 import (
@@ -27,10 +28,10 @@ const (
 )
 
 // Run does what the arguments say, without the program's name, and returns the exit
-// status: 0 if all is fine, 1 if the store has faults, 2 if it could not look or the
+// status: 0 if all is fine, 1 if the store has faults, 2 if it could not look or do it, or the
 // arguments are wrong.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := cli.Program{Name: "partita", Usage: usage, Status: status, Commands: []cli.Command{
+	p := cli.Program{Name: "partita", Usage: usage, Status: status, Commands: append([]cli.Command{
 		{Name: "verify", Flags: verifyFlags},
 		{Name: "inspect", Flags: inspectFlags},
 		{Name: "log", Flags: logFlags},
@@ -40,8 +41,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		{Name: "compact", Flags: compactFlags},
 		{Name: "repair", Flags: repairFlags},
 		{Name: "serve", Flags: serveFlags},
-	}}
-	return p.Run(ctx, args, cli.Streams{In: stdin, Out: stdout, Err: stderr})
+	}, subscriptionsCommands()...)}
+	return p.Run(ctx, joinVerb(args), cli.Streams{In: stdin, Out: stdout, Err: stderr})
 }
 
 func status(err error) int {
@@ -51,9 +52,9 @@ func status(err error) int {
 	return exitBlind
 }
 
-const usage = `Partita looks after a store. No command but serve changes the store that it
-reads. Nobody may have it open for writing meanwhile: a running process is told
-by its lock.
+const usage = `Partita looks after a store. No command but serve and subscriptions changes the
+store that it reads. Nobody may have it open for writing meanwhile: a running
+process is told by its lock.
 
   partita verify --db DIR       check all that the files can show
     --max-faults N              how many faults are told in words (default 100)
@@ -94,14 +95,35 @@ by its lock.
                                 is in the environment, as PARTITA_TOKEN
     --connections N             how many at the same time (default 1024)
 
+  partita subscriptions VERB [--name NAME] --db DIR
+                                look after the durable consumers of a store that
+                                nobody has open; it changes no other file than
+                                subscriptions.db
+  partita subscriptions VERB [--name NAME] --url URL
+                                the same in a program that serves the HTTP API,
+                                while it runs them
+    --token-file FILE           the token for --url, or PARTITA_TOKEN
+    list                        all of them
+    show                        one, with each log that it reads
+    parked                      the events that it has given up, and why
+    replay, drop                hand a parked event to the handler once more, or
+                                forget it: --partition P --offset N; or replay
+                                --all
+    pause, resume               deliver nothing, go on
+    rewind                      set the next event of a log, behind or ahead:
+                                --partition P --offset N
+    skip                        go behind the last event of each log
+    delete                      forget it
+
   Each command takes --json: JSON on stdout, with stable names; all else goes to
   stderr. Ids and numbers of any size are strings there.
 
 Without state.db, verify, inspect and log look at log.db alone, and say so; for
 verify that is a fault.
 
-Exit status: 0 fine; 1 the store has faults; 2 it could not look: the store is
-locked, missing, foreign, too damaged, of an unknown format; or wrong usage.
+Exit status: 0 fine; 1 the store has faults; 2 it could not look, or not do what
+was asked: the store is locked, missing, foreign, too damaged, of an unknown
+format, the server has refused; or wrong usage.
 `
 
 // about says which store an error is about, and what to do about a lock.

@@ -45,6 +45,24 @@ func TestWrongUsage(t *testing.T) {
 		{"compact --db x", "compact: --to is missing"},
 		{"repair --db x", "needs --dry-run"},
 		{"repair --dry-run", "repair: --db is missing"},
+		{"subscriptions", "subscriptions: want one of list, show, parked"},
+		{"subscriptions --db x", "-db"},
+		{"subscriptions nonsense --db x", `unknown command "subscriptions nonsense"`},
+		{"subscriptions list", "subscriptions list: want either --db or --url"},
+		{"subscriptions list --db x --url y", "want either --db or --url"},
+		{"subscriptions list --db x --name y", "-name"},
+		{"subscriptions list --db x --token-file y", "--token-file goes with --url"},
+		{"subscriptions pause --db x", "subscriptions pause: --name is missing"},
+		{"subscriptions pause --db x --name y --offset 1", "-offset"},
+		{"subscriptions replay --db x --name y --all", "only a running program has the handler"},
+		{"subscriptions replay --url http://localhost:1 --name y --all --offset 1", "--all excludes"},
+		{"subscriptions rewind --db x --name y --offset 1", "--partition"},
+		{"subscriptions rewind --db x --name y --partition 1", "--offset"},
+		{"subscriptions rewind --db x --name y --partition 1 --offset 0", "want a whole number from 1 on"},
+		{"subscriptions list --url localhost:1", "--url"},
+		{"subscriptions list --url ftp://localhost", "--url: got"},
+		{"subscriptions list --url http://a:b@localhost", "--url: got"},
+		{"subscriptions list --url http://localhost?x=y", "--url: got"},
 		{"serve", "serve: --db is missing"},
 		{"serve --db x --connections 0", "--connections: got 0, want 1 to 1048576"},
 		{"serve --db x --listen 0.0.0.0:1", "is not a loopback address: it needs a certificate and a token"},
@@ -75,7 +93,8 @@ func TestHelp(t *testing.T) {
 
 // everyCommand are the commands that open a store; TO is replaced by a new directory.
 func everyCommand(dir string) [][]string {
-	return append(readingCommands(dir), []string{"serve", "--db", dir, "--listen", "127.0.0.1:0"})
+	return append(readingCommands(dir),
+		[]string{"subscriptions", "pause", "--db", dir, "--name", "outbox"}, []string{"serve", "--db", dir, "--listen", "127.0.0.1:0"})
 }
 
 // readingCommands are those that do not change the store.
@@ -89,6 +108,7 @@ func readingCommands(dir string) [][]string {
 		{"restore", "--from", dir, "--to", "TO"},
 		{"compact", "--db", dir, "--to", "TO"},
 		{"repair", "--db", dir, "--dry-run"},
+		{"subscriptions", "list", "--db", dir},
 	}
 }
 
@@ -102,7 +122,7 @@ func withTarget(t *testing.T, args []string) []string {
 	return args
 }
 
-// No command but serve changes the store, whether it may write there or not, as text and as JSON.
+// No command that only reads changes the store, whether it may write there or not, as text and as JSON.
 func TestNothingIsChanged(t *testing.T) {
 	dir := newStore(t)
 	before := contents(t, dir)
@@ -561,10 +581,7 @@ func TestRepair(t *testing.T) {
 		{"event", damageEvent, exitFault, []string{"-> restore from a backup", "partita restore --from BACKUP"}},
 		{"subscription", func(t *testing.T, dir string) {
 			subscribe(t, dir)
-			change(t, dir, "subscriptions.db", "positions", func(b *bbolt.Bucket) error {
-				k, v := b.Cursor().First()
-				return b.Put(k, append(bytes.Clone(v), 1))
-			})
+			spoilPosition(t, dir)
 		}, exitFault, []string{"-> delete subscriptions.db", "all subscriptions are forgotten"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
 	} {
@@ -590,6 +607,14 @@ func TestRepair(t *testing.T) {
 			untouched(t, dir, before)
 		})
 	}
+}
+
+// spoilPosition damages the first position of a subscription.
+func spoilPosition(t *testing.T, dir string) {
+	change(t, dir, "subscriptions.db", "positions", func(b *bbolt.Bucket) error {
+		k, v := b.Cursor().First()
+		return b.Put(k, append(bytes.Clone(v), 1))
+	})
 }
 
 // subscribe makes a subscription that has read one event.

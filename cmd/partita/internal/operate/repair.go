@@ -54,7 +54,7 @@ func (r remedy) words(dir string) string {
 	case deleteState:
 		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db", dir)
 	case forgetSubscriptions:
-		return fmt.Sprintf("delete the subscription that is named, from the application (Delete), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir)
+		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir, dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
 	case restoreLog:

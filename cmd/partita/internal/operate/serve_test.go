@@ -26,6 +26,44 @@ func (s *served) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// serving is a store that is served.
+type serving struct {
+	Command, Store, Application, URL string
+
+	t      *testing.T
+	stderr bytes.Buffer
+	cancel context.CancelFunc
+	ended  chan int
+}
+
+func startServe(t *testing.T, dir string, args ...string) *serving {
+	t.Helper()
+	ctx, cancel := context.WithCancel(limit(t))
+	s := &serving{t: t, cancel: cancel, ended: make(chan int, 1)}
+	t.Cleanup(cancel)
+	stdout := &served{line: make(chan string, 1)}
+	go func() {
+		all := append([]string{"serve", "--db", dir, "--listen", "127.0.0.1:0", "--json"}, args...)
+		s.ended <- Run(ctx, all, strings.NewReader(""), stdout, &s.stderr)
+	}()
+	select {
+	case line := <-stdout.line:
+		check(t, json.Unmarshal([]byte(line), s))
+	case status := <-s.ended:
+		t.Fatalf("got status %d, %s", status, &s.stderr)
+	}
+	return s
+}
+
+// stop interrupts the server, which must end cleanly.
+func (s *serving) stop() {
+	s.t.Helper()
+	s.cancel()
+	if status := <-s.ended; status != exitFine || s.stderr.Len() > 0 {
+		s.t.Errorf("got status %d, %s", status, &s.stderr)
+	}
+}
+
 // TestServe: the store is served until an interrupt, to those who have the token of the file
 // or of the environment.
 func TestServe(t *testing.T) {
@@ -38,34 +76,17 @@ func TestServe(t *testing.T) {
 				t.Setenv(tokenVariable, token)
 			}
 			dir := newStore(t)
-			ctx, cancel := context.WithCancel(limit(t))
-			defer cancel()
-			stdout, stderr := &served{line: make(chan string, 1)}, new(bytes.Buffer)
-			ended := make(chan int, 1)
-			go func() {
-				all := append([]string{"serve", "--db", dir, "--listen", "127.0.0.1:0", "--json"}, args...)
-				ended <- Run(ctx, all, strings.NewReader(""), stdout, stderr)
-			}()
-			var result struct{ Command, Store, Application, URL string }
-			select {
-			case line := <-stdout.line:
-				check(t, json.Unmarshal([]byte(line), &result))
-			case status := <-ended:
-				t.Fatalf("got status %d, %s", status, stderr)
-			}
-			if result.Command != "serve" || result.Store != dir || result.Application != "shops" {
-				t.Errorf("got %+v", result)
+			server := startServe(t, dir, args...)
+			if server.Command != "serve" || server.Store != dir || server.Application != "shops" {
+				t.Errorf("got %+v", server)
 			}
 			for authorization, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer " + token + "x": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-				if got := askServer(t, result.URL+"/v1/workspaces/4/log", authorization); got != want {
+				if got := askServer(t, server.URL+"/v1/workspaces/4/log", authorization); got != want {
 					t.Errorf("with %q: got %d, want %d", authorization, got, want)
 				}
 			}
-			awaitReady(t, result.URL)
-			cancel()
-			if status := <-ended; status != exitFine || stderr.Len() > 0 {
-				t.Errorf("got status %d, %s", status, stderr)
-			}
+			awaitReady(t, server.URL)
+			server.stop()
 			run(t, "verify", "--db", dir).has(t, exitFine)
 		})
 	}

@@ -1,0 +1,120 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/internal/subscription"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
+)
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const follower = "follower"
+
+// newFollowed returns a store with so many events in partition 0, and a subscription that has
+// none of them yet.
+func newFollowed(t *testing.T, events int) *storagetest.Memory {
+	t.Helper()
+	d := messages.Descriptor{Application: "lanes", Partitions: 1, Kinds: []messages.Kind{{ID: 1, Name: "kind"}}}
+	store, err := storagetest.NewMemory(d)
+	noError(t, err)
+	ctx := t.Context()
+	register, err := store.TakeEpoch(ctx, 0)
+	noError(t, err)
+	for i := range events {
+		e := messages.Event{
+			Kind: messages.EventBusiness, Epoch: register.Epoch, PLogOffset: messages.PLogOffset(i + 1),
+			WorkspaceKind: 1, WLogOffset: messages.WLogOffset(i + 1), RegisteredAt: 1, Body: fmt.Append(nil, i),
+		}
+		noError(t, store.Append(ctx, storage.Batch{Epoch: register.Epoch, Events: []messages.Event{e}}))
+	}
+	noError(t, store.PutSubscription(ctx, storage.Subscription{Name: follower}))
+	return store
+}
+
+// spawnLane starts a lane that gives up after the first try.
+func spawnLane(t *testing.T, h *house, store actors.LaneStore, watch actors.Observer, handler actors.BatchHandler) *actors.Lane {
+	t.Helper()
+	lane, err := actors.SpawnLane(actors.LaneConfig{
+		Key: actors.Key{Group: "lane", ID: "0"}, Name: "lane" + h.system.ProcessRegistry.NextId(),
+		Lane:         subscription.Config{MinDelay: time.Millisecond, MaxDelay: time.Millisecond, MaxTries: 1},
+		Subscription: follower, Batch: 1, Bytes: 1, HandlerLimit: time.Minute, Handler: handler, Store: store,
+		System: h.system, Guardian: actors.NewGuardian(actors.RestartPolicy{}, nil), Dispatcher: h.dispatcher,
+		Clock: actors.SystemClock(), Logger: zap.NewNop(), Observer: watch, Alert: func() {},
+	}, h.ports)
+	noError(t, err)
+	return lane
+}
+
+// A handler that ends its goroutine, as a failed assertion does, has failed: the lane goes on.
+func TestHandlerThatExits(t *testing.T) {
+	h, store := newHouse(t), newFollowed(t, 2)
+	handled := make(chan struct{}, 1)
+	lane := spawnLane(t, h, store, nil, func(_ context.Context, events []messages.LogEvent) error {
+		if events[0].Offset == 1 {
+			runtime.Goexit()
+		}
+		handled <- struct{}{}
+		return nil
+	})
+	next(t, handled)
+	noError(t, lane.Stop(t.Context(), time.Minute))
+	now, err := store.Subscription(t.Context(), follower)
+	noError(t, err)
+	if len(now.Parked) != 1 || now.Parked[0].Offset != 1 || now.Parked[0].Reason != actors.ErrHandlerExit.Error() {
+		t.Errorf("got %+v parked, want offset 1: %v", now.Parked, actors.ErrHandlerExit)
+	}
+}
+
+// ends gets a value when a lane has taken the order to stop.
+type ends chan struct{}
+
+func (ends) Posted(actors.Key, any) {}
+func (ends) Taken(actors.Key, any)  {}
+
+func (e ends) Handled(k actors.Key, message any) {
+	if _, stop := message.(*actor.Stop); stop && k.Group == "lane" {
+		e <- struct{}{}
+	}
+}
+
+// Who asks a lane that waits for its handler to end, after a stop has given that up, is told
+// that it has stopped, and does not wait for an answer that nobody will give.
+func TestLaneThatEndsAnswers(t *testing.T) {
+	h, store, watch := newHouse(t), newFollowed(t, 1), make(ends, 1)
+	handling, release := make(chan struct{}), make(chan struct{})
+	lane := spawnLane(t, h, store, watch, func(context.Context, []messages.LogEvent) error {
+		close(handling)
+		<-release
+		return nil
+	})
+	next(t, handling)
+	stopped := make(chan error, 1)
+	go func() { stopped <- lane.Stop(t.Context(), 0) }()
+	next(t, watch)
+	held := make(chan error, 1)
+	go func() { held <- lane.Hold(t.Context()) }()
+	if err := next(t, held); !errors.Is(err, messages.ErrStopped) {
+		t.Errorf("Hold: got %v, want %v", err, messages.ErrStopped)
+	}
+	close(release)
+	if err := next(t, stopped); !errors.Is(err, actors.ErrBrokenOff) {
+		t.Errorf("Stop: got %v, want %v", err, actors.ErrBrokenOff)
+	}
+}

@@ -1,0 +1,42 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+)
+
+// parent is what the leaves of an actor have of it.
+type parent struct {
+	key         Key
+	incarnation uint64
+	dispatcher  actor.Dispatcher
+	system      *actor.ActorSystem
+	observer    Observer
+}
+
+// spawn starts a leaf. Its queue is bounded by the protocol that it has with its parent.
+func (p *parent) spawn(ctx actor.Context, name string, produce actor.Producer) *actor.PID {
+	props := actor.PropsFromProducer(produce,
+		actor.WithDispatcher(p.dispatcher),
+		actor.WithMailbox(func() actor.Mailbox {
+			return NewMailbox(MailboxConfig{
+				Key: Key{Group: name, ID: p.key.ID}, Requests: 1, System: p.system, Observer: p.observer,
+			})
+		}))
+	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d", name, p.incarnation))
+	if err != nil {
+		// The name holds the number of the incarnation: nobody else has it.
+		panic(err)
+	}
+	return pid
+}
+
+// logPanic, deferred by an actor that ends, keeps a panic from its supervisor, which would
+// wait for ever.
+func logPanic(logger *zap.Logger, key Key) {
+	if r := recover(); r != nil {
+		logger.Error("panic while ending", zap.Stringer("actor", key), zap.Any("reason", r))
+	}
+}
