@@ -100,20 +100,17 @@ func (s *Store) applyAll() error {
 
 // awaitApplied waits until log.db has an LSN, or could not be given it.
 func (s *Store) awaitApplied(ctx context.Context, lsn messages.LSN) error {
-	first, begun, failed, applied := s.pending.state()
-	if first > lsn {
-		return nil
+	begun := s.pending.state()
+	if begun.next <= lsn && s.applier == nil {
+		return begun.failed
 	}
-	if s.applier == nil {
-		return failed
-	}
-	for tries := begun; first <= lsn; first, tries, failed, applied = s.pending.state() {
-		if tries != begun && failed != nil {
-			return failed
+	for now := begun; now.next <= lsn; now = s.pending.state() {
+		if now.tries != begun.tries && now.failed != nil {
+			return now.failed
 		}
 		s.applier.hurry()
 		select {
-		case <-applied:
+		case <-now.more:
 		case <-s.applier.ended:
 			return storage.ErrClosed
 		case <-ctx.Done():

@@ -48,8 +48,6 @@ const (
 	roleState role = 'S'
 	// roleSubscriptions is the role of a file that is made with the first subscription.
 	roleSubscriptions role = 'U'
-	// roleWAL is the role of log.wal, which is not a bbolt file.
-	roleWAL role = 'W'
 )
 
 func (r role) String() string {
@@ -60,8 +58,6 @@ func (r role) String() string {
 		return "state"
 	case roleSubscriptions:
 		return "subscriptions"
-	case roleWAL:
-		return "write-ahead"
 	}
 	return fmt.Sprintf("role %d", byte(r))
 }

@@ -63,7 +63,7 @@ func (p *pending) skip(events int) {
 func (p *pending) all() (first messages.LSN, values [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.first, p.values[:len(p.values):len(p.values)]
+	return p.first, slices.Clip(p.values)
 }
 
 // take returns the first values, of about so many bytes.
@@ -94,11 +94,21 @@ func (p *pending) tell(events int, err error) {
 	p.applied = make(chan struct{})
 }
 
-// state returns the LSN of the first one, and what the last attempt has brought.
-func (p *pending) state() (first messages.LSN, tries uint64, failed error, applied <-chan struct{}) {
+// applied is how far the applier has come.
+type applied struct {
+	// next is the first LSN that log.db has not.
+	next messages.LSN
+	// tries is how often it has tried, failed why the last try brought nothing; more is
+	// closed after the next one.
+	tries  uint64
+	failed error
+	more   <-chan struct{}
+}
+
+func (p *pending) state() applied {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.first, p.tries, p.failed, p.applied
+	return applied{next: p.first, tries: p.tries, failed: p.failed, more: p.applied}
 }
 
 // logReader reads the log: log.db and what is pending, as of one moment.

@@ -36,6 +36,7 @@ import (
 // file (8), and the sector but for the CRC. A sector of zeroes was never written.
 const (
 	walHeaderLen  = 47
+	walRole       = 'W'
 	walSectorLen  = 512
 	walHeadLen    = 16
 	walDataLen    = walSectorLen - walHeadLen
@@ -62,7 +63,7 @@ func newWALID() (id walID, err error) {
 func encodeWALHeader(store storeID, id walID) []byte {
 	b := append(make([]byte, 0, walBlockLen), magic...)
 	b = binary.BigEndian.AppendUint16(b, walFormat)
-	b = append(append(append(b, byte(roleWAL)), store[:]...), id[:]...)
+	b = append(append(append(b, walRole), store[:]...), id[:]...)
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return b[:walBlockLen]
 }
@@ -80,8 +81,8 @@ func decodeWALHeader(b []byte, store storeID) (id walID, err error) {
 	if crc32.Checksum(b[:walHeaderLen-4], castagnoli) != be32(b[walHeaderLen-4:]) {
 		return id, errChecksum
 	}
-	if got := role(b[10]); got != roleWAL {
-		return id, fmt.Errorf("%w: got a %v file, want a %v file", storage.ErrForeign, got, roleWAL)
+	if b[10] != walRole {
+		return id, fmt.Errorf("%w: got a %v file, want a write-ahead log", storage.ErrForeign, role(b[10]))
 	}
 	if got := storeID(b[11:headerFixed]); got != store {
 		return id, fmt.Errorf("%w: it is of store %v, want %v", storage.ErrForeign, got, store)

@@ -22,11 +22,14 @@ func TestWALHalvesGoRound(t *testing.T) {
 		}
 		noError(t, w.try(e))
 		if i%40 == 30 {
-			first, _, _, _ := s.pending.state()
+			first := s.pending.state().next
 			equal(t, messages.LSN(i+2), first, "it is in log.db")
 			continue
 		}
 		halves[s.wal.current]++
+		if s.wal.used > s.wal.half {
+			t.Fatalf("commit %d ends %d bytes into a half of %d", i, s.wal.used, s.wal.half)
+		}
 		if i%9 == 8 {
 			crash := quietCopy(t, s, dir)
 			opensWith(t, crash, d, collectEvents(t, s.Log(t.Context(), 1)))

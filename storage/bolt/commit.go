@@ -1,0 +1,106 @@
+package bolt
+
+import (
+	"context"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// commit makes durable what was accepted: in log.wal, or in log.db if that must have it
+// at once.
+func (c *committer) commit() error {
+	values := c.seal()
+	size := walSize(values)
+	write := func() error { return c.writeAhead(size, values) }
+	switch {
+	case c.takesEpoch() || size > c.s.wal.half:
+		write = func() error { return c.writeLog(values) }
+	case len(values) == 0:
+		return nil
+	}
+	err := write()
+	if err == nil {
+		c.s.counts.commits.Add(1)
+	}
+	return err
+}
+
+// seal finishes the events that were accepted, and returns them.
+func (c *committer) seal() [][]byte {
+	lsn := messages.LSN(c.s.lastLSN.Load())
+	values := make([][]byte, 0, c.staged.events)
+	for _, r := range c.staged.accepted {
+		for i := range r.events {
+			lsn++
+			sealEvent(r.events[i].value, lsn)
+			values = append(values, r.events[i].value)
+		}
+	}
+	return values
+}
+
+func (c *committer) takesEpoch() bool {
+	return slices.ContainsFunc(c.staged.accepted, func(r *writeRequest) bool { return r.takeEpoch })
+}
+
+// writeLog writes to log.db.
+func (c *committer) writeLog(values [][]byte) error {
+	last := messages.LSN(c.s.lastLSN.Load())
+	if err := c.s.awaitApplied(context.Background(), last); err != nil {
+		return err
+	}
+	err := c.s.log.update(func(tx *bbolt.Tx) error {
+		for _, r := range c.staged.accepted {
+			if !r.takeEpoch {
+				continue
+			}
+			if err := putEpoch(tx.Bucket(bucketEpochs), r.partition.id, r.epoch); err != nil {
+				return err
+			}
+		}
+		return putLog(tx, last+1, values)
+	})
+	if err == nil {
+		c.s.pending.skip(len(values))
+	}
+	return err
+}
+
+// writeAhead writes to log.wal.
+func (c *committer) writeAhead(size int64, values [][]byte) error {
+	s := c.s
+	last := messages.LSN(s.lastLSN.Load())
+	applied := s.pending.state()
+	if applied.failed != nil {
+		// There may be space by now.
+		if err := s.awaitApplied(context.Background(), last); err != nil {
+			return err
+		}
+	}
+	err := s.log.view(func(tx *bbolt.Tx) error { return checkEnd(tx.Bucket(bucketLog), applied.next-1, last, values) })
+	if err != nil {
+		return err
+	}
+	if err := s.beginWAL(last); err != nil {
+		return err
+	}
+	if need := s.wal.place(size, applied.next-1, last); need != 0 {
+		if err := s.awaitApplied(context.Background(), need); err != nil {
+			return err
+		}
+		s.wal.place(size, need, last)
+	}
+	if err := s.wal.write(size, last+1, values); err != nil {
+		return err
+	}
+	s.applier.added(s.pending.push(values))
+	return nil
+}
+
+func putEpoch(epochs *bbolt.Bucket, p messages.PartitionID, e messages.Epoch) error {
+	key := appendPartitionKey(make([]byte, 0, partitionKeyLen), p)
+	return epochs.Put(key, sealedUint(nil, bucketEpochs, key, uint64(e)))
+}
