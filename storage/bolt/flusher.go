@@ -12,7 +12,7 @@ import (
 
 // maxFlushEvents is how many events one transaction of state.db takes before it
 // leaves the flushes behind it to the next one. One flush is never cut.
-const maxFlushEvents = 65_536
+const maxFlushEvents = 262_144
 
 // trimStep is how many entries of a tail are dropped under one hold of the
 // partition's lock, so that appends and reads get in between.

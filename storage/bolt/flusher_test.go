@@ -84,7 +84,7 @@ func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 // A transaction that has its fill of events leaves the flushes behind it to the next one.
 func TestFlushEndsAtItsLimit(t *testing.T) {
 	for n, transactions := range map[int]int{maxFlushEvents - 1: 2, maxFlushEvents: 3} {
-		s := open(t, t.TempDir(), testDescriptor(3, messages.TrustAll), Options{})
+		s := open(t, t.TempDir(), testDescriptor(3, messages.TrustAll), Options{TailEvents: 2 * maxFlushEvents})
 		var requests []*flushRequest
 		for id, events := range []int{1, n, 1} {
 			w := takeOver(t, s, messages.PartitionID(id))

@@ -55,16 +55,16 @@ const (
 	// paceFactor is how much longer than a transaction the pause after it is.
 	paceFactor = 4
 	// paceLimit is the longest pause.
-	paceLimit = time.Second
+	paceLimit = 2 * time.Second
 	// paceStep is how often a pause looks whether it should end early. Commits end
 	// meanwhile if anybody appends, or the disk is so slow that it had better not wait.
 	paceStep = 10 * time.Millisecond
 	// A pause ends when what is not flushed takes this part of what it may take, of
 	// the events of one partition or of the memory of all,
-	pacePart = 4
+	pacePart = 2
 	// or when one partition has so many events: with several numbers each it is not
 	// far from being busy by its default settings.
-	paceEvents = 8192
+	paceEvents = 16384
 )
 
 // rest pauses until it is time for the next flush, or nobody appends any more.

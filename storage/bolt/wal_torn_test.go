@@ -86,7 +86,7 @@ func TestWALDamagedHead(t *testing.T) {
 // A commit that has lost a sector was acknowledged if anything is there of the next one,
 // though a crash has cut that short.
 func TestWALLostBeforeTorn(t *testing.T) {
-	w := newWALWriter(t, smallHalf)
+	w := newWALWriter(t, 2*smallHalf)
 	w.commit(10)
 	w.commit(4500)
 	w.commit(4500)
