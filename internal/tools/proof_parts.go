@@ -46,9 +46,11 @@ func proofParts() []part {
 	}
 }
 
+// mutantsPart plants the same small changes each time: which ones are drawn must not decide
+// whether the proof holds.
 func mutantsPart() part {
 	return part{
-		name: "mutants", args: []string{"mutants", "MUTANTS=" + provedMutants, "MUTANTS_SAMPLE=4"},
+		name: "mutants", args: []string{"mutants", "MUTANTS=" + provedMutants, "MUTANTS_SAMPLE=4", "MUTANTS_SEED=1"},
 		kinds: []kind{
 			kindOf("planted faults", `^mutants: planted=`,
 				key("planted", "planted", 15), key("caught", "caught", 15), none("survived", "not caught")),
