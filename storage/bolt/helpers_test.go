@@ -69,6 +69,12 @@ func takeOver(t testing.TB, s *Store, id messages.PartitionID) *writer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return goOn(t, s, id, reg)
+}
+
+// goOn learns from the log where the partition stands.
+func goOn(t testing.TB, s *Store, id messages.PartitionID, reg storage.Register) *writer {
+	t.Helper()
 	w := &writer{
 		t: t, s: s, id: id, epoch: reg.Epoch, next: reg.Last + 1, flushed: reg.Checkpoint, at: reg.LastRegisteredAt,
 		wlog:    make(map[messages.WSID]messages.WLogOffset),

@@ -83,7 +83,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			s = open(t, crash, d, full)
 			for range 2 {
 				equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
-				w = &writer{t: t, s: s, epoch: w.epoch, next: w.next, at: w.at, wlog: w.wlog, last: w.last, changed: w.changed}
+				w.s = s
 				errorIs(t, w.try(w.event(1)), storage.ErrFull)
 				opensWith(t, crashCopy(t, crash), d, want)
 				closeStore(t, s)
@@ -160,7 +160,9 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 		op.start()
 		s := op.Store
 		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
-		w := writerOf(t, s)
+		reg, err := s.Register(t.Context(), 0)
+		noError(t, err)
+		w := goOn(t, s, 0, reg)
 		errorIs(t, w.try(w.event(1)), storage.ErrFull, commit)
 		opensWith(t, crashCopy(t, dir), d, want)
 		before.set(nil)
@@ -171,23 +173,6 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 		closeStore(t, s)
 		opensWith(t, dir, d, want)
 	}
-}
-
-// writerOf goes on under the last epoch.
-func writerOf(t *testing.T, s *Store) *writer {
-	t.Helper()
-	reg, err := s.Register(t.Context(), 0)
-	noError(t, err)
-	w := &writer{
-		t: t, s: s, epoch: reg.Epoch, next: reg.Last + 1, flushed: reg.Checkpoint, at: reg.LastRegisteredAt,
-		wlog:    make(map[messages.WSID]messages.WLogOffset),
-		last:    make(map[numberKey]messages.Number),
-		changed: make(map[numberKey]messages.Number),
-	}
-	for _, e := range collectEvents(t, s.PLog(t.Context(), 0, 0)) {
-		w.learn(&e)
-	}
-	return w
 }
 
 // A sync of log.db fails while the applier brings events there: the store closes, and the

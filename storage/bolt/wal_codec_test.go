@@ -92,8 +92,8 @@ func FuzzWAL(f *testing.F) {
 	sound := w.content()
 	want := w.events[next-1:]
 	f.Add([]byte{}, uint32(0), byte(0))
-	f.Add(sound[:walBlockLen+2*walSectorLen], uint32(walBlockLen+5), byte(1))
-	f.Add(bytes.Repeat([]byte{0xFF}, 2*walSectorLen), uint32(3*walBlockLen), byte(0x80))
+	f.Add(sound[walBlockLen:walBlockLen+40], uint32(walBlockLen+5), byte(1))
+	f.Add(bytes.Repeat([]byte{0xFF}, 20), uint32(3*walBlockLen), byte(0x80))
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bits byte) {
 		_, _ = w.pendingIn(raw, next)
 		// The same behind a sound header.
