@@ -133,7 +133,10 @@ func (m *image) Log(ctx context.Context, each func(messages.LSN, *messages.Event
 		}
 		return take(lsn, v)
 	})
-	return firstError(err, m.s.pending.each(take))
+	if err != nil {
+		return err
+	}
+	return m.s.pending.each(take)
 }
 
 // lend makes an event of the view that shares everything with it.

@@ -65,9 +65,13 @@ func (w *wal) create() (err error) {
 		return err
 	}
 	w.size, w.used, w.current, w.last = walBlockLen, 0, 0, [2]messages.LSN{}
+	return firstError(w.writeHeader(), syncDir(w.dir))
+}
+
+func (w *wal) writeHeader() error {
 	header := w.aligned(walBlockLen)
-	copy(header, encodeWALHeader(w.store, w.id))
-	return firstError(writeSynced(w.file, header, 0), syncDir(w.dir))
+	copy(header, encodeWALHeader(w.store, w.id, w.size))
+	return writeSynced(w.file, header, 0)
 }
 
 // remove closes and removes the file, if there is one.
@@ -141,8 +145,11 @@ func (w *wal) failed(err error) error {
 	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.path, err)
 }
 
-// grow writes zeroes up to where a commit ends.
+// grow writes zeroes up to where a commit ends, and then the new length.
 func (w *wal) grow(end int64) error {
+	if w.size >= end {
+		return nil
+	}
 	for w.size < end {
 		zeroes := w.aligned(walChunk)
 		clear(zeroes)
@@ -151,7 +158,7 @@ func (w *wal) grow(end int64) error {
 		}
 		w.size += walChunk
 	}
-	return nil
+	return w.writeHeader()
 }
 
 // aligned returns a buffer that begins at a block's boundary.

@@ -12,11 +12,13 @@ import (
 
 // log.wal begins with a block that says what it is, and else zeroes:
 //
-//	 0        8         10     11         27        43      47
-//	+--------+---------+------+----------+---------+-------+
-//	| magic  | format  | role | store id | id      | CRC   |
-//	| 8      | 2       | 'W'  | 16       | 16      | 4     |
-//	+--------+---------+------+----------+---------+-------+
+//	 0        8         10     11         27        43       51      55
+//	+--------+---------+------+----------+---------+--------+-------+
+//	| magic  | format  | role | store id | id      | length | CRC   |
+//	| 8      | 2       | 'W'  | 16       | 16      | 8      | 4     |
+//	+--------+---------+------+----------+---------+--------+-------+
+//
+// The file has at least this length.
 //
 // The rest is cut into sectors, which a disk writes wholly or not at all. Each one says
 // which commit it is of, so that after a crash it is known of every sector whether it was
@@ -35,7 +37,8 @@ import (
 // the commit. The CRC-32C covers the id of the log.wal (16), the sector's offset in the
 // file (8), and the sector but for the CRC. A sector of zeroes was never written.
 const (
-	walHeaderLen  = 47
+	walHeaderLen  = 55
+	walLengthAt   = 43
 	walRole       = 'W'
 	walSectorLen  = 512
 	walHeadLen    = 16
@@ -60,10 +63,11 @@ func newWALID() (id walID, err error) {
 }
 
 // encodeWALHeader returns the first block.
-func encodeWALHeader(store storeID, id walID) []byte {
+func encodeWALHeader(store storeID, id walID, length int64) []byte {
 	b := append(make([]byte, 0, walBlockLen), magic...)
 	b = binary.BigEndian.AppendUint16(b, walFormat)
 	b = append(append(append(b, walRole), store[:]...), id[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(length))
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return b[:walBlockLen]
 }
@@ -71,23 +75,23 @@ func encodeWALHeader(store storeID, id walID) []byte {
 // decodeWALHeader is safe on any bytes. It returns [storage.ErrForeign] if the file is not a
 // log.wal of the store, [storage.ErrFormat] if the format is unknown, and the cause of the
 // damage otherwise.
-func decodeWALHeader(b []byte, store storeID) (id walID, err error) {
+func decodeWALHeader(b []byte, store storeID) (id walID, length uint64, err error) {
 	if len(b) < walHeaderLen || string(b[:len(magic)]) != magic {
-		return id, fmt.Errorf("%w: no header", storage.ErrForeign)
+		return id, 0, fmt.Errorf("%w: no header", storage.ErrForeign)
 	}
 	if format := binary.BigEndian.Uint16(b[8:]); format != walFormat {
-		return id, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, format, walFormat)
+		return id, 0, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, format, walFormat)
 	}
 	if crc32.Checksum(b[:walHeaderLen-4], castagnoli) != be32(b[walHeaderLen-4:]) {
-		return id, errChecksum
+		return id, 0, errChecksum
 	}
 	if b[10] != walRole {
-		return id, fmt.Errorf("%w: got a %v file, want a write-ahead log", storage.ErrForeign, role(b[10]))
+		return id, 0, fmt.Errorf("%w: got a %v file, want a write-ahead log", storage.ErrForeign, role(b[10]))
 	}
 	if got := storeID(b[11:headerFixed]); got != store {
-		return id, fmt.Errorf("%w: it is of store %v, want %v", storage.ErrForeign, got, store)
+		return id, 0, fmt.Errorf("%w: it is of store %v, want %v", storage.ErrForeign, got, store)
 	}
-	return walID(b[headerFixed:]), nil
+	return walID(b[headerFixed:]), be64(b[walLengthAt:]), nil
 }
 
 // walSize returns how many bytes a commit takes in the file: whole blocks.

@@ -52,16 +52,17 @@ func TestWALSize(t *testing.T) {
 
 func TestWALHeader(t *testing.T) {
 	store, id := storeID{1, 2, 3}, walID{4, 5, 6}
-	whole := encodeWALHeader(store, id)
+	whole := encodeWALHeader(store, id, 4711)
 	equal(t, walBlockLen, len(whole))
-	got, err := decodeWALHeader(whole, store)
+	got, length, err := decodeWALHeader(whole, store)
 	noError(t, err)
 	equal(t, id, got)
+	equal(t, 4711, length)
 	for at := range walHeaderLen {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
 			b[at] ^= 1 << bit
-			_, err := decodeWALHeader(b, store)
+			_, _, err := decodeWALHeader(b, store)
 			if err == nil {
 				t.Fatalf("byte %d, bit %d: the flip was not found", at, bit)
 			}
@@ -73,14 +74,14 @@ func TestWALHeader(t *testing.T) {
 		binary.BigEndian.PutUint32(b[walHeaderLen-4:], crcOf(b[:walHeaderLen-4]))
 		return b
 	}
-	_, err = decodeWALHeader(whole, storeID{9})
+	_, _, err = decodeWALHeader(whole, storeID{9})
 	errorIs(t, err, storage.ErrForeign)
-	_, err = decodeWALHeader(resealed(func(b []byte) { b[10] = byte(roleLog) }), store)
+	_, _, err = decodeWALHeader(resealed(func(b []byte) { b[10] = byte(roleLog) }), store)
 	errorIs(t, err, storage.ErrForeign)
-	_, err = decodeWALHeader(resealed(func(b []byte) { b[9]++ }), store)
+	_, _, err = decodeWALHeader(resealed(func(b []byte) { b[9]++ }), store)
 	errorIs(t, err, storage.ErrFormat)
 	for n := range walHeaderLen {
-		_, err := decodeWALHeader(whole[:n], store)
+		_, _, err := decodeWALHeader(whole[:n], store)
 		errorIs(t, err, storage.ErrForeign, n)
 	}
 }

@@ -185,8 +185,10 @@ func (w *walWriter) content() []byte {
 	w.t.Helper()
 	b, err := os.ReadFile(w.path)
 	noError(w.t, err)
+	// Without the zeroes that it has grown by.
 	all := make([]byte, walBlockLen+2*w.half)
 	copy(all, b)
+	copy(all, encodeWALHeader(w.store, w.id, int64(len(all))))
 	return all
 }
 

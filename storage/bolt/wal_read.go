@@ -60,11 +60,15 @@ func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, e
 		return nil, errNoWAL
 	}
 	r = &walReader{path: path, half: half, b: b}
-	if r.id, err = decodeWALHeader(b, store); err != nil {
+	var length uint64
+	if r.id, length, err = decodeWALHeader(b, store); err != nil {
 		if errors.Is(err, storage.ErrForeign) || errors.Is(err, storage.ErrFormat) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return nil, r.damaged(0, err)
+	}
+	if uint64(len(b)) < length {
+		return nil, r.damaged(int64(len(b)), fmt.Errorf("%w: got %d bytes, want %d", errTruncated, len(b), length))
 	}
 	r.scan()
 	slices.SortFunc(r.commits, func(a, b walCommit) int { return cmp.Compare(a.first, b.first) })

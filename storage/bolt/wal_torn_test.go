@@ -124,3 +124,13 @@ func TestWALLostSectors(t *testing.T) {
 		t.Fatalf("got %d commits, want at least 2", live)
 	}
 }
+
+// A file that is shorter than it was is damaged, wherever it ends.
+func TestWALCutFile(t *testing.T) {
+	w, next := lapped(t)
+	sound := w.content()
+	for length := walSectorLen; length < len(sound); length += walSectorLen {
+		_, err := w.pendingIn(sound[:length], next)
+		errorIs(t, err, storage.ErrDamaged, length)
+	}
+}
