@@ -18,7 +18,8 @@ type part struct {
 // Most parts have goroutines of their own; actors share those of the dispatcher.
 var parts = []part{
 	{"flusher: projections, state.db", regexp.MustCompile(`/(storage/bolt|actors)\.\(\*flusher\)`)},
-	{"committer: admission, log.db, tail", regexp.MustCompile(`/storage/bolt\.\(\*committer\)`)},
+	{"committer: admission, log.wal, tail", regexp.MustCompile(`/storage/bolt\.\(\*committer\)`)},
+	{"applier: log.db", regexp.MustCompile(`/storage/bolt\.\(\*applier\)`)},
 	{"partition actors and the core", regexp.MustCompile(`/actors\.\(\*(partition|reader|actualizer)\)\.Receive`)},
 	{"appenders: encoding, ends of keys", regexp.MustCompile(`/actors\.\(\*appender\)\.Receive`)},
 	{"mailboxes and the dispatcher", regexp.MustCompile(`/actors\.\(\*Dispatcher\)`)},
