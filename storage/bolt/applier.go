@@ -61,7 +61,8 @@ func (a *applier) run() {
 	for {
 		select {
 		case <-a.wake:
-			if errors.Is(a.s.applyAll(), messages.ErrOutcomeUnknown) {
+			if err := a.s.applyAll(); errors.Is(err, messages.ErrOutcomeUnknown) {
+				a.s.cause.Store(&err)
 				a.s.triggerClose()
 				return
 			}

@@ -46,12 +46,16 @@ func (c *committer) takesEpoch() bool {
 	return slices.ContainsFunc(c.staged.accepted, func(r *writeRequest) bool { return r.takeEpoch })
 }
 
-// writeLog writes to log.db.
+// writeLog writes to log.db. Epochs alone do not wait for what is pending: they may be newer
+// than the log, and must be taken although log.db has no room for events.
 func (c *committer) writeLog(values [][]byte) error {
 	last := messages.LSN(c.s.lastLSN.Load())
-	if err := c.s.awaitApplied(context.Background(), last); err != nil {
-		return err
+	if len(values) > 0 {
+		if err := c.s.awaitApplied(context.Background(), last); err != nil {
+			return err
+		}
 	}
+	applied := c.s.pending.state().next - 1
 	err := c.s.log.update(func(tx *bbolt.Tx) error {
 		for _, r := range c.staged.accepted {
 			if !r.takeEpoch {
@@ -60,6 +64,9 @@ func (c *committer) writeLog(values [][]byte) error {
 			if err := putEpoch(tx.Bucket(bucketEpochs), r.partition.id, r.epoch); err != nil {
 				return err
 			}
+		}
+		if len(values) == 0 {
+			return checkEnd(tx.Bucket(bucketLog), applied, last, nil)
 		}
 		return putLog(tx, last+1, values)
 	})

@@ -46,8 +46,9 @@ type Options struct {
 	// 256 MiB on 32-bit machines.
 	MmapSize int64
 
-	// MaxSize is the largest size of log.db in bytes; an Append that would exceed
-	// it is refused with ErrFull. Default: no limit.
+	// MaxSize is the largest size of log.db in bytes. An Append is refused with ErrFull once
+	// log.db cannot take what was appended before, of which log.wal keeps up to 64 MiB.
+	// Default: no limit.
 	MaxSize int64
 
 	// StateMaxSize is the same for state.db and Flush.

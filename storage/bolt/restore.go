@@ -10,7 +10,7 @@ import (
 
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
 // it, since the index of deduplication ids in it depends on the store's id. Of the copy
-// only log.db is needed, and it is not changed; its subscriptions are carried over if
+// only log.db is needed, and log.wal if it has one; it is not changed; its subscriptions are carried over if
 // subscriptions.db is there too. The directory must be new or empty. What
 // is not finished, or has a fault, is not kept.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {

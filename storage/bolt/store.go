@@ -67,7 +67,9 @@ type Store struct {
 	// answer by then was never taken. released is closed when the files are.
 	closing, committed, flushed, released chan struct{}
 	closeOnce                             sync.Once
-	releaseErr                            error
+	// cause is why the store has closed itself in the background, where nobody waited for it.
+	cause      atomic.Pointer[error]
+	releaseErr error
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -136,6 +138,9 @@ func (s *Store) release() {
 func (s *Store) open() error {
 	select {
 	case <-s.closing:
+		if cause := s.cause.Load(); cause != nil {
+			return fmt.Errorf("%w: %v", storage.ErrClosed, *cause) //nolint:errorlint // its outcome is not the caller's
+		}
 		return storage.ErrClosed
 	default:
 		return nil

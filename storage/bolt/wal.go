@@ -61,17 +61,17 @@ func (w *wal) create() (err error) {
 	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if w.file, err = createSynced(w.path); err != nil {
+	w.size, w.used, w.current, w.last = walBlockLen, 0, 0, [2]messages.LSN{}
+	if w.file, err = createSynced(w.path, w.header()); err != nil {
 		return err
 	}
-	w.size, w.used, w.current, w.last = walBlockLen, 0, 0, [2]messages.LSN{}
-	return firstError(w.writeHeader(), syncDir(w.dir))
+	return syncDir(w.dir)
 }
 
-func (w *wal) writeHeader() error {
+func (w *wal) header() []byte {
 	header := w.aligned(walBlockLen)
 	copy(header, encodeWALHeader(w.store, w.id, w.size))
-	return writeSynced(w.file, header, 0)
+	return header
 }
 
 // remove closes and removes the file, if there is one.
@@ -158,7 +158,7 @@ func (w *wal) grow(end int64) error {
 		}
 		w.size += walChunk
 	}
-	return w.writeHeader()
+	return writeSynced(w.file, w.header(), 0)
 }
 
 // aligned returns a buffer that begins at a block's boundary.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -305,4 +306,45 @@ func TestAwaitAppliedEnds(t *testing.T) {
 	cancel()
 	errorIs(t, s.awaitApplied(ctx, 2), context.Canceled)
 	noError(t, s.awaitApplied(t.Context(), 1))
+}
+
+// An epoch is taken although log.db has no room for what was appended, also by the next
+// open: else nobody could go on from a full disk.
+func TestWALEpochWhenLogIsFull(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	o := Options{MmapSize: 32 << 10, MaxSize: 4 << 20}
+	s := open(t, dir, d, o)
+	w := takeOver(t, s, 0)
+	var err error
+	for err == nil {
+		e := w.event(1)
+		e.Body = make([]byte, 50_000)
+		err = w.try(e)
+	}
+	errorIs(t, err, storage.ErrFull)
+	_, err = s.TakeEpoch(t.Context(), 0)
+	noError(t, err)
+	closeStore(t, s)
+	s = open(t, dir, d, o)
+	r, err := s.TakeEpoch(t.Context(), 0)
+	noError(t, err)
+	equal(t, w.next-1, r.Last)
+}
+
+// A store that closes itself because log.db could not be synced says so to whoever comes.
+func TestWALCauseIsTold(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	_, after := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	settled(t, s)
+	after.fail(syscall.EIO)
+	w.append(1)
+	s.applier.hurry()
+	<-s.closing
+	err := w.try(w.event(1))
+	errorIs(t, err, storage.ErrClosed)
+	if !strings.Contains(err.Error(), syscall.EIO.Error()) {
+		t.Errorf("got %v, want the cause", err)
+	}
 }

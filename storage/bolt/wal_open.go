@@ -22,7 +22,10 @@ func (s *Store) beginWAL(last messages.LSN) error {
 		return err
 	}
 	if err := s.wal.create(); err != nil {
-		return errors.Join(s.wal.failed(err), s.wal.remove())
+		if s.wal.file != nil || lacksSpace(err) {
+			err = s.wal.failed(err)
+		}
+		return errors.Join(err, s.wal.remove())
 	}
 	err := s.log.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketHeader).Put(keyWAL, sealWALID(s.wal.id))
@@ -200,6 +203,7 @@ func (s *Store) rewriteLog() error {
 		}
 		s.wal.left = s.wal.left[n:]
 	}
+	s.wal.left = nil
 	return nil
 }
 

@@ -4,8 +4,12 @@ package bolt
 
 import "os"
 
-func createSynced(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func createSynced(path string, block []byte) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return f, writeSynced(f, block, 0)
 }
 
 func writeSynced(f *os.File, b []byte, at int64) error {
