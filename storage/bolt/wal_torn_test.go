@@ -134,3 +134,31 @@ func TestWALCutFile(t *testing.T) {
 		errorIs(t, err, storage.ErrDamaged, length)
 	}
 }
+
+// What is damaged of a commit that log.db has is no harm.
+func TestWALFlippedStaleBits(t *testing.T) {
+	w, next := lapped(t)
+	sound := w.content()
+	want, err := w.pendingIn(sound, next)
+	noError(t, err)
+	r, err := parseWAL(w.path, sound, w.store, w.half)
+	noError(t, err)
+	flips := 0
+	for i := range r.commits {
+		c := &r.commits[i]
+		if c.end() > next {
+			continue
+		}
+		for at := c.behind - walSize(c.values) + walSectorLen; at < c.behind; at += walSectorLen {
+			b := bytes.Clone(sound)
+			b[at+walHeadLen] ^= 1
+			got, err := w.pendingIn(b, next)
+			noError(t, err, at)
+			equal(t, want, got, at)
+			flips++
+		}
+	}
+	if flips == 0 {
+		t.Fatal("no commit is left over")
+	}
+}
