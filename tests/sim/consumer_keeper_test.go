@@ -158,7 +158,7 @@ func (c *consumer) concluded(n *node, what fault, err error) {
 
 // holding holds lanes while it changes where they stand, as package partition does.
 func (c *consumer) holding(ctx context.Context, n *node, lanes []*laneRun, work func() error) error {
-	err := n.together("hold "+c.name(), lanes, func(r *laneRun) error { return r.lane.Hold(ctx) })
+	err := errors.Join(n.together("hold "+c.name(), lanes, func(r *laneRun) error { return r.lane.Hold(ctx) })...)
 	if err == nil && !c.s.isDead(n) {
 		err = work()
 		c.s.gate(nil, c.keeper())

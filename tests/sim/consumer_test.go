@@ -176,8 +176,9 @@ func (r *laneRun) runs() bool {
 	return there
 }
 
-// together does something to lanes at the same time, as package partition does.
-func (n *node) together(what string, lanes []*laneRun, work func(*laneRun) error) error {
+// together does something to lanes at the same time, as package partition does, and returns
+// the error of each.
+func (n *node) together(what string, lanes []*laneRun, work func(*laneRun) error) []error {
 	errs := make([]error, len(lanes))
 	var all sync.WaitGroup
 	for i, r := range lanes {
@@ -190,19 +191,22 @@ func (n *node) together(what string, lanes []*laneRun, work func(*laneRun) error
 	}
 	all.Wait()
 	n.s.gate(nil, n.name+" "+what)
-	return errors.Join(errs...)
+	return errs
 }
 
 // stop ends a start of the subscription.
 func (c *consumer) stop(ctx context.Context, run *running, what string) error {
 	n := run.node
-	err := n.together(what+" "+c.name(), run.lanes, func(r *laneRun) error {
-		err := r.lane.Stop(ctx, n.settings.StopLimit)
-		if err != nil {
+	errs := n.together(what+" "+c.name(), run.lanes, func(r *laneRun) error {
+		return r.lane.Stop(ctx, n.settings.StopLimit)
+	})
+	// By now it is this goroutine's turn. Of a node that has died all lanes are broken.
+	for i, r := range run.lanes {
+		if errs[i] != nil && !c.s.isDead(n) {
 			r.model.broken = true
 		}
-		return err
-	})
+	}
+	err := errors.Join(errs...)
 	if c.run == run {
 		c.run = nil
 	}
