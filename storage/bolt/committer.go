@@ -47,31 +47,7 @@ func newCommitter(s *Store) *committer {
 func (c *committer) run() {
 	defer close(c.s.committed)
 	defer c.s.shutDoor()
-	for {
-		select {
-		case r := <-c.s.writes:
-			if !c.serve(r) {
-				return
-			}
-		case <-c.s.closing:
-			c.drain()
-			return
-		}
-	}
-}
-
-// drain serves what was handed over before the store was closed.
-func (c *committer) drain() {
-	for {
-		select {
-		case r := <-c.s.writes:
-			if !c.serve(r) {
-				return
-			}
-		default:
-			return
-		}
-	}
+	serveAll(c.s.writes, c.s.closing, c.serve)
 }
 
 // serve makes one commit of a request and of those that wait behind it. It

@@ -24,7 +24,8 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 		if err := c.copySubscriptions(ctx, s.subscriptions.file.Load(), temporary, s.id, s.descriptor); err != nil {
 			return err
 		}
-		if err := c.compactState(ctx, s, temporary); err != nil {
+		c.result.StateFrom = s.state.size()
+		if err := c.copyEntries(ctx, s.state, roleState, temporary, s.id, s.descriptor, keyDedup, keyProjected); err != nil {
 			return err
 		}
 		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
@@ -32,26 +33,26 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
 
-// compactState copies state.db bucket by bucket. Pages keep some room, as a flush leaves
-// it: keys come in between.
-func (c *copying) compactState(ctx context.Context, s *Store, dir string) error {
-	to, err := newCopyFile(dir, roleState, s.id, s.descriptor)
+// copyEntries copies a file bucket by bucket into one of the store that the copy is, and what
+// the header's bucket has under keys in their order. Pages keep some room, as a flush leaves it:
+// keys come in between.
+func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir string, id storeID, d messages.Descriptor, keys ...[]byte) error {
+	to, err := newCopyFile(dir, r, id, d)
 	if err != nil {
 		return err
 	}
-	c.result.StateFrom = s.state.size()
 	done := uint64(0)
 	tell := func(_, bytes int) {
 		done += uint64(bytes)
-		c.o.Progress(CopyProgress{Phase: "copy " + stateFileName, Done: done})
+		c.o.Progress(CopyProgress{Phase: "copy " + r.fileName(), Done: done})
 	}
-	for _, bucket := range stateBuckets[1:] {
+	for _, bucket := range r.buckets(r.format())[1:] {
 		if err == nil {
-			err = copyBucket(ctx, s.state, to, bucket, stateFill, every, tell)
+			err = copyBucket(ctx, from, to, bucket, stateFill, every, tell)
 		}
 	}
 	if err == nil {
-		err = copyHeaderValues(s.state, to, keyDedup, keyProjected)
+		err = copyHeaderValues(from, to, keys...)
 	}
 	return to.closeCopy(err)
 }

@@ -15,25 +15,8 @@ func (c *copying) copySubscriptions(ctx context.Context, from *file, dir string,
 	if from == nil {
 		return nil
 	}
-	to, err := newCopyFile(dir, roleSubscriptions, id, d)
-	if err != nil {
-		return err
-	}
 	c.result.SubscriptionsFrom = from.size()
-	done := uint64(0)
-	tell := func(_, bytes int) {
-		done += uint64(bytes)
-		c.o.Progress(CopyProgress{Phase: "copy " + subscriptionsFileName, Done: done})
-	}
-	for _, bucket := range subscriptionsBuckets[1:] {
-		if err == nil {
-			err = copyBucket(ctx, from, to, bucket, stateFill, every, tell)
-		}
-	}
-	if err == nil {
-		err = copyHeaderValues(from, to, keySubscriptions)
-	}
-	return to.closeCopy(err)
+	return c.copyEntries(ctx, from, roleSubscriptions, dir, id, d, keySubscriptions)
 }
 
 // restoreSubscriptions carries the subscriptions of a copy over, if it has any.

@@ -42,31 +42,7 @@ type keeper struct{ s *Store }
 
 func (k keeper) run() {
 	defer close(k.s.subscriptions.ended)
-	for {
-		select {
-		case r := <-k.s.subscriptions.requests:
-			if !k.serve(r) {
-				return
-			}
-		case <-k.s.closing:
-			k.drain()
-			return
-		}
-	}
-}
-
-// drain serves what was handed over before the store was closed.
-func (k keeper) drain() {
-	for {
-		select {
-		case r := <-k.s.subscriptions.requests:
-			if !k.serve(r) {
-				return
-			}
-		default:
-			return
-		}
-	}
+	serveAll(k.s.subscriptions.requests, k.s.closing, k.serve)
 }
 
 // serve makes one commit of a request and of those that wait behind it. It returns false

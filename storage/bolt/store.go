@@ -246,3 +246,33 @@ func handOver[R any](ctx context.Context, s *Store, queue chan<- R, request R, t
 		return storage.ErrClosed
 	}
 }
+
+// serveAll serves what comes until the store is closing, and then what was handed over
+// before. It ends early when serve returns false.
+func serveAll[R any](queue <-chan R, closing <-chan struct{}, serve func(R) bool) {
+	for {
+		select {
+		case r := <-queue:
+			if !serve(r) {
+				return
+			}
+		case <-closing:
+			serveRest(queue, serve)
+			return
+		}
+	}
+}
+
+// serveRest serves what waits.
+func serveRest[R any](queue <-chan R, serve func(R) bool) {
+	for {
+		select {
+		case r := <-queue:
+			if !serve(r) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}

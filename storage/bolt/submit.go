@@ -93,12 +93,8 @@ func (s *Store) shutDoor() {
 	s.door.mu.Lock()
 	s.door.shut = true
 	s.door.mu.Unlock()
-	for {
-		select {
-		case r := <-s.writes:
-			r.reply(storage.ErrClosed)
-		default:
-			return
-		}
-	}
+	serveRest(s.writes, func(r *writeRequest) bool {
+		r.reply(storage.ErrClosed)
+		return true
+	})
 }
