@@ -67,7 +67,7 @@ func (c *committer) serve(first *writeRequest) bool {
 		if events >= maxCommitEvents || c.bytes >= maxCommitBytes {
 			break
 		}
-		r = c.pace.next(c.s.writes)
+		r = nextRequest(&c.pace, c.s.writes)
 	}
 	// Without these there are no held ones.
 	if len(c.staged.accepted) == 0 {

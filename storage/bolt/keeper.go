@@ -37,10 +37,17 @@ func (s *Store) keep(ctx context.Context, r *subscriptionRequest) error {
 }
 
 // keeper is the only writer of subscriptions.db. It takes every request that waits, judges
-// each one alone, and writes them in one transaction. While it syncs, the next ones gather.
-type keeper struct{ s *Store }
+// each one alone, and writes them in one transaction. While it syncs, the next ones gather;
+// and lanes that it has answered are let come back, since one that has come too late for a
+// commit waits for two.
+type keeper struct {
+	s    *Store
+	pace pace
+}
 
-func (k keeper) run() {
+func newKeeper(s *Store) *keeper { return &keeper{s: s} }
+
+func (k *keeper) run() {
 	defer close(k.s.subscriptions.ended)
 	serveAll(k.s.subscriptions.requests, k.s.closing, k.serve)
 }
@@ -48,9 +55,9 @@ func (k keeper) run() {
 // serve makes one commit of a request and of those that wait behind it. It returns false
 // when the store must not be written any more. A refusal may rest on what is written with
 // it: if the commit fails, it fails too.
-func (k keeper) serve(first *subscriptionRequest) bool {
+func (k *keeper) serve(first *subscriptionRequest) bool {
 	batch := k.gather(first)
-	err := k.commit(batch)
+	err := k.pace.run(func() error { return k.commit(batch) })
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	if unknown {
 		k.s.triggerClose()
@@ -62,26 +69,19 @@ func (k keeper) serve(first *subscriptionRequest) bool {
 }
 
 // gather returns the requests that wait and whose callers do.
-func (k keeper) gather(first *subscriptionRequest) (batch []*subscriptionRequest) {
-	for r := first; ; {
+func (k *keeper) gather(first *subscriptionRequest) (batch []*subscriptionRequest) {
+	for r := first; r != nil && len(batch) < maxKeptRequests; r = nextRequest(&k.pace, k.s.subscriptions.requests) {
 		if r.claim() {
 			batch = append(batch, r)
 		}
-		if len(batch) == maxKeptRequests {
-			return batch
-		}
-		select {
-		case r = <-k.s.subscriptions.requests:
-		default:
-			return batch
-		}
 	}
+	return batch
 }
 
 // errNothing ends a transaction in which nothing is to be written.
 var errNothing = errors.New("nothing to write")
 
-func (k keeper) commit(batch []*subscriptionRequest) error {
+func (k *keeper) commit(batch []*subscriptionRequest) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (k keeper) commit(batch []*subscriptionRequest) error {
 	return err
 }
 
-func (k keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
+func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 	written := false
 	for _, r := range batch {
 		var changes []change
@@ -122,7 +122,7 @@ func (k keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 
 // file returns the file, and makes it if a request may need it. It returns nil if there is
 // none.
-func (k keeper) file(batch []*subscriptionRequest) (*file, error) {
+func (k *keeper) file(batch []*subscriptionRequest) (*file, error) {
 	kept := &k.s.subscriptions
 	f := kept.file.Load()
 	for i := 0; f == nil && i < len(batch); i++ {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Both writers write what waits in one transaction, and what a transaction costs
+// Every writer writes what waits in one transaction, and what a transaction costs
 // hardly depends on how much is in it. So each takes its time, as long as somebody is
 // about to join and nobody waits for long.
 
@@ -25,15 +25,15 @@ func (p *pace) run(transaction func() error) error {
 	return err
 }
 
-// gatherYields is how often in a row the committer lets others run without a
-// request coming of it before it believes that none is on its way.
+// gatherYields is how often in a row a writer lets others run without a request
+// coming of it before it believes that none is on its way.
 const gatherYields = 16
 
-// next returns a request that waits, nil if there is none. Those who were answered
+// nextRequest returns a request that waits, nil if there is none. Those who were answered
 // by the last commit, or whose partition was, come back at once: the processors are
 // left to them for up to half the time that a commit takes. A caller alone is not
 // made to wait: when nobody can run, letting others run takes no time.
-func (p *pace) next(requests <-chan *writeRequest) *writeRequest {
+func nextRequest[R any](p *pace, requests <-chan *R) *R {
 	for range gatherYields {
 		select {
 		case r := <-requests:
@@ -66,6 +66,17 @@ const (
 	// far from being busy by its default settings.
 	paceEvents = 16384
 )
+
+// paceYield is how many entries a flush puts before it lets others run.
+const paceYield = 256
+
+// yield lets others run now and then, while i counts up. The runtime takes the processor
+// from a flush after 10 ms only, and who waits for it waits as long at every turn.
+func yield(i int) {
+	if i%paceYield == 0 {
+		runtime.Gosched()
+	}
+}
 
 // rest pauses until it is time for the next flush, or nobody appends any more.
 func (p *pace) rest(s *Store) {

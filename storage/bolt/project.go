@@ -160,6 +160,7 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 			continue
 		}
 		for i := range r.entries {
+			yield(i)
 			k := appendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
 			if err := b.Put(k, p.arena.lsn(r.entries[i].lsn)); err != nil {
 				return err
@@ -176,7 +177,8 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 	b.FillPercent = stateFill
 	keys := newFreeKeys(b)
 	var key [wlogKeyLen]byte
-	for _, w := range p.wlog {
+	for i, w := range p.wlog {
+		yield(i)
 		if w.r.refusal != nil {
 			continue
 		}
@@ -202,7 +204,8 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 	b.FillPercent = stateFill
 	keys := newFreeKeys(b)
 	var key [recordKeyLen]byte
-	for first := 0; first < len(p.records); {
+	for i, first := 0, 0; first < len(p.records); i++ {
+		yield(i)
 		end := first + 1
 		for end < len(p.records) && p.records[end].key == p.records[first].key {
 			end++
@@ -270,7 +273,8 @@ func (p *projection) putNumbers(tx *bbolt.Tx) error {
 		}
 	}
 	slices.SortFunc(all, compareNumbers)
-	for _, n := range all {
+	for i, n := range all {
+		yield(i)
 		if err := b.Put(numberEntry(n)); err != nil {
 			return err
 		}

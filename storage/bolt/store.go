@@ -88,7 +88,7 @@ func (s *Store) start() {
 	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
 	s.subscriptions.ended = make(chan struct{})
 	if s.keepsSubscriptions() {
-		go keeper{s}.run()
+		go newKeeper(s).run()
 	} else {
 		close(s.subscriptions.ended)
 	}
