@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,9 +15,6 @@ import (
 // command's deadline. One handler serves all command processors that it was given
 // to, concurrently.
 type Handler func(ctx context.Context, c *CommandContext) error
-
-// ErrHandlerPanic is returned when a handler panicked; the command was refused.
-var ErrHandlerPanic = errors.New("handler panicked")
 
 // CommandContext is a command under way. It is valid until the handler returns,
 // and belongs to the handler's goroutine.

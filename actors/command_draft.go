@@ -91,7 +91,7 @@ func noSuchRaw(raw messages.RawID) error {
 // appendCommand drafts a command and appends it.
 func (p *commandProcessor) appendCommand(ctx context.Context, s *Sequencer, m *messages.Command) (*messages.CommandDone, error) {
 	d := newDraftContext(m)
-	if err := p.guarded(func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
+	if err := p.call(func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
 		return nil, err
 	}
 	done, err := s.Append(ctx, AppendTo{Workspace: m.Workspace, Kind: m.Kind, DedupID: m.DedupID, Expected: m.Expected}, d.draft)

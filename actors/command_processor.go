@@ -247,16 +247,9 @@ func (p *commandProcessor) prepare(ctx context.Context, c *CommandContext) error
 		}
 		c.ids[raw.ID] = messages.RecordID{Seq: seq, Number: n}
 	}
-	return p.guarded(func() error { return p.handle.config.Handler(ctx, c) })
+	return p.call(func() error { return p.handle.config.Handler(ctx, c) })
 }
 
-// guarded runs the user's part and turns its panic into an error.
-func (p *commandProcessor) guarded(users func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.handle.config.Logger.Error("command handler panicked", zap.Stringer("actor", p.handle.config.Key), zap.Any("reason", r), zap.Stack("stack"))
-			err = fmt.Errorf("%w: %v", ErrHandlerPanic, r)
-		}
-	}()
-	return users()
+func (p *commandProcessor) call(users func() error) error {
+	return callHandler(p.handle.config.Logger, p.handle.config.Key, users)
 }

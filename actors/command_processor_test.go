@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -110,6 +111,10 @@ func TestCommandRefusedLeavesNothing(t *testing.T) {
 	}{
 		"handler": {command(1, 2), func(context.Context, *actors.CommandContext) error { return errNo }, errNo},
 		"panic":   {command(1, 2), func(context.Context, *actors.CommandContext) error { panic("injected") }, actors.ErrHandlerPanic},
+		"exit": {command(1, 2), func(context.Context, *actors.CommandContext) error {
+			runtime.Goexit()
+			return nil
+		}, actors.ErrHandlerExit},
 		"after numbers": {command(1), func(ctx context.Context, c *actors.CommandContext) error {
 			for range 10 {
 				if _, err := c.Next(ctx, invoices); err != nil {

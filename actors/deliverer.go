@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -26,10 +25,6 @@ func (e *BatchError) Error() string { return fmt.Sprintf("event %d of the batch:
 
 // Unwrap returns the cause.
 func (e *BatchError) Unwrap() error { return e.Err }
-
-// ErrHandlerExit is why a batch was not handled whose handler has ended its goroutine
-// (runtime.Goexit) instead of returning.
-var ErrHandlerExit = errors.New("handler has ended its goroutine")
 
 // BatchHandler handles events of one lane in their order. It must not change them.
 type BatchHandler func(ctx context.Context, events []messages.LogEvent) error
@@ -156,7 +151,7 @@ func sizeOf(e *messages.Event) int {
 func (d *deliverer) handle(m *messages.HandleBatch) *messages.BatchHandled {
 	ctx, cancel := context.WithTimeout(d.ctx, d.config.HandlerLimit)
 	defer cancel()
-	handled := &messages.BatchHandled{Generation: m.Generation, Failed: -1, Err: d.guarded(ctx, m.Events)}
+	handled := &messages.BatchHandled{Generation: m.Generation, Failed: -1, Err: d.call(ctx, m.Events)}
 	if named, ok := errors.AsType[*BatchError](handled.Err); ok {
 		handled.Failed = named.Index
 	}
@@ -164,22 +159,8 @@ func (d *deliverer) handle(m *messages.HandleBatch) *messages.BatchHandled {
 	return handled
 }
 
-// guarded calls the handler and turns its panic into an error. It has a goroutine of its own:
-// a handler that ends that, as a failed assertion does, must not take the lane with it.
-func (d *deliverer) guarded(ctx context.Context, events []messages.LogEvent) error {
-	outcome := make(chan error, 1)
-	go func() {
-		err := ErrHandlerExit
-		defer func() {
-			if r := recover(); r != nil {
-				d.config.Logger.Error("subscription handler panicked", zap.Stringer("actor", d.config.Key), zap.Any("reason", r), zap.Stack("stack"))
-				err = fmt.Errorf("%w: %v", ErrHandlerPanic, r)
-			}
-			outcome <- err
-		}()
-		err = d.config.Handler(ctx, events)
-	}()
-	return <-outcome
+func (d *deliverer) call(ctx context.Context, events []messages.LogEvent) error {
+	return callHandler(d.config.Logger, d.config.Key, func() error { return d.config.Handler(ctx, events) })
 }
 
 func (d *deliverer) store(m *messages.StorePosition) *messages.PositionStored {
