@@ -42,7 +42,8 @@ type LaneConfig struct {
 	Logger       *zap.Logger
 	// Observer may be nil.
 	Observer Observer
-	// Alert is called on the lane's goroutine when it has stopped the subscription.
+	// Alert is called on the lane's goroutine when it has stopped the subscription, and when
+	// it finds it stopped after a restart: the incarnation before may have done it.
 	Alert func()
 }
 
@@ -202,7 +203,8 @@ func (l *Lane) awaitTerminated() error {
 // incarnate makes the actor, anew after each restart.
 func (l *Lane) incarnate() actor.Actor {
 	c := l.config.Lane
-	c.Generation = l.incarnations.Add(1) << incarnationShift
+	incarnation := l.incarnations.Add(1)
+	c.Generation, c.Restarted = incarnation<<incarnationShift, incarnation > 1
 	c.Held = l.held.Load()
 	before := l.Status()
 	c.Delivered, c.Parked = before.Delivered, before.Parked

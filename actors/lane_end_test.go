@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,15 +52,45 @@ func newFollowed(t *testing.T, events int) *storagetest.Memory {
 // spawnLane starts a lane that gives up after the first try.
 func spawnLane(t *testing.T, h *house, store actors.LaneStore, watch actors.Observer, handler actors.BatchHandler) *actors.Lane {
 	t.Helper()
-	lane, err := actors.SpawnLane(actors.LaneConfig{
+	lane, err := actors.SpawnLane(laneConfig(h, store, watch, handler), h.ports)
+	noError(t, err)
+	return lane
+}
+
+func laneConfig(h *house, store actors.LaneStore, watch actors.Observer, handler actors.BatchHandler) actors.LaneConfig {
+	return actors.LaneConfig{
 		Key: actors.Key{Group: "lane", ID: "0"}, Name: "lane" + h.system.ProcessRegistry.NextId(),
 		Lane:         subscription.Config{MinDelay: time.Millisecond, MaxDelay: time.Millisecond, MaxTries: 1},
 		Subscription: follower, Batch: 1, Bytes: 1, HandlerLimit: time.Minute, Handler: handler, Store: store,
 		System: h.system, Guardian: actors.NewGuardian(actors.RestartPolicy{}, nil), Dispatcher: h.dispatcher,
 		Clock: actors.SystemClock(), Logger: zap.NewNop(), Observer: watch, Alert: func() {},
-	}, h.ports)
+	}
+}
+
+// stoppedAndLost ends a lane's incarnation when it is to learn that it has stopped the
+// subscription.
+type stoppedAndLost struct{ once sync.Once }
+
+func (*stoppedAndLost) Posted(actors.Key, any)  {}
+func (*stoppedAndLost) Handled(actors.Key, any) {}
+
+func (s *stoppedAndLost) Taken(k actors.Key, message any) {
+	if _, stored := message.(*messages.PositionStored); stored && k.Group == "lane" {
+		s.once.Do(func() { panic("injected") })
+	}
+}
+
+// A lane that has stopped the subscription, and dies before it can say so, says it when it has
+// been restarted: the other lanes would go on.
+func TestStopThatWasNotTold(t *testing.T) {
+	h, store := newHouse(t), newFollowed(t, 1)
+	c := laneConfig(h, store, &stoppedAndLost{}, func(context.Context, []messages.LogEvent) error { return errAny })
+	told := make(chan struct{}, 1)
+	c.Lane.StopOnPoison, c.Alert = true, func() { told <- struct{}{} }
+	lane, err := actors.SpawnLane(c, h.ports)
 	noError(t, err)
-	return lane
+	next(t, told)
+	noError(t, lane.Stop(t.Context(), time.Minute))
 }
 
 // A handler that ends its goroutine, as a failed assertion does, has failed: the lane goes on.

@@ -34,6 +34,9 @@ type Config struct {
 	StopOnPoison bool
 	// Held says that the lane begins as one that is held.
 	Held bool
+	// Restarted says that there was an incarnation before, which may have stopped the
+	// subscription and not told so.
+	Restarted bool
 	// Generation is what the generations begin after, so that answers to an earlier
 	// incarnation of the same lane are ignored.
 	Generation uint64

@@ -182,6 +182,19 @@ func TestPoisonStopsWhileHeld(t *testing.T) {
 }
 
 // Delays double up to the largest, with jitter between a half and the whole.
+// Who was restarted may have been the one who stopped it, before it could tell the others.
+func TestRestartedTellsOfAStop(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		c := testConfig()
+		c.Restarted = restarted
+		b := newBench(c).loaded(0, "poison")
+		b.wants(t, messages.LaneHalted, "")
+		if b.fx.Alert != restarted {
+			t.Errorf("restarted %v: got alert %v", restarted, b.fx.Alert)
+		}
+	}
+}
+
 func TestDelays(t *testing.T) {
 	c := testConfig()
 	c.MaxTries = 100

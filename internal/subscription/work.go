@@ -13,6 +13,7 @@ func (l *Lane) positionLoaded(m *messages.PositionLoaded) {
 	l.next = max(m.Next, 1)
 	l.stored = l.next
 	if m.Stopped != "" {
+		l.out.Alert = l.config.Restarted
 		l.becomeHalted(m.Stopped)
 		return
 	}
