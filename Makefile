@@ -75,9 +75,10 @@ race: ## run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $(PKG)
 
 .PHONY: lint
-lint: $(GOLANGCI) core-check deps-check ## run the linters and the checks of imports
+lint: $(GOLANGCI) core-check deps-check ## run the linters and the checks of imports (BENCHTAGS= those of bench/ with peers)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run $(PKG)
+	cd bench && ../$(GOLANGCI) run --config ../.golangci.yml --build-tags '$(BENCHTAGS)' ./...
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select

@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// leaveNoTrace sets the environment of a command that runs tests which may fail because of a fault.
+// Rapid would keep the inputs of each failure in the package's testdata, and try them in all later
+// runs. The directory of the command is set before.
+func leaveNoTrace(cmd *exec.Cmd, more ...string) {
+	cmd.Env = append(append(cmd.Environ(), "RAPID_NOFAILFILE=true"), more...)
+}
+
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // catcher says what caught a fault: the first test that failed in a run that ended with an error.

@@ -90,6 +90,12 @@ func fuzzTargets(ctx context.Context, dir string) ([]target, error) {
 	}
 }
 
+// minimizing is how often a target may be run to make an input smaller that fails or gets to new code.
+// Go's own bound is a minute for each, in which a worker tries nothing new: a short run can be over
+// before it has made one input smaller. A bound in time is worse: Go ends the worker that meets it, and
+// what it has made smaller is lost.
+const minimizing = "100x"
+
 // runFuzz runs one target and returns how many inputs it has tried. Up to Go 1.26 a run may fail at the very end of its
 // time with nothing but "context deadline exceeded" (golang/go#75804); such a run
 // has found nothing and is repeated, once.
@@ -97,7 +103,8 @@ func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, 
 	for attempt := 1; ; attempt++ {
 		_, _ = fmt.Fprintf(stdout, "fuzz: %s %s\n", t.importPath, t.name)
 		var output bytes.Buffer
-		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", duration.String(), t.importPath)
+		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", duration.String(),
+			"-fuzzminimizetime", minimizing, t.importPath)
 		cmd.Dir = dir
 		cmd.Stdout = io.MultiWriter(stdout, &output)
 		cmd.Stderr = cmd.Stdout

@@ -120,6 +120,43 @@ func TestFuzzTargets(t *testing.T) {
 	wantError(t, fuzz(t.Context(), dir, []string{"-match", "nobody"}, &strings.Builder{}), "none of 2 fuzz targets")
 }
 
+// An input that fails is made smaller, which may take forever, in a bounded number of runs. This one
+// cannot be made smaller.
+func TestFuzzBoundsMinimizing(t *testing.T) {
+	dir := write(t,
+		"go.mod", "module example.org/own\n\ngo 1.26\n",
+		"a/a_test.go", `package a
+
+import (
+	"bytes"
+	"testing"
+)
+
+func FuzzA(f *testing.F) {
+	seed := bytes.Repeat([]byte("a"), 1000)
+	f.Add(seed)
+	runs, failed := 0, false
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if failed {
+			runs++
+		}
+		if runs > 5000 {
+			t.Fatal("minimizing goes on")
+		}
+		if len(b) == len(seed) && !bytes.Equal(b, seed) {
+			failed = true
+			t.Fatal("found")
+		}
+	})
+}
+`)
+	var out strings.Builder
+	wantError(t, fuzz(t.Context(), dir, []string{"-time", "1h"}, &out), "FuzzA")
+	if got := out.String(); !strings.Contains(got, ": found\n") || strings.Contains(got, "minimizing goes on") {
+		t.Errorf("got output %q, want what was found, and minimizing to end", got)
+	}
+}
+
 func TestEndedTooLate(t *testing.T) {
 	const late = "fuzz: elapsed: 10s, execs: 9 (0/sec)\n--- FAIL: FuzzX (10.03s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
 	for _, tt := range []struct {

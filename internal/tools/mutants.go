@@ -145,6 +145,7 @@ func (g *garden) test(ctx context.Context, importPath, names string, more ...str
 	args := []string{"test", "-short", "-vet=off", "-timeout", g.limit.String(), "-run", "^(" + names + ")$"}
 	cmd := exec.CommandContext(ctx, "go", append(append(args, more...), importPath)...)
 	cmd.Dir = g.dir
+	leaveNoTrace(cmd)
 	out, err := cmd.CombinedOutput()
 	output = string(out)
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,4 +93,55 @@ func TestMutateDraws(t *testing.T) {
 	if again := drawn("7"); again != once {
 		t.Errorf("got output %q and %q, want the same for the same seed", once, again)
 	}
+}
+
+// A fault that rapid finds leaves nothing beside the code.
+func TestFaultsLeaveNoTrace(t *testing.T) {
+	mod, sums := ownModule(t)
+	for _, tt := range []struct {
+		name string
+		run  func(dir string, out *strings.Builder) error
+	}{
+		{"mutants", func(dir string, out *strings.Builder) error {
+			return mutants(t.Context(), dir, []string{filepath.Join(dir, "faults.txt")}, out)
+		}},
+		{"mutate", func(dir string, out *strings.Builder) error { return mutate(t.Context(), dir, []string{"sum.go"}, out) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := write(t, "go.mod", mod, "go.sum", sums,
+				"sum.go", "package sum\n\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n",
+				"sum_test.go", "package sum\n\nimport (\n\t\"testing\"\n\n\t\"pgregory.net/rapid\"\n)\n\n"+
+					"func TestSum(t *testing.T) {\n\trapid.Check(t, func(t *rapid.T) {\n\t\ta := rapid.Int().Draw(t, \"a\")\n\t\t"+
+					"if Sum(a, 1)-1 != a {\n\t\t\tt.Fatal(\"no sum\")\n\t\t}\n\t})\n}\n",
+				"faults.txt", plusMinus)
+			var out strings.Builder
+			if err := tt.run(dir, &out); err != nil {
+				t.Fatal(err, out.String())
+			}
+			if want := "caught by TestSum\n"; !strings.Contains(out.String(), want) {
+				t.Errorf("got output %q, want %q in it", out.String(), want)
+			}
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) != 5 {
+				t.Errorf("got %v, want the 5 files that were there", files)
+			}
+		})
+	}
+}
+
+// ownModule returns the project's go.mod and go.sum.
+func ownModule(t *testing.T) (mod, sums string) {
+	t.Helper()
+	var texts [2]string
+	for i, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	return texts[0], texts[1]
 }

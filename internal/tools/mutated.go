@@ -228,7 +228,7 @@ func (p *program) run(ctx context.Context, change int, tests []test, limit time.
 		"-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
 	cmd.Dir = p.dir
 	// Tests that are killed leave their files.
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", changeVariable, change), "TMPDIR="+p.tmp)
+	leaveNoTrace(cmd, fmt.Sprintf("%s=%d", changeVariable, change), "TMPDIR="+p.tmp)
 	cmd.WaitDelay = 10 * time.Second
 	output, err := cmd.CombinedOutput()
 	return string(output), err

@@ -42,6 +42,7 @@ func (p *program) measure(ctx context.Context) error {
 	run := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, binary, append(args, "-test.short", "-test.timeout", p.limit.String())...)
 		cmd.Dir = p.dir
+		leaveNoTrace(cmd)
 		output, err := cmd.CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w:\n%s", err, output)
