@@ -15,25 +15,15 @@ import (
 // merged is a store with one log of all partitions.
 type merged struct {
 	*storagetest.Faulty
+	log storage.MergedLog
 
-	mu     sync.Mutex
-	events []messages.Event
+	mu sync.Mutex
 	// shown counts the events that Since has returned.
 	shown int
 	// looking is called once, by the first call of Register; it may be nil.
 	looking func()
 	// spoil changes what Since returns, if it is not nil.
 	spoil func([]messages.Event) ([]messages.Event, error)
-}
-
-func (m *merged) Append(ctx context.Context, b storage.Batch) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := m.Faulty.Append(ctx, b)
-	if err == nil {
-		m.events = append(m.events, b.Events...)
-	}
-	return err
 }
 
 func (m *merged) Register(ctx context.Context, p messages.PartitionID) (storage.Register, error) {
@@ -44,10 +34,10 @@ func (m *merged) Register(ctx context.Context, p messages.PartitionID) (storage.
 	return m.Faulty.Register(ctx, p)
 }
 
-func (m *merged) Since(_ context.Context, seen uint64) (events []messages.Event, err error) {
+func (m *merged) Since(ctx context.Context, seen uint64) ([]messages.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	events = slices.Clone(m.events[seen:])
+	events, err := m.log.Since(ctx, seen)
 	if m.spoil != nil {
 		events, err = m.spoil(events)
 	}
@@ -64,7 +54,7 @@ func (m *merged) shownEvents() int {
 func mergedLibrary(t *testing.T) (*library, *merged) {
 	memory, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
 	noError(t, err)
-	m := &merged{Faulty: storagetest.NewFaulty(memory)}
+	m := &merged{Faulty: storagetest.NewFaulty(memory), log: memory}
 	return newLibrary(t, m), m
 }
 

@@ -75,10 +75,10 @@ func (s *Store) Since(ctx context.Context, seen uint64) ([]messages.Event, error
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	from := messages.LSN(seen) + 1
-	if from > messages.LSN(s.lastLSN.Load()) {
+	if seen >= s.lastLSN.Load() {
 		return nil, nil
 	}
+	from := messages.LSN(seen) + 1
 	events, behind := s.recent.from(from)
 	if behind && s.recent.reading.TryLock() {
 		defer s.recent.reading.Unlock()

@@ -21,7 +21,10 @@ type Memory struct {
 	closed bool
 }
 
-var _ storage.Store = (*Memory)(nil)
+var (
+	_ storage.Store     = (*Memory)(nil)
+	_ storage.MergedLog = (*Memory)(nil)
+)
 
 // disk is what survives closing. The mutex guards everything below it; events
 // and rows never change once they are in, so that readers may look at what they
@@ -34,8 +37,9 @@ type disk struct {
 	tailLimit  int
 	partitions []memPartition
 	workspaces map[messages.WSID]*memWorkspace
-	events     uint64
-	board      watch.Board
+	// log has the events of all partitions, as they were appended.
+	log   []*messages.Event
+	board watch.Board
 
 	subscriptions map[string]*storage.Subscription
 }

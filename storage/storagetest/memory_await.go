@@ -9,7 +9,6 @@ import (
 
 // tell wakes those who wait for events that were written. The caller holds the lock.
 func (d *disk) tell(p messages.PartitionID, events []messages.Event) {
-	d.events += uint64(len(events))
 	d.board.Ring(func(ring func(watch.Topic)) {
 		ring(watch.Topic{Log: watch.Any})
 		ring(watch.Topic{Log: watch.Partition, ID: uint64(p)})
@@ -52,7 +51,7 @@ func (m *Memory) AwaitAny(ctx context.Context, seen uint64) (events uint64, err 
 			return false, err
 		}
 		defer unlock()
-		events = m.disk.events
+		events = uint64(len(m.disk.log))
 		return events > seen, nil
 	})
 	return events, err

@@ -13,6 +13,9 @@ import (
 type model struct {
 	desc       messages.Descriptor
 	partitions []modelPartition
+	// merged are the events of all partitions in the order in which they came: that of the
+	// commits unless several have written at the same time.
+	merged []messages.Event
 }
 
 type modelPartition struct {
@@ -32,7 +35,9 @@ func newModel(d messages.Descriptor) *model {
 func (m *model) append(events ...messages.Event) {
 	for _, e := range events {
 		p := &m.partitions[e.Partition]
-		p.events = append(p.events, canonicalEvent(e))
+		e = canonicalEvent(e)
+		p.events = append(p.events, e)
+		m.merged = append(m.merged, e)
 	}
 }
 

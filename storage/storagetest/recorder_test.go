@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // recorder is a test that may fail: it keeps the failure instead of passing it on.
@@ -16,6 +17,7 @@ type recorder struct {
 
 	mu       sync.Mutex
 	messages []string
+	skipped  bool
 	cleanups []func()
 }
 
@@ -47,6 +49,11 @@ func (r *recorder) FailNow() {
 	runtime.Goexit()
 }
 
+func (r *recorder) Skipf(string, ...any) {
+	r.skipped = true
+	runtime.Goexit()
+}
+
 func (r *recorder) Failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,6 +78,14 @@ func failureOf(t *testing.T, c check, f Factory) string {
 }
 
 func failureAt(t *testing.T, c check, f Factory, level messages.TrustLevel) string {
+	if r := runRecorded(t, c, f, level); len(r.messages) > 0 {
+		return r.messages[0]
+	}
+	return ""
+}
+
+// runRecorded runs a check to its end.
+func runRecorded(t *testing.T, c check, f Factory, level messages.TrustLevel) *recorder {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
 	go func() {
@@ -86,8 +101,21 @@ func failureAt(t *testing.T, c check, f Factory, level messages.TrustLevel) stri
 	for _, cleanup := range slices.Backward(r.cleanups) {
 		cleanup()
 	}
-	if len(r.messages) == 0 {
-		return ""
+	return r
+}
+
+// bareFactory makes stores that are nothing but that.
+type bareFactory struct{ MemoryFactory }
+
+func (f bareFactory) Open(t testing.TB, d messages.Descriptor) storage.Store {
+	return struct{ storage.Store }{f.MemoryFactory.Open(t, d)}
+}
+
+// TestOptionalChecksAreSkipped of stores that promise less.
+func TestOptionalChecksAreSkipped(t *testing.T) {
+	for _, c := range slices.Concat(submitChecks, subscriptionChecks, mergedChecks) {
+		if r := runRecorded(t, c, bareFactory{}, messages.TrustNone); !r.skipped || len(r.messages) > 0 {
+			t.Errorf("%s: got %v, want it to be skipped", c.name, r.messages)
+		}
 	}
-	return r.messages[0]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"testing"
 
@@ -45,7 +46,8 @@ type Rebuilder interface {
 	Rebuild(t testing.TB, s storage.Store) storage.Store
 }
 
-// Run checks that the factory's stores keep all promises of [storage.Store]. Each
+// Run checks that the factory's stores keep all promises of [storage.Store], and those of
+// [storage.Submitter], [storage.Subscriptions] and [storage.MergedLog] if they are that. Each
 // promise is a named subtest, and each subtest ends with the check of the
 // invariants. Checks whose promise depends on the trust level run at each of them.
 //
@@ -96,7 +98,7 @@ func checks() []check {
 	var all []check
 	for _, group := range [][]check{
 		openChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
-		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
+		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, mergedChecks, subscriptionChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}
@@ -126,6 +128,18 @@ func (e *env) open() {
 func (e *env) use(s storage.Store) {
 	e.store = s
 	e.model = newModel(e.desc)
+}
+
+// optional returns the store as what not every store is; of one that is not the check is
+// skipped.
+func optional[T any](e *env) T {
+	e.Helper()
+	s, ok := e.store.(T)
+	if !ok {
+		e.close()
+		e.Skipf("%T is no %v", e.store, reflect.TypeFor[T]())
+	}
+	return s
 }
 
 // close closes the store.
@@ -208,6 +222,7 @@ func (e *env) same(when string) {
 	if diff := difference(got, e.model.observe(firstThree)); diff != "" {
 		e.Fatalf("%s: the store differs from what was acknowledged: %s", when, diff)
 	}
+	e.sameMerged(when)
 }
 
 // refused fails the test unless err is one of the wanted errors and the write

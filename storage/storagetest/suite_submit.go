@@ -81,10 +81,7 @@ func (e *env) answered(submit func(done func(error)) (taken bool, err error)) er
 // Append would refuse it, also when the store closes meanwhile.
 func checkSubmit(e *env) {
 	p := e.half()
-	s, ok := e.store.(storage.Submitter)
-	if !ok {
-		e.Skip("the store is no Submitter")
-	}
+	s := optional[storage.Submitter](e)
 	taken := 0
 	for range 4 {
 		b := p.Build(Spec{Workspace: 3, Create: []messages.SeqID{SeqInvoice}})

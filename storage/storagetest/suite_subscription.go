@@ -48,12 +48,7 @@ func (e *env) subscribing() storage.Subscriptions {
 // subscriptions returns the store as one that keeps subscriptions.
 func (e *env) subscriptions() storage.Subscriptions {
 	e.Helper()
-	s, ok := e.store.(storage.Subscriptions)
-	if !ok {
-		e.close()
-		e.Skipf("%T keeps no subscriptions", e.store)
-	}
-	return s
+	return optional[storage.Subscriptions](e)
 }
 
 type positions = map[messages.PartitionID]uint64
