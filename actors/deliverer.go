@@ -120,7 +120,7 @@ func (d *deliverer) read(m *messages.ReadLog) *messages.EventsRead {
 		}
 		if d.config.wants(e.WorkspaceKind) {
 			read.Events = append(read.Events, messages.LogEvent{Offset: read.Next, Event: e})
-			bytes += sizeOf(&e)
+			bytes += e.Memory()
 		}
 		read.Next++
 		if len(read.Events) >= d.config.Batch || bytes >= d.config.Bytes || read.Next-m.From >= maxPassedRead {
@@ -135,17 +135,6 @@ func (d *deliverer) log(from uint64) iter.Seq2[messages.Event, error] {
 		return d.config.Store.WLog(d.ctx, *ws, messages.WLogOffset(from))
 	}
 	return d.config.Store.PLog(d.ctx, d.config.Lane.Partition, messages.PLogOffset(from))
-}
-
-func sizeOf(e *messages.Event) int {
-	size := len(e.Body)
-	for i := range e.Records {
-		size += len(e.Records[i].Data)
-	}
-	for i := range e.Sections {
-		size += len(e.Sections[i].Data)
-	}
-	return size
 }
 
 func (d *deliverer) handle(m *messages.HandleBatch) *messages.BatchHandled {

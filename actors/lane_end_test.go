@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 	"testing"
@@ -91,6 +92,44 @@ func TestStopThatWasNotTold(t *testing.T) {
 	noError(t, err)
 	next(t, told)
 	noError(t, lane.Stop(t.Context(), time.Minute))
+}
+
+// A batch is bounded by what its events take in memory, numbers too.
+func TestBatchIsBoundedInMemory(t *testing.T) {
+	h, store := newHouse(t), newFollowed(t, 3)
+	numbers := make([]messages.SequenceNumber, 1000)
+	c := laneConfig(h, numberedStore{store, numbers}, nil, nil)
+	sizes := make(chan int, 3)
+	c.Batch, c.Bytes = 3, 1000
+	c.Handler = func(_ context.Context, events []messages.LogEvent) error {
+		sizes <- len(events)
+		return nil
+	}
+	lane, err := actors.SpawnLane(c, h.ports)
+	noError(t, err)
+	for range 3 {
+		if got := next(t, sizes); got != 1 {
+			t.Errorf("got a batch of %d events, want 1", got)
+		}
+	}
+	noError(t, lane.Stop(t.Context(), time.Minute))
+}
+
+// numberedStore gives numbers to the events that it reads.
+type numberedStore struct {
+	*storagetest.Memory
+	numbers []messages.SequenceNumber
+}
+
+func (s numberedStore) PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		for e, err := range s.Memory.PLog(ctx, p, from) {
+			e.Numbers = s.numbers
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // A handler that ends its goroutine, as a failed assertion does, has failed: the lane goes on.

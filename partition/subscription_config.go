@@ -29,7 +29,7 @@ type SubscriptionConfig struct {
 	// From says where a subscription begins that is new. Default FromBeginning.
 	From SubscriptionStart
 	// Batch and Bytes bound what the handler gets at once, and what a lane holds in memory:
-	// events, and the bytes of their bodies, records and sections, which a single event may
+	// events, and what they take in memory (see [messages.Event.Memory]), which a single event may
 	// exceed. Defaults 100 and 1 MiB.
 	Batch, Bytes int
 	// MinDelay and MaxDelay bound the delay before a batch that failed is tried again. It

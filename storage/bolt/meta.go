@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/storage"
 )
 
@@ -55,6 +57,29 @@ func (f *file) checkMeta(r role) error {
 				Cause: fmt.Errorf("%w; %s", err, r.metaAdvice()),
 			}
 		}
+	}
+	return nil
+}
+
+// rewriteMeta writes the newer meta page as it is once more, and syncs the file. If the sync of a
+// meta page has failed, in this process or in one before, the system shows a commit that the
+// disk has not: the next one would overwrite pages of the one that the disk has, and a loss of
+// power would leave a file that is neither.
+func (f *file) rewriteMeta() error {
+	newer := 0
+	if err := f.view(func(tx *bbolt.Tx) error { newer = tx.ID() % metaPages; return nil }); err != nil {
+		return err
+	}
+	page := make([]byte, f.db.Info().PageSize)
+	at := int64(newer) * int64(len(page))
+	if _, err := f.handle.ReadAt(page, at); err != nil {
+		return fmt.Errorf("%s: read meta page %d: %w", f.name, newer, err)
+	}
+	if _, err := f.handle.WriteAt(page, at); err != nil {
+		return fmt.Errorf("%s: write meta page %d: %w", f.name, newer, err)
+	}
+	if err := f.handle.Sync(); err != nil {
+		return fmt.Errorf("%s: sync meta page %d: %w", f.name, newer, err)
 	}
 	return nil
 }

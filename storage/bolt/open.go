@@ -264,6 +264,9 @@ func (op *opening) openAgain(r role) (*file, error) {
 	if err == nil && h.id != op.id {
 		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.name)
 	}
+	if err == nil && !f.db.IsReadOnly() {
+		err = f.rewriteMeta()
+	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -332,7 +335,7 @@ func (f *file) header(r role) (h header, err error) {
 	err = f.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketHeader)
 		if b == nil {
-			return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
+			return f.noHeader(tx, r)
 		}
 		h, err = decodeHeader(b.Get(keyHeader))
 		switch {
@@ -351,6 +354,16 @@ func (f *file) header(r role) (h header, err error) {
 		return nil
 	})
 	return h, err
+}
+
+// noHeader says what a file without a header is: damaged, if it has another bucket of ours.
+func (f *file) noHeader(tx *bbolt.Tx, r role) error {
+	for _, name := range r.buckets(formatVersion) {
+		if tx.Bucket(name) != nil {
+			return &storage.DamagedError{Where: f.placeOf(bucketHeader, "the bucket"), Cause: errMissing}
+		}
+	}
+	return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
 }
 
 func (r role) buckets(format uint16) [][]byte {

@@ -501,3 +501,18 @@ func TestLogOlderThanState(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// A file without its header that has other buckets of ours is damaged, not foreign: a bit of the
+// bucket's name may be another one.
+func TestHeaderThatIsGone(t *testing.T) {
+	d := testDescriptor(1, messages.TrustNone)
+	for _, name := range []string{logFileName, stateFileName} {
+		dir := t.TempDir()
+		closeStore(t, open(t, dir, d, smallMap))
+		inFile(name, func(t *testing.T, f *file) {
+			noError(t, f.update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketHeader) }))
+		})(t, dir)
+		_, err := Open(t.Context(), dir, d, smallMap)
+		errorIs(t, err, storage.ErrDamaged, name)
+	}
+}

@@ -359,7 +359,7 @@ func (s *Store) readEvents(places []place) ([]messages.Event, error) {
 				return places[i].damaged(err)
 			}
 			events = append(events, view.event())
-			if bytes += len(value); bytes >= maxReadBytes {
+			if bytes += events[i].Memory(); bytes >= maxReadBytes {
 				return nil
 			}
 		}

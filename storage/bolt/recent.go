@@ -66,7 +66,7 @@ func (r *run) isFull() bool { return len(r.events) >= maxReadChunk || r.bytes >=
 func (r *run) add(events []messages.Event) {
 	r.events = append(r.events, events...)
 	for i := range events {
-		r.bytes += sizeHint(&events[i])
+		r.bytes += events[i].Memory()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -32,8 +33,11 @@ func (op *opening) nothingElse() error {
 // in it is that of the day on which it was made.
 func (op *opening) inspectSubscriptions() (there bool, err error) {
 	path := op.path(subscriptionsFileName)
-	if there, err = present(path); err != nil || !there {
+	if there, err = present(path); err != nil {
 		return false, err
+	}
+	if !there {
+		return false, neverEmpty(path)
 	}
 	h, err := op.inspect(roleSubscriptions)
 	if err != nil {
@@ -46,6 +50,19 @@ func (op *opening) inspectSubscriptions() (there bool, err error) {
 		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
 	}
 	return true, nil
+}
+
+// neverEmpty makes sure that a file which is given its name when it is complete was not cut
+// to nothing.
+func neverEmpty(path string) error {
+	_, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: got 0 bytes", errTruncated)}
 }
 
 // openSubscriptions opens the file that was found right.

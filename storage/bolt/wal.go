@@ -35,10 +35,10 @@ type wal struct {
 	// file is nil as long as there is none, id is its.
 	file *os.File
 	id   walID
-	// size is how far the file was written once. The next commit goes into the current half,
-	// behind what is used of it.
-	size, used int64
-	current    int
+	// size is how far the file was written once, told the length in its header. The next commit
+	// goes into the current half, behind what is used of it.
+	size, told, used int64
+	current          int
 	// last are the last LSNs in the halves.
 	last [2]messages.LSN
 	// unsettled says that a crash has left a log.wal, which stays until log.db has what is in
@@ -61,7 +61,7 @@ func (w *wal) create() (err error) {
 	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	w.size, w.used, w.current, w.last = walBlockLen, 0, 0, [2]messages.LSN{}
+	w.size, w.told, w.used, w.current, w.last = walBlockLen, walBlockLen, 0, 0, [2]messages.LSN{}
 	if w.file, err = createSynced(w.path, w.header()); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (w *wal) failed(err error) error {
 
 // grow writes zeroes up to where a commit ends, and then the new length.
 func (w *wal) grow(end int64) error {
-	if w.size >= end {
+	if w.told >= end {
 		return nil
 	}
 	for w.size < end {
@@ -158,7 +158,16 @@ func (w *wal) grow(end int64) error {
 		}
 		w.size += walChunk
 	}
-	return writeSynced(w.file, w.header(), 0)
+	if err := writeSynced(w.file, w.header(), 0); err != nil {
+		return err
+	}
+	w.told = w.size
+	return nil
+}
+
+// walMost is how long a file with such halves can be: it grows by whole chunks.
+func walMost(half int64) int64 {
+	return walBlockLen + (2*half+walChunk-1)/walChunk*walChunk
 }
 
 // aligned returns a buffer that begins at a block's boundary.

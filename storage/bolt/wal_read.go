@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
@@ -38,21 +40,41 @@ type walCommit struct {
 func (c *walCommit) end() messages.LSN { return c.first + messages.LSN(len(c.values)) }
 
 // errNoWAL says that there is no log.wal, or none that anybody has begun to use.
-var errNoWAL = errors.New("the write-ahead log is missing")
+var errNoWAL = errors.New("the write-ahead log is missing, or less than its first block")
 
 // readWAL finds the commits in a log.wal: all that log.db has not, and of the others those
 // that have not been overwritten. A commit that a crash has cut short was never
 // acknowledged.
 func readWAL(path string, store storeID, half int64) (*walReader, error) {
-	b, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	there, err := present(path)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
 		return nil, errNoWAL
-	case err != nil:
+	}
+	b, err := readAtMost(path, walMost(half))
+	if err != nil {
 		return nil, err
 	}
 	return parseWAL(path, b, store, half)
 }
+
+// readAtMost reads a file that has no more than so many bytes.
+func readAtMost(path string, most int64) (b []byte, err error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: more than %d bytes", errTooLong, most)}
+	}
+	return b, err
+}
+
+var errTooLong = errors.New("it is longer than a write-ahead log can be")
 
 // parseWAL finds the commits in the bytes of a log.wal. It is safe on any bytes.
 func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, err error) {
@@ -66,6 +88,9 @@ func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, e
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return nil, r.damaged(0, err)
+	}
+	if len(b) < walBlockLen {
+		return nil, errNoWAL // it was being made: its first block is durable before anybody uses it
 	}
 	if uint64(len(b)) < length {
 		return nil, r.damaged(int64(len(b)), fmt.Errorf("%w: got %d bytes, want %d", errTruncated, len(b), length))

@@ -1,0 +1,38 @@
+package bolt
+
+import (
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// What is read at once is bounded by what it takes in memory: an event with as many numbers as
+// one can have takes a few bytes in the file, and more than a chunk here.
+func TestReadsAreBoundedInMemory(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	places := make([]place, 20)
+	for i := range places {
+		e := w.event(1)
+		next := e.Numbers[1]
+		for len(e.Numbers) < messages.MaxEventNumbers {
+			next.Number++
+			e.Numbers = append(e.Numbers, next)
+		}
+		noError(t, w.try(e))
+		places[i].lsn = messages.LSN(i) + 1
+	}
+	if events, err := s.readEvents(places); err != nil || len(events) != 1 {
+		t.Errorf("got %d events and %v in a chunk, want 1", len(events), err)
+	}
+	if got := len(collectEvents(t, s.PLog(t.Context(), 0, 1))); got != len(places) {
+		t.Errorf("got %d events, want %d", got, len(places))
+	}
+	s.isLog(t, 0, s.allSince(t, 0))
+	for i, r := range s.recent.load() {
+		if len(r.events) > 2 {
+			t.Errorf("part %d of the log's end has %d events", i, len(r.events))
+		}
+	}
+	closeStore(t, s)
+}

@@ -1,0 +1,84 @@
+package bolt
+
+import (
+	"os"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// The power may fail while log.wal is being made: what there is of its first block is nothing,
+// since log.db does not know of it yet.
+func TestWALHalfMade(t *testing.T) {
+	d := testDescriptor(1, messages.TrustNone)
+	for size := 0; size < walBlockLen; size += walSectorLen {
+		dir := t.TempDir()
+		s := open(t, dir, d, smallMap)
+		takeOver(t, s, 0).append(1, 2)
+		id := s.id
+		closeStore(t, s)
+		block := make([]byte, walBlockLen)
+		copy(block, encodeWALHeader(id, walID{1}, walBlockLen))
+		noError(t, os.WriteFile(walPath(dir), block[:size], 0o600))
+		s = open(t, dir, d, smallMap)
+		takeOver(t, s, 0).append(1)
+		if got := len(collectEvents(t, s.PLog(t.Context(), 0, 1))); got != 3 {
+			t.Errorf("%d bytes: got %d events, want 3", size, got)
+		}
+		closeStore(t, s)
+	}
+}
+
+// Once log.db knows of it, less than its first block is damage.
+func TestWALCutToNothing(t *testing.T) {
+	dir, d, _ := leftBehind(t)
+	for size := int64(0); size < walBlockLen; size += walSectorLen {
+		copied := crashCopy(t, dir)
+		noError(t, os.Truncate(walPath(copied), size))
+		_, err := Open(t.Context(), copied, d, smallMap)
+		errorIs(t, err, storage.ErrDamaged, size)
+	}
+}
+
+// A log.wal that is longer than any can be is refused before it is read into memory, and what
+// is no file at all is not opened.
+func TestWALThatIsNone(t *testing.T) {
+	dir, d, _ := leftBehind(t)
+	long := crashCopy(t, dir)
+	noError(t, os.Truncate(walPath(long), walMost(walHalf)+1))
+	_, err := Open(t.Context(), long, d, smallMap)
+	errorIs(t, err, storage.ErrDamaged)
+	directory := crashCopy(t, dir)
+	noError(t, os.Remove(walPath(directory)))
+	noError(t, os.Mkdir(walPath(directory), 0o700))
+	_, err = Open(t.Context(), directory, d, smallMap)
+	errorIs(t, err, storage.ErrForeign)
+}
+
+// A file can be as long as its halves and the chunks that it grows by make it.
+func TestWALMost(t *testing.T) {
+	for _, half := range []int64{smallHalf, walHalf} {
+		w := newWALWriter(t, half)
+		noError(t, w.grow(walBlockLen+2*half))
+		if w.size > walMost(half) {
+			t.Errorf("halves of %d bytes: got %d bytes, want at most %d", half, w.size, walMost(half))
+		}
+	}
+}
+
+// The header says how long the file is, also when it could not be said the first time.
+func TestWALLengthIsTold(t *testing.T) {
+	w := newWALWriter(t, walHalf)
+	noError(t, w.grow(walBlockLen+1))
+	w.size += walChunk // what was written before the disk was full
+	noError(t, os.Truncate(w.path, w.size))
+	noError(t, w.grow(w.size))
+	b, err := os.ReadFile(w.path)
+	noError(t, err)
+	_, length, err := decodeWALHeader(b, w.store)
+	noError(t, err)
+	if length != uint64(w.size) {
+		t.Errorf("got length %d, want %d", length, w.size)
+	}
+}
