@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -270,10 +271,12 @@ func TestWALConflict(t *testing.T) {
 		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(bucketLog)) }))
 	}
 	edit(s.log.db, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
+	follower := s.waitPLog(t, 0, 100)
 	before.set(nil)
 	if err := s.awaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
+	errorIs(t, follower.end(), storage.ErrConflict)
 	errorIs(t, w.try(w.event(1)), storage.ErrConflict)
 	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
 	if got := get(t, s.log, bucketLog, key); !bytes.Equal(got, foreign) {
@@ -291,6 +294,20 @@ func TestWALConflict(t *testing.T) {
 	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
 	noError(t, db.Close())
 	opensWith(t, dir, d, want)
+}
+
+// What is too little for a transaction of log.db does not wait for more for ever.
+func TestAppliedAfterARest(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	for now := s.pending.state(); now.next <= w.lastLSN(); now = s.pending.state() {
+		select {
+		case <-now.more:
+		case <-time.After(20 * applyRest):
+			t.Fatal("log.db has not got it")
+		}
+	}
 }
 
 // Who waits for log.db is answered when its context ends.

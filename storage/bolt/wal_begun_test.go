@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -80,5 +81,33 @@ func TestWALLengthIsTold(t *testing.T) {
 	noError(t, err)
 	if length != uint64(w.size) {
 		t.Errorf("got length %d, want %d", length, w.size)
+	}
+}
+
+// A log.wal whose name may not be durable cannot be used, nor is one gone whose removal may not
+// be durable.
+func TestWALDirectoryIsSynced(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	w := takeOver(t, s, 0)
+	s.wal.dir = filepath.Join(s.wal.dir, "none")
+	err := w.try(w.event(1))
+	errorIs(t, err, messages.ErrOutcomeUnknown)
+	errorIs(t, err, os.ErrNotExist)
+	left := newWALWriter(t, smallHalf)
+	left.dir = s.wal.dir
+	errorIs(t, left.unlink(), os.ErrNotExist)
+}
+
+// Where the next commit begins there is nothing, or what is no longer needed: a damaged sector
+// may be one that was acknowledged.
+func TestWALDamageBehindTheEnd(t *testing.T) {
+	w := newWALWriter(t, walHalf)
+	w.commit(10)
+	w.commit(20)
+	b := w.content()
+	b[walBlockLen+w.used] = 1
+	for next := messages.LSN(1); next <= w.next; next++ {
+		_, err := w.pendingIn(b, next)
+		errorIs(t, err, storage.ErrDamaged, next)
 	}
 }
