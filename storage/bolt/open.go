@@ -356,14 +356,14 @@ func (f *file) header(r role) (h header, err error) {
 	return h, err
 }
 
-// noHeader says what a file without a header is: damaged, if it has another bucket of ours.
+// noHeader says what a file without a header is: damaged, if it has all our other buckets.
 func (f *file) noHeader(tx *bbolt.Tx, r role) error {
 	for _, name := range r.buckets(formatVersion) {
-		if tx.Bucket(name) != nil {
-			return &storage.DamagedError{Where: f.placeOf(bucketHeader, "the bucket"), Cause: errMissing}
+		if !bytes.Equal(name, bucketHeader) && tx.Bucket(name) == nil {
+			return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
 		}
 	}
-	return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
+	return &storage.DamagedError{Where: f.placeOf(bucketHeader, "the bucket"), Cause: errMissing}
 }
 
 func (r role) buckets(format uint16) [][]byte {
