@@ -145,7 +145,7 @@ func TestHandlerThatExits(t *testing.T) {
 	})
 	next(t, handled)
 	noError(t, lane.Stop(t.Context(), time.Minute))
-	now, err := store.Subscription(t.Context(), follower)
+	now, err := storagetest.WholeSubscription(t.Context(), store, follower)
 	noError(t, err)
 	if len(now.Parked) != 1 || now.Parked[0].Offset != 1 || now.Parked[0].Reason != actors.ErrHandlerExit.Error() {
 		t.Errorf("got %+v parked, want offset 1: %v", now.Parked, actors.ErrHandlerExit)

@@ -51,25 +51,26 @@ func wellFormed(body []byte) error {
 }
 
 // sequencesOf are those whose numbers an event of a workspace kind can have or name.
-func sequencesOf(kind *messages.Kind) map[messages.SeqID]bool {
-	known := make(map[messages.SeqID]bool)
+func sequencesOf(kind *messages.Kind) map[messages.SeqID]messages.Sequence {
+	known := make(map[messages.SeqID]messages.Sequence)
 	for _, s := range kind.All() {
-		known[s.ID] = s.ID != messages.SeqWLogOffset
+		known[s.ID] = s
 	}
+	delete(known, messages.SeqWLogOffset)
 	return known
 }
 
 // drafting is a draft that is being read.
 type drafting struct {
 	draft     partition.Draft
-	sequences map[messages.SeqID]bool
+	sequences map[messages.SeqID]messages.Sequence
 	// count is how many numbers it wants.
 	count int
 }
 
 func (d *drafting) sequence(o *object) (seq messages.SeqID, there bool) {
 	seq, there = member[messages.SeqID](o, "sequence", "a number from 1 to 65535")
-	if there && !d.sequences[seq] {
+	if _, known := d.sequences[seq]; there && !known {
 		o.fail("sequence", "the workspace kind has no sequence %d whose numbers an event can have", seq)
 	}
 	return seq, there
@@ -98,14 +99,28 @@ func (d *drafting) record(o *object) {
 	index, byIndex := member[int](o, "number_index", "a number")
 	seq, hasSeq := d.sequence(o)
 	number, hasNumber := textMember(o, "number", messages.ParseNumber)
+	isNew, _ := member[bool](o, "new", "true or false")
 	switch {
 	case byIndex == (hasSeq && hasNumber), byIndex && (hasSeq || hasNumber):
 		o.fail("number_index", "want either number_index, or sequence and number")
 	case byIndex && (index < 0 || index >= d.count):
 		o.fail("number_index", "got %d, there are %d numbers, the first being 0", index, d.count)
+	case !byIndex:
+		d.checkNumber(o, seq, number, isNew)
 	}
-	isNew, _ := member[bool](o, "new", "true or false")
 	d.draft.Records = append(d.draft.Records, partition.DraftRecord{
 		ID: messages.RecordID{Seq: seq, Number: number}, Number: index, New: isNew, Data: o.content("data"),
 	})
+}
+
+// checkNumber checks the number of a row that is named.
+func (d *drafting) checkNumber(o *object, seq messages.SeqID, number messages.Number, isNew bool) {
+	def := d.sequences[seq]
+	most := def.Max()
+	if isNew {
+		most = def.MaxExplicit()
+	}
+	if number < 1 || number > most {
+		o.fail("number", "got %d, want 1 to %d", number, most)
+	}
 }

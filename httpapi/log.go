@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,12 +111,18 @@ func wantsStream(r *http.Request) bool {
 	}
 	for _, accept := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(accept, ",") {
-			if t, _, err := mime.ParseMediaType(part); err == nil && t == streamType {
+			if t, params, err := mime.ParseMediaType(part); err == nil && t == streamType && !isZero(params["q"]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isZero reports whether a weight says that something is not acceptable.
+func isZero(weight string) bool {
+	q, err := strconv.ParseFloat(weight, 64)
+	return err == nil && q == 0
 }
 
 // pageJSON is some events of a log, and where it goes on.

@@ -306,6 +306,14 @@ func TestStatus(t *testing.T) {
 	r.write(42, 1)
 }
 
+// TestStreamNotAccepted: who does not accept a stream of all things gets a page.
+func TestStreamNotAccepted(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, accept := range []string{streamType + ";q=0", "application/json, " + streamType + "; q=0.000", "text/*;q=0.5", "*/*"} {
+		r.get("/v1/workspaces/42/log?after=0", "Accept", accept).has(http.StatusOK)
+	}
+}
+
 // TestEmptyPosition: a program that has lost its position is told so, and does not begin
 // again; what a stream does not use is checked all the same.
 func TestEmptyPosition(t *testing.T) {

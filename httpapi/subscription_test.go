@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // TestSubscription: what is shown is where it stands, and each change does what it says, in
@@ -139,19 +140,19 @@ func TestSubscriptionNames(t *testing.T) {
 func TestParkedPages(t *testing.T) {
 	r := newRig(t, Options{PageBytes: 8000})
 	for ws := range messages.WSID(4) {
-		r.write(ws, 3)
+		r.write(ws, 9)
 	}
 	s := storage.Subscription{Name: "parks", Next: make(map[messages.PartitionID]uint64)}
 	var want []string
 	for p := range messages.PartitionID(4) {
-		s.Next[p] = 4
-		for offset := range uint64(3) {
+		s.Next[p] = 10
+		for offset := range uint64(9) {
 			s.Parked = append(s.Parked, storage.ParkedEvent{Partition: p, Offset: offset + 1, Reason: strings.Repeat("x", 4000), Tries: 1, At: 1})
 			want = append(want, fmt.Sprint(offset+1))
 		}
 	}
 	check(t, r.store.Inner().(storage.Subscriptions).PutSubscription(r.ctx, s))
-	for query, pages := range map[string]int{"": 6, "?limit=1": 12, "?limit=12": 6} {
+	for query, pages := range map[string]int{"": 18, "?limit=1": 36, "?limit=12": 18} {
 		if got, n := r.walk("/v1/subscriptions/parks/parked" + query); !slices.Equal(got, want) || n != pages {
 			t.Errorf("%s: got %d pages, %q", query, n, got)
 		}
@@ -159,7 +160,12 @@ func TestParkedPages(t *testing.T) {
 	for _, after := range []string{"", "2", "2-", "-2", "2-x", "x-2", "2-1-1", "+2-1", "99999999999-1"} {
 		r.get("/v1/subscriptions/parks/parked?after="+url.QueryEscape(after)).problem(malformed, "after")
 	}
-	if l := r.get("/v1/subscriptions/parks/parked?after=3-3").listed(); len(l.Results) > 0 || l.Next != nil {
+	before := r.store.Calls(storagetest.OpParkedEvents)
+	r.get("/v1/subscriptions/parks/parked?limit=1&after=3-7").has(http.StatusOK)
+	if n := r.store.Calls(storagetest.OpParkedEvents) - before; n != 1 {
+		t.Errorf("got %d reads of the store for one event, want 1", n)
+	}
+	if l := r.get("/v1/subscriptions/parks/parked?after=3-9").listed(); len(l.Results) > 0 || l.Next != nil {
 		t.Errorf("got %+v", l)
 	}
 }

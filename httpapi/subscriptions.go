@@ -28,7 +28,7 @@ type Subscription struct {
 }
 
 // SubscriptionSource is what a subscription reads: all partitions if it has neither a
-// partition nor a workspace.
+// partition nor a workspace. Of a damaged one, which has no lanes, it may not be known.
 type SubscriptionSource struct {
 	Partition *messages.PartitionID `json:"partition,omitempty"`
 	Workspace *messages.WSID        `json:"workspace,string,omitempty"`
@@ -188,12 +188,9 @@ func (a *API) parked(c *call) error {
 		return err
 	}
 	page, size := Page[ParkedEvent]{Results: []ParkedEvent{}}, 0
-	for e, err := range a.subscriptions.Parked(c.r.Context(), name) {
+	for e, err := range a.subscriptions.Parked(c.r.Context(), name, after) {
 		if err != nil {
 			return err
-		}
-		if e.Compare(&after) <= 0 {
-			continue
 		}
 		if page.isFull(c, limit, size) {
 			page.Next = new(c.linkAfter(place(&after)))

@@ -57,7 +57,7 @@ func (r *rig) answersOfSubscriptions() {
 	r.t.Helper()
 	r.keep("mails")
 	for path, op := range map[string]storagetest.Op{
-		"": storagetest.OpSubscriptions, "/mails": storagetest.OpSubscription, "/mails/parked": storagetest.OpSubscription,
+		"": storagetest.OpSubscriptionNames, "/mails": storagetest.OpSubscription, "/mails/parked": storagetest.OpParkedEvents,
 	} {
 		target := "/v1/subscriptions" + path
 		r.get(target).has(http.StatusOK)

@@ -139,7 +139,8 @@ func (s *Subscription) Delete(ctx context.Context) error {
 		}
 		// One that is not there has nothing to deliver either: the name must become free.
 		defer s.app.forget(s)
-		return errors.Join(err, s.stop(ctx, s.app.stopLimit()))
+		// It is deleted: the end of ctx must not make that a failure.
+		return errors.Join(err, s.stop(context.WithoutCancel(ctx), s.app.stopLimit()))
 	})
 }
 

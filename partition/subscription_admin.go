@@ -68,33 +68,26 @@ func (a *SubscriptionAdmin) List(ctx context.Context, after string) iter.Seq2[Su
 			yield(SubscriptionStatus{}, err)
 			return
 		}
-		all, err := k.store.Subscriptions(ctx)
+		names, err := k.store.SubscriptionNames(ctx)
 		if err != nil {
 			yield(SubscriptionStatus{}, err)
 			return
 		}
-		for i := range all {
-			if all[i].Name <= after {
+		for _, name := range names {
+			if name <= after {
 				continue
 			}
-			status, err := a.Status(ctx, all[i].Name)
+			status, err := a.Status(ctx, name)
 			switch {
 			case errors.Is(err, storage.ErrNoSubscription):
 				continue // it was deleted meanwhile
 			case errors.Is(err, storage.ErrDamaged):
-				status, err = unknownStatus(&all[i], err), nil
+				status.Err, err = err, nil
 			}
 			if !yield(status, err) || err != nil {
 				return
 			}
 		}
-	}
-}
-
-// unknownStatus is the status of a subscription of which it is not known where it stands.
-func unknownStatus(s *storage.Subscription, err error) SubscriptionStatus {
-	return SubscriptionStatus{
-		Name: s.Name, Source: s.SubscriptionSource, State: SubscriptionFailed, Stopped: s.Stopped, Parked: len(s.Parked), Err: err,
 	}
 }
 
@@ -110,13 +103,14 @@ func (a *SubscriptionAdmin) Status(ctx context.Context, name string) (Subscripti
 	return k.Status(ctx)
 }
 
-// Parked gives the events that a subscription could not handle: see [Subscription.Parked].
-func (a *SubscriptionAdmin) Parked(ctx context.Context, name string) iter.Seq2[ParkedEvent, error] {
+// Parked gives the events that a subscription could not handle, from behind a place on, which
+// is zero for all: see [Subscription.Parked].
+func (a *SubscriptionAdmin) Parked(ctx context.Context, name string, after ParkedEvent) iter.Seq2[ParkedEvent, error] {
 	k, err := a.kept(name)
 	if err != nil {
 		return func(yield func(ParkedEvent, error) bool) { yield(ParkedEvent{}, err) }
 	}
-	return k.allParked(ctx)
+	return k.allParked(ctx, after)
 }
 
 // changeable is a subscription, running or not.

@@ -40,6 +40,10 @@ func TestAdminOfARunningSubscription(t *testing.T) {
 		wants(t, "replay", admin.Replay(d.ctx, "runs", parked[0]), partition.ErrNotHandled)
 		c.failWith(nil)
 		noError(t, admin.Replay(d.ctx, "runs", parked[0]))
+		for _, offset := range []uint64{0, 1, 2} {
+			at := partition.ParkedEvent{Partition: 1, Offset: offset}
+			wants(t, "drop before what is parked", admin.Drop(d.ctx, "runs", at), partition.ErrNotParked)
+		}
 		noError(t, admin.Drop(d.ctx, "runs", parked[1]))
 		wants(t, "drop", admin.Drop(d.ctx, "runs", parked[1]), partition.ErrNotParked)
 		noError(t, admin.Rewind(d.ctx, "runs", 1, 4))
@@ -216,5 +220,5 @@ func TestAdminOfAStoreWithoutSubscriptions(t *testing.T) {
 	wants(t, "status", err, partition.ErrKeepsNone)
 	wants(t, "delete", admin.Delete(h.ctx, "x"), partition.ErrKeepsNone)
 	wants(t, "list", firstError(admin.List(h.ctx, "")), partition.ErrKeepsNone)
-	wants(t, "parked", firstError(admin.Parked(h.ctx, "x")), partition.ErrKeepsNone)
+	wants(t, "parked", firstError(admin.Parked(h.ctx, "x", partition.ParkedEvent{})), partition.ErrKeepsNone)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/partita-go/partita/messages"
@@ -64,7 +63,7 @@ func (k *kept) SkipToEnd(ctx context.Context) error {
 
 // Drop forgets a parked event.
 func (k *kept) Drop(ctx context.Context, e ParkedEvent) error {
-	_, parked, err := k.parked(ctx, e)
+	parked, err := k.parked(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -73,7 +72,7 @@ func (k *kept) Drop(ctx context.Context, e ParkedEvent) error {
 
 // Replay cannot be: the handler is needed for it.
 func (k *kept) Replay(ctx context.Context, e ParkedEvent) error {
-	if _, _, err := k.parked(ctx, e); err != nil {
+	if _, err := k.parked(ctx, e); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %q", ErrNotRunning, k.name)
@@ -82,33 +81,22 @@ func (k *kept) Replay(ctx context.Context, e ParkedEvent) error {
 // Delete forgets the subscription, also one that is damaged.
 func (k *kept) Delete(ctx context.Context) error { return k.store.DeleteSubscription(ctx, k.name) }
 
-// allParked gives what is parked when the loop begins.
-func (k *kept) allParked(ctx context.Context) iter.Seq2[ParkedEvent, error] {
-	return func(yield func(ParkedEvent, error) bool) {
-		now, err := k.load(ctx)
-		if err != nil {
-			yield(ParkedEvent{}, err)
-			return
-		}
-		for _, e := range now.Parked {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
+// allParked gives what is parked behind a place.
+func (k *kept) allParked(ctx context.Context, after ParkedEvent) iter.Seq2[ParkedEvent, error] {
+	return storage.AllParked(ctx, k.store, k.name, after)
 }
 
-// parked returns the parked event of a partition and offset, and its subscription.
-func (k *kept) parked(ctx context.Context, e ParkedEvent) (storage.Subscription, ParkedEvent, error) {
-	now, err := k.load(ctx)
+// parked returns the parked event of a partition and offset.
+func (k *kept) parked(ctx context.Context, e ParkedEvent) (ParkedEvent, error) {
+	before := ParkedEvent{Partition: e.Partition, Offset: max(e.Offset, 1) - 1}
+	found, err := k.store.ParkedEvents(ctx, k.name, before, 1)
 	if err != nil {
-		return now, e, err
+		return e, err
 	}
-	i := slices.IndexFunc(now.Parked, func(o ParkedEvent) bool { return e.Compare(&o) == 0 })
-	if i < 0 {
-		return now, e, fmt.Errorf("%w: %q: partition %d, offset %d", ErrNotParked, k.name, e.Partition, e.Offset)
+	if len(found) == 0 || found[0].Compare(&e) != 0 {
+		return e, fmt.Errorf("%w: %q: partition %d, offset %d", ErrNotParked, k.name, e.Partition, e.Offset)
 	}
-	return now, now.Parked[i], nil
+	return found[0], nil
 }
 
 // partitions returns those under which a source has a log.
@@ -170,7 +158,7 @@ func (k *kept) event(ctx context.Context, source *SubscriptionSource, p messages
 func (k *kept) Status(ctx context.Context) (SubscriptionStatus, error) {
 	now, err := k.load(ctx)
 	if err != nil {
-		return SubscriptionStatus{}, err
+		return k.unknown(&now), err
 	}
 	var lanes []LaneStatus
 	for _, p := range k.partitions(&now.SubscriptionSource) {
@@ -179,9 +167,16 @@ func (k *kept) Status(ctx context.Context) (SubscriptionStatus, error) {
 	return k.status(ctx, &now, lanes)
 }
 
+// unknown is the status of a subscription of which it is not known where it stands.
+func (k *kept) unknown(now *storage.Subscription) SubscriptionStatus {
+	return SubscriptionStatus{
+		Name: k.name, Source: now.SubscriptionSource, State: SubscriptionFailed, Stopped: now.Stopped, Parked: int(now.ParkedCount),
+	}
+}
+
 // status completes what the lanes say by what is stored and by where the logs end.
 func (k *kept) status(ctx context.Context, now *storage.Subscription, lanes []LaneStatus) (SubscriptionStatus, error) {
-	all := SubscriptionStatus{Name: k.name, Source: now.SubscriptionSource, Stopped: now.Stopped, Parked: len(now.Parked), Lanes: lanes}
+	all := SubscriptionStatus{Name: k.name, Source: now.SubscriptionSource, Stopped: now.Stopped, Parked: int(now.ParkedCount), Lanes: lanes}
 	for i := range lanes {
 		one := &lanes[i]
 		if err := k.measure(ctx, now, one); err != nil {

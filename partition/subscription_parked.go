@@ -14,10 +14,11 @@ import (
 // ParkedEvent is an event that a subscription has given up, and why.
 type ParkedEvent = storage.ParkedEvent
 
-// Parked gives the events that the subscription could not handle, as of the beginning of
-// the loop, in order of partition and offset. It ends after the first error.
+// Parked gives the events that the subscription could not handle, in order of partition and
+// offset. It reads them in pieces: what is parked, replayed or dropped during the loop may be
+// among them or not. It ends after the first error.
 func (s *Subscription) Parked(ctx context.Context) iter.Seq2[ParkedEvent, error] {
-	return s.kept.allParked(ctx)
+	return s.kept.allParked(ctx, ParkedEvent{})
 }
 
 // Replay hands a parked event to the handler once more, alone, between two batches of its
@@ -30,7 +31,11 @@ func (s *Subscription) Replay(ctx context.Context, e ParkedEvent) error {
 		return fmt.Errorf("%w: %w", ErrNotParked, err)
 	}
 	return s.change(ctx, []*actors.Lane{lane}, func() error {
-		now, parked, err := s.kept.parked(ctx, e)
+		parked, err := s.kept.parked(ctx, e)
+		if err != nil {
+			return err
+		}
+		now, err := s.kept.load(ctx)
 		if err != nil {
 			return err
 		}

@@ -99,6 +99,32 @@ func TestDeleteAgain(t *testing.T) {
 	d.subscribe(quick("deleted", newConsumer()))
 }
 
+// interrupting is a store during whose deletion of a subscription somebody loses patience.
+type interrupting struct {
+	storagetest.Subscribing
+	interrupt context.CancelFunc
+}
+
+func (s interrupting) DeleteSubscription(ctx context.Context, name string) error {
+	defer s.interrupt()
+	return s.Subscribing.DeleteSubscription(ctx, name)
+}
+
+// What the store has deleted is deleted, whatever becomes of the context meanwhile.
+func TestDeleteInterrupted(t *testing.T) {
+	h, holds := subscribingHouse(t)
+	inner, err := storagetest.NewSubscribing(h.newStore(descriptor))
+	h.check(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	d := openDesk(h, holds, interrupting{Subscribing: inner, interrupt: cancel})
+	s := d.subscribe(quick("deleted", newConsumer()))
+	noError(t, s.Delete(ctx))
+	wants(t, "the context", ctx.Err(), context.Canceled)
+	wants(t, "pause", s.Pause(d.ctx), partition.ErrStopped)
+	_, err = d.app.SubscriptionAdmin().Status(d.ctx, "deleted")
+	wants(t, "status", err, storage.ErrNoSubscription)
+}
+
 // A partition whose log has failed hides neither the status of the others nor keeps a
 // subscription that is there from being started.
 func TestSubscriptionOverAFailedPartition(t *testing.T) {

@@ -84,11 +84,12 @@ func stateOf(stopped string, lanes []LaneStatus) SubscriptionState {
 	return SubscriptionRunning
 }
 
-// Status returns where the subscription stands. It reads the store, for the lag.
+// Status returns where the subscription stands. It reads the store, for the lag. With an error
+// it returns what is known all the same.
 func (s *Subscription) Status(ctx context.Context) (SubscriptionStatus, error) {
 	now, err := s.kept.load(ctx)
 	if err != nil {
-		return SubscriptionStatus{}, err
+		return s.kept.unknown(&now), err
 	}
 	var lanes []LaneStatus
 	for _, lane := range s.allLanes() {

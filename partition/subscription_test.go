@@ -118,6 +118,20 @@ func TestSubscriptionKinds(t *testing.T) {
 	d.upTo(c, 1, 1)
 	d.eventually("no lag", func() bool { return d.status(s).Lag == 0 })
 	equal(t, []uint64{3}, c.got(1))
+
+	// Nor when nobody looks at them any more.
+	d.write(1, 1, 2)
+	d.eventually("no lag", func() bool { return d.status(s).Lag == 0 })
+	noError(t, s.Pause(d.ctx))
+	equal(t, uint64(0), d.status(s).Lag)
+	noError(t, s.Resume(d.ctx))
+	d.write(1, 1, 2)
+	d.eventually("no lag", func() bool { return d.status(s).Lag == 0 })
+	noError(t, s.End(d.ctx))
+	status, err := d.app.SubscriptionAdmin().Status(d.ctx, "shops")
+	h.check(err)
+	equal(t, partition.SubscriptionNotRunning, status.State)
+	equal(t, uint64(0), status.Lag)
 }
 
 // A deduplication id names application, subscription and event, and nothing else.

@@ -25,11 +25,20 @@ var (
 // Its writes have the outcomes that those of [Store] have. Each is ErrClosed in a closed store,
 // and ErrReadOnly in one that is only read. What is returned is the caller's own.
 type Subscriptions interface {
-	// Subscriptions returns all that are kept, in order of their names.
-	Subscriptions(ctx context.Context) ([]Subscription, error)
+	// SubscriptionNames returns the names of all that are kept, in their order, also of those
+	// that are damaged.
+	SubscriptionNames(ctx context.Context) ([]string, error)
 
-	// Subscription returns the one of a name, or ErrNoSubscription.
+	// Subscription returns the one of a name, or ErrNoSubscription. Of what is parked it has
+	// the number alone, and takes no longer if there is more of it. With a [DamagedError] it
+	// returns what is known all the same, if anything is.
 	Subscription(ctx context.Context, name string) (Subscription, error)
+
+	// ParkedEvents returns events that a subscription has parked, in order of partition and
+	// offset, those behind a place: so many, or all that are left. It reads no others. It
+	// returns ErrNoSubscription if there is no subscription of the name. [AllParked] reads
+	// them to the end.
+	ParkedEvents(ctx context.Context, name string, after ParkedEvent, limit int) ([]ParkedEvent, error)
 
 	// PutSubscription makes a subscription as it is given, position, parked events and all, or
 	// does nothing but check that what is there has the same source and kinds: else it is
@@ -69,8 +78,11 @@ type Subscription struct {
 	// partition. A log that is not in it is read from 1 on.
 	Next map[messages.PartitionID]uint64
 	// Parked are the events that it could not handle, in order of partition and offset. They
-	// lie before the position of their log.
+	// lie before the position of their log. PutSubscription parks them; Subscription, which
+	// may have thousands, leaves them out, and ParkedEvents reads them.
 	Parked []ParkedEvent
+	// ParkedCount is how many are parked, as Subscription found it.
+	ParkedCount uint64
 }
 
 // SubscriptionSource is what a subscription reads.

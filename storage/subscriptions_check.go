@@ -23,9 +23,17 @@ func (s *Subscription) Validate(d *messages.Descriptor) error {
 		return s.wrong(err)
 	}
 	for i := range s.Parked {
-		if err := s.validateParked(d, &s.Parked[i], s.Position(s.Parked[i].Partition)); err != nil {
-			return s.wrong(err)
+		if err := s.ValidateParked(d, &s.Parked[i]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// ValidateParked is what Validate checks of each event that is parked.
+func (s *Subscription) ValidateParked(d *messages.Descriptor, e *ParkedEvent) error {
+	if err := s.validateParked(d, e, s.Position(e.Partition)); err != nil {
+		return s.wrong(err)
 	}
 	return nil
 }

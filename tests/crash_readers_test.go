@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/tests/internal/delivered"
 )
 
@@ -230,7 +231,7 @@ func (r *readersTally) String() string {
 func (l *ledger) compareReaders(t testing.TB, store storage.Store, caughtUp bool) {
 	t.Helper()
 	for name := range l.subscribed {
-		s, err := store.(storage.Subscriptions).Subscription(limit(t), name)
+		s, err := storagetest.WholeSubscription(limit(t), store.(storage.Subscriptions), name)
 		if err != nil {
 			t.Errorf("subscription %s: %v", name, err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -59,7 +60,7 @@ func readTruth(ctx context.Context, store storage.Store, workspaces int) (truth,
 			tr.records[ws] = append(tr.records[ws], row)
 		}
 	}
-	all, err := store.(storage.Subscriptions).Subscriptions(ctx)
+	all, err := storagetest.WholeSubscriptions(ctx, store.(storage.Subscriptions))
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -224,7 +225,7 @@ func moveAll(ctx context.Context, store storage.Subscriptions, all []storage.Sub
 		err := store.MoveSubscription(ctx, move)
 		var got storage.Subscription
 		if err == nil {
-			got, err = store.Subscription(ctx, want.Name)
+			got, err = storagetest.WholeSubscription(ctx, store, want.Name)
 		}
 		switch {
 		case errors.Is(err, storage.ErrNoSubscription):

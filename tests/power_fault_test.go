@@ -74,7 +74,7 @@ func (p *power) suffer(t *testing.T, name, call, errno string, n uint64) int {
 	p.check(t, blow{name: name}, n%2 == 0)
 	p.rebuildable = true
 	verifyFiles(t, p.dir)
-	p.cut(t, h, told, 3)
+	p.cut(t, h, h.Places, told, 3)
 	return h.Injected
 }
 

@@ -53,7 +53,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Fatalf("in scene %d: %s", i, s.name)
 		}
 	}
-	p.report(t)
+	p.report(t, "of=load")
 }
 
 // lengthen makes the log so long that its store writes ahead of it.
@@ -121,7 +121,7 @@ func (p *power) play(t *testing.T, s scene, n uint64, images int) {
 	told := p.ledger.clone()
 	h := p.record(t, config, nil)
 	p.check(t, blow{name: s.name}, true)
-	p.cut(t, h, told, images)
+	p.cut(t, h, h.Places, told, images)
 }
 
 // record lets a child run to its end under strace, and returns what happened to the
@@ -129,8 +129,17 @@ func (p *power) play(t *testing.T, s scene, n uint64, images int) {
 func (p *power) record(t *testing.T, config childConfig, flags []string) *powerloss.History {
 	t.Helper()
 	before := scratch(t)
-	trace := filepath.Join(before, "trace")
 	check(t, powerloss.Copy(p.dir, before))
+	h := must(powerloss.NewHistory(p.trace(t, config, flags), p.dir, before, journalFD))(t)
+	check(t, os.RemoveAll(before))
+	return h
+}
+
+// trace lets a child run to its end under strace, and returns its system calls.
+func (p *power) trace(t *testing.T, config childConfig, flags []string) []powerloss.Call {
+	t.Helper()
+	dir := scratch(t)
+	trace := filepath.Join(dir, "trace")
 	if killed := p.watch(t, under(t, p.command(t, config), append(powerloss.Flags(trace), flags...)), blow{name: "recorded", phase: "never"}); killed {
 		t.Fatal("the recorded child was killed")
 	}
@@ -138,10 +147,8 @@ func (p *power) record(t *testing.T, config childConfig, flags []string) *powerl
 	calls, err := powerloss.ReadTrace(f)
 	check(t, f.Close())
 	check(t, err)
-	check(t, os.Remove(trace))
-	h := must(powerloss.NewHistory(calls, p.dir, before, journalFD))(t)
-	check(t, os.RemoveAll(before))
-	return h
+	check(t, os.RemoveAll(dir))
+	return calls
 }
 
 // under lets a command run under strace.
@@ -165,25 +172,22 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// cut checks images of a history, cut at random places where something could be lost.
-// Told is what was acknowledged before it.
-func (p *power) cut(t *testing.T, h *powerloss.History, told *ledger, images int) {
+// cut checks images of a history, cut at random ones of some of its places, where something
+// could be lost. Told is what was acknowledged before it.
+func (p *power) cut(t *testing.T, h *powerloss.History, from []int, told *ledger, images int) {
 	t.Helper()
-	if len(h.Places) == 0 {
+	if len(from) == 0 {
 		return // nothing was written
 	}
 	places := make([]int, 0, images)
 	for range images {
-		places = append(places, h.Places[p.random.IntN(len(h.Places))])
+		places = append(places, from[p.random.IntN(len(from))])
 	}
 	slices.Sort(places)
 	moment, lines := h.Begin(), h.Lines
 	for i, place := range places {
 		moment.Advance(place)
-		for len(lines) > 0 && lines[0].Place < place {
-			told.read(lines[0].Text)
-			lines = lines[1:]
-		}
+		lines = told.readUntil(lines, place)
 		dir := scratch(t)
 		losses := must(moment.Write(dir, p.random))(t)
 		for _, loss := range losses {
@@ -198,6 +202,15 @@ func (p *power) cut(t *testing.T, h *powerloss.History, told *ledger, images int
 		}
 		check(t, os.RemoveAll(dir))
 	}
+}
+
+// readUntil takes the lines that were written before a place, and returns the others.
+func (l *ledger) readUntil(lines []powerloss.Line, place int) []powerloss.Line {
+	for len(lines) > 0 && lines[0].Place < place {
+		l.read(lines[0].Text)
+		lines = lines[1:]
+	}
+	return lines
 }
 
 // examineImage checks an image: it opens, verifies, and holds what was promised. GoOn says
@@ -246,10 +259,10 @@ func hasFile(t testing.TB, dir, name string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// report prints what was done, for people and for programs.
-func (p *power) report(t *testing.T) {
+// report prints what was done, for people and for programs: of what, first.
+func (p *power) report(t *testing.T, of string) {
 	t.Helper()
-	line := fmt.Sprintf("power: images=%d losable=%d went-on=%d acked-checks=%d positions=%d", p.checked, p.losable, p.went, p.ackedChecked, p.positions)
+	line := fmt.Sprintf("power: %s images=%d losable=%d went-on=%d acked-checks=%d positions=%d", of, p.checked, p.losable, p.went, p.ackedChecked, p.positions)
 	for loss := range powerloss.Losses {
 		line += fmt.Sprintf(" %v=%d", loss, p.losses[loss])
 	}

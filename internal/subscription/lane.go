@@ -59,7 +59,7 @@ type Lane struct {
 	// generation numbers the pieces of work.
 	generation uint64
 	// stored is the position that the store has, next the one before which everything was
-	// handled, parked or passed over; 0: not loaded.
+	// handled, parked or passed over; 0: not loaded. They differ only while the lane delivers.
 	stored, next uint64
 	batch        batch
 	// pending is what is to be stored before anything else is handed over, nil for nothing.
@@ -162,7 +162,7 @@ func (l *Lane) becomeLoading() {
 
 // forget drops what the store may contradict.
 func (l *Lane) forget() {
-	l.batch, l.pending, l.halted, l.reload = batch{}, nil, "", false
+	l.batch, l.pending, l.next, l.halted, l.reload = batch{}, nil, l.stored, "", false
 }
 
 func (l *Lane) becomeWaiting() {
@@ -205,7 +205,7 @@ func (l *Lane) becomeHalted(why string) {
 
 func (l *Lane) becomeFailed(err error) {
 	l.become(messages.LaneFailed, (*Lane).stepFailed)
-	l.batch, l.pending, l.err = batch{}, nil, err
+	l.batch, l.pending, l.next, l.err = batch{}, nil, l.stored, err
 }
 
 // becomeHeld answers who holds the lane.

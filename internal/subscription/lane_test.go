@@ -87,15 +87,6 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// What is passed over is stored with the next batch, or when there is much of it.
-func TestPassedOver(t *testing.T) {
-	b := newBench(testConfig()).loaded(1, "").grown()
-	b.read(maxPassed).wants(t, messages.LaneWaiting, "await 4096")
-	b.grown().read(maxPassed+1).wants(t, messages.LaneStoring, "store 4097")
-	b.stored().wants(t, messages.LaneWaiting, "await 4097")
-	b.grown().read(5000).wants(t, messages.LaneWaiting, "await 5000")
-}
-
 // The handler does not say which event it was: after so many tries they come one by one.
 func TestPoisonIsLookedFor(t *testing.T) {
 	b := handling()

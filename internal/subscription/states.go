@@ -57,8 +57,8 @@ func (l *Lane) stepRetrying(from Requester, m messages.LaneMessage) {
 		l.stoppers = append(l.stoppers, from)
 		l.finishRetrying()
 	case *messages.ReloadLane:
-		if l.reload = l.pending != nil; !l.reload {
-			l.becomeLoading()
+		if l.reload = true; l.pending == nil {
+			l.settleBehindPassed()
 		}
 	case *messages.TryEvent:
 		l.refuse(from, ErrNotHeld)
@@ -86,7 +86,8 @@ func (l *Lane) stepInterruptible(from Requester, m messages.LaneMessage) {
 	case *messages.StopLane:
 		l.stop(from)
 	case *messages.ReloadLane:
-		l.becomeLoading()
+		l.reload = true
+		l.settleBehindPassed()
 	case *messages.TryEvent:
 		l.refuse(from, ErrNotHeld)
 	case *messages.ReleaseLane, *messages.PositionLoaded, *messages.LogGrown, *messages.EventsRead, *messages.BatchHandled,
@@ -147,7 +148,7 @@ func (l *Lane) stepEnded(from Requester, m messages.LaneMessage) {
 // hold interrupts what leaves nothing behind.
 func (l *Lane) hold(from Requester) {
 	l.holders = append(l.holders, from)
-	l.becomeHeld()
+	l.settleBehindPassed()
 }
 
 // releaseLater takes back a hold that was noted: who wanted to hold the lane has given up,
@@ -164,11 +165,11 @@ func (l *Lane) finishRetrying() {
 		l.becomeStoring()
 		return
 	}
-	l.settle(nil)
+	l.settleBehindPassed()
 }
 
 // stop ends what leaves nothing behind.
 func (l *Lane) stop(from Requester) {
 	l.stoppers = append(l.stoppers, from)
-	l.becomeEnded(nil)
+	l.settleBehindPassed()
 }

@@ -95,6 +95,21 @@ func (l *Lane) settle(err error) bool {
 	return true
 }
 
+// settleBehindPassed stores first what was passed over, if it is not stored: else it would
+// count as lag while nobody looks at it.
+func (l *Lane) settleBehindPassed() bool {
+	switch {
+	case l.next == l.stored:
+		return l.settle(nil)
+	case !l.waitedFor() && !l.reload:
+		return false
+	}
+	l.store(&messages.StorePosition{})
+	return true
+}
+
+func (l *Lane) waitedFor() bool { return len(l.stoppers) > 0 || len(l.holders) > 0 }
+
 func (l *Lane) batchHandled(m *messages.BatchHandled) {
 	switch {
 	case m.Generation != l.generation:
@@ -147,7 +162,7 @@ func (l *Lane) batchFailed(m *messages.BatchHandled) {
 		l.giveUp(m)
 	case handled > 0:
 		l.store(&messages.StorePosition{})
-	case l.settle(nil):
+	case l.settleBehindPassed():
 	case giveUp:
 		// An innocent event may fail alone as well, for another reason: it has all the tries.
 		b.alone, b.tries = true, 0
@@ -221,8 +236,7 @@ func (l *Lane) afterStored() {
 // again then.
 func (l *Lane) notStored(m *messages.PositionStored) {
 	l.err = m.Err
-	waitedFor := len(l.stoppers) > 0 || len(l.holders) > 0
-	if waitedFor && l.settle(m.Err) {
+	if l.waitedFor() && l.settle(m.Err) {
 		return
 	}
 	l.failed(m.Outcome, m.Err, (*Lane).becomeStoring)

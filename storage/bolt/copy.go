@@ -15,7 +15,8 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// ErrExists is returned when a copy would go where there is something already.
+// ErrExists is returned when a copy would go where there is something already: something else
+// than an empty directory, or one that cannot be replaced.
 var ErrExists = errors.New("there is something already")
 
 // CopyOptions say how a copy of a store is made.
@@ -95,24 +96,40 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary str
 	return publishDir(temporary, dir)
 }
 
-// mustBeFree returns ErrExists unless nothing, or an empty directory, is there.
+// mustBeFree returns ErrExists unless nothing is there, or an empty directory that can make
+// room for another one. Making it anew shows that at once: that a mount point or the working
+// directory cannot is not to be found out only when the copy is finished.
 func mustBeFree(dir string) error {
-	entries, err := os.ReadDir(dir)
+	was, err := makeRoom(dir)
+	if err != nil || was == nil {
+		return err
+	}
+	return os.Mkdir(dir, was.Mode().Perm())
+}
+
+// makeRoom removes the empty directory that has a name, and returns what it was: nil if there
+// was nothing. All else is ErrExists, a link to an empty directory too.
+func makeRoom(name string) (was fs.FileInfo, err error) {
+	const want = "want nothing there, or an empty directory that can be replaced"
+	was, err = os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return nil, nil //nolint:nilnil // as said
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrExists, err)
-	case len(entries) > 0:
-		return fmt.Errorf("%w: %s holds %s", ErrExists, dir, entries[0].Name())
+		return nil, fmt.Errorf("%w: %w; %s", ErrExists, err, want)
+	case !was.IsDir():
+		return nil, fmt.Errorf("%w: %s: got a file or a link (%v), %s", ErrExists, name, was.Mode(), want)
 	}
-	return nil
+	if err := os.Remove(name); err != nil {
+		return nil, fmt.Errorf("%w: %w; %s", ErrExists, err, want)
+	}
+	return was, nil
 }
 
 // publishDir gives a directory its final name. An empty directory of that name makes room.
 func publishDir(temporary, final string) error {
-	if err := os.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrExists, err)
+	if _, err := makeRoom(final); err != nil {
+		return err
 	}
 	if err := os.Rename(temporary, final); err != nil {
 		return err

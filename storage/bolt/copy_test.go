@@ -110,28 +110,15 @@ func TestCopyRefuses(t *testing.T) {
 	base := t.TempDir()
 	to := filepath.Join(base, "copy")
 	ended, cancel := context.WithCancel(t.Context())
-	for name, copyTo := range map[string]func(context.Context, string) error{
-		"backup": func(ctx context.Context, to string) error {
-			_, err := s.Backup(ctx, to, CopyOptions{})
-			return err
-		},
-		"restore": func(ctx context.Context, to string) error {
-			_, err := Restore(ctx, dir, to, CopyOptions{})
-			return err
-		},
-		"compact": func(ctx context.Context, to string) error {
-			_, err := Compact(ctx, dir, to, CopyOptions{})
-			return err
-		},
-	} {
+	for name, copyTo := range eachCopy(s, dir) {
 		before := hashes(t, dir)
-		if err := copyTo(t.Context(), dir); !errors.Is(err, ErrExists) {
+		if _, err := copyTo(t.Context(), dir, CopyOptions{}); !errors.Is(err, ErrExists) {
 			t.Errorf("%s over a store: got %v", name, err)
 		}
-		if err := copyTo(t.Context(), filepath.Join(dir, logFileName)); !errors.Is(err, ErrExists) {
+		if _, err := copyTo(t.Context(), filepath.Join(dir, logFileName), CopyOptions{}); !errors.Is(err, ErrExists) {
 			t.Errorf("%s over a file: got %v", name, err)
 		}
-		if err := copyTo(t.Context(), to); !errors.Is(err, verify.ErrFaults) {
+		if _, err := copyTo(t.Context(), to, CopyOptions{}); !errors.Is(err, verify.ErrFaults) {
 			t.Errorf("%s of a damaged store: got %v", name, err)
 		}
 		nothingAt(t, to)

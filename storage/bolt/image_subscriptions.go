@@ -10,32 +10,46 @@ import (
 )
 
 // Subscriptions implements [verify.Image].
-func (m *image) Subscriptions(ctx context.Context, each func(*storage.Subscription, error) error) error {
+func (m *image) Subscriptions(
+	ctx context.Context, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return m.s.subscriptions.view(func(tx subscriptionTx) error {
-		positions, parked, whole := 0, 0, true
-		err := tx.each(func(s *storage.Subscription, err error) error {
-			if err != nil {
-				whole = false
-				return each(s, err)
-			}
-			positions += len(s.Next)
-			parked += len(s.Parked)
-			return each(s, nil)
-		})
-		if err != nil || !whole {
+	return m.s.subscriptions.view(func(tx subscriptionTx) error { return tx.each(parked, each) })
+}
+
+// each reads all subscriptions, and then looks for what is wrong with all of them together.
+func (tx subscriptionTx) each(parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error) error {
+	names, misplaced := tx.names()
+	positions, events, whole := 0, 0, true
+	for _, name := range names {
+		s, err := tx.read(name, parked)
+		if err != nil {
+			whole, s = false, &storage.Subscription{Name: name}
+		}
+		positions += len(s.Next)
+		events += int(s.ParkedCount)
+		if err := each(s, err); err != nil {
 			return err
 		}
-		if err := tx.checkOthers(bucketPositions, tx.positions, positions); err != nil {
-			return each(nil, err)
-		}
-		if err := tx.checkOthers(bucketParked, tx.parked, parked); err != nil {
-			return each(nil, err)
-		}
+	}
+	if misplaced != nil {
+		return misplaced
+	}
+	if err := tx.checkCount(uint64(len(names))); err != nil {
+		return each(nil, err)
+	}
+	if !whole {
 		return nil
-	})
+	}
+	if err := tx.checkOthers(bucketPositions, tx.positions, positions); err != nil {
+		return each(nil, err)
+	}
+	if err := tx.checkOthers(bucketParked, tx.parked, events); err != nil {
+		return each(nil, err)
+	}
+	return nil
 }
 
 // checkOthers makes sure that a bucket has no more entries than those of subscriptions.

@@ -163,7 +163,7 @@ func (m *logImage) Standing(_ context.Context, p messages.PartitionID) (verify.S
 func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
 	l, err := OpenLog(ctx, dir)
 	if err != nil {
-		return damageReport(r, err)
+		return damageReport(dir, r, err)
 	}
 	m, err := l.image(ctx)
 	if err == nil {
@@ -172,7 +172,7 @@ func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Repo
 	}
 	m.close()
 	if err != nil {
-		r, err = damageReport(r, err)
+		r, err = damageReport(dir, r, err)
 	}
 	r.FaultCount++
 	r.Faults = append([]verify.Fault{{

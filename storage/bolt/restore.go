@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
 
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
 // it, since the index of deduplication ids in it depends on the store's id. Of the copy
 // only log.db is needed, and log.wal if it has one; it is not changed; its subscriptions are carried over if
-// subscriptions.db is there too. The directory must be new or empty. What
-// is not finished, or has a fault, is not kept.
+// subscriptions.db is there too: a damaged one is an error, and goes on being one until it is taken away. The
+// directory must be new or empty. What is not finished, or has a fault, is not kept.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: from}
@@ -29,13 +30,18 @@ func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	return c.result, errors.Join(err, f.close())
 }
 
-func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string) error {
-	h, err := f.readHeader(roleLog)
-	if err != nil {
-		return err
+// readLogEnd reads the header of log.db, and with log.wal where the log ends.
+func (op *opening) readLogEnd(f *file) (h header, last messages.LSN, err error) {
+	if h, err = f.readHeader(roleLog); err != nil {
+		return h, 0, err
 	}
 	op.id, op.log, op.projected = h.id, f, 1
-	last, err := op.logEnd()
+	last, err = op.logEnd()
+	return h, last, err
+}
+
+func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string) error {
+	h, last, err := op.readLogEnd(f)
 	if err != nil {
 		return err
 	}

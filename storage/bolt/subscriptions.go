@@ -42,19 +42,21 @@ func (s *subscriptions) close() error {
 	return nil
 }
 
-// Subscriptions implements [storage.Subscriptions].
-func (s *Store) Subscriptions(ctx context.Context) (all []storage.Subscription, err error) {
+// SubscriptionNames implements [storage.Subscriptions]. It is an error if one is missing.
+func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	err = s.subscriptions.view(func(tx subscriptionTx) error {
-		all, err = tx.all()
+		if names, err = tx.names(); err == nil {
+			err = tx.checkCount(uint64(len(names)))
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return all, nil
+	return names, nil
 }
 
 // Subscription implements [storage.Subscriptions]. It is an error if the subscription is
@@ -65,19 +67,46 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 	}
 	var found *storage.Subscription
 	err := s.subscriptions.view(func(tx subscriptionTx) (err error) {
-		found, err = tx.read(name)
+		found, err = tx.standing(name)
 		return err
 	})
 	switch {
-	case err != nil:
+	case err != nil && found == nil:
 		return storage.Subscription{}, err
+	case err != nil:
+		return *found, err
 	case found == nil:
 		return storage.Subscription{}, noSubscription(name)
 	}
 	if err := s.checkPositions(found, s.judgeable(found.Next)); err != nil {
-		return storage.Subscription{}, s.ahead(found, err)
+		return *found, s.ahead(found, err)
 	}
 	return *found, nil
+}
+
+// ParkedEvents implements [storage.Subscriptions]. It is an error if an event is missing from
+// what is parked, where that is read in one piece.
+func (s *Store) ParkedEvents(ctx context.Context, name string, after storage.ParkedEvent, limit int) (page []storage.ParkedEvent, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	there := false
+	err = s.subscriptions.view(func(tx subscriptionTx) error {
+		d, err := tx.definition(name)
+		if d == nil || err != nil {
+			return err
+		}
+		there = true
+		page, err = tx.parkedPage(name, d, &after, limit)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !there:
+		return nil, noSubscription(name)
+	}
+	return page, nil
 }
 
 // judgeable returns the positions in logs whose ends are known. Where a partition has failed

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // A backup has the subscriptions, at positions that its log has, although they move on with
@@ -29,12 +30,12 @@ func TestBackupOfMovingSubscriptions(t *testing.T) {
 	if err != nil || copied.Report.Subscriptions != 3 || copied.SubscriptionsTo == 0 || copied.SubscriptionsFrom == 0 {
 		t.Fatalf("got %+v, %v", copied, err)
 	}
-	now, err := s.Subscription(t.Context(), "all")
+	now, err := storagetest.WholeSubscription(t.Context(), s, "all")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := openToRead(t, to)
-	then, err := b.Subscription(t.Context(), "all")
+	then, err := storagetest.WholeSubscription(t.Context(), b, "all")
 	if err != nil || then.Position(0) >= now.Position(0) || len(then.Parked) >= len(now.Parked) {
 		t.Errorf("got %+v, %v, now it is %+v", then, err, now)
 	}

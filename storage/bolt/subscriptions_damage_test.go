@@ -16,6 +16,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -30,7 +31,7 @@ func readSubscriptions(t *testing.T, dir string, want []storage.Subscription) er
 	defer closeStore(t, s)
 	var errs []error
 	for i := range want {
-		got, err := s.Subscription(t.Context(), want[i].Name)
+		got, err := storagetest.WholeSubscription(t.Context(), s, want[i].Name)
 		errs = append(errs, err)
 		switch {
 		case errors.Is(err, storage.ErrNoSubscription):
@@ -45,7 +46,7 @@ func readSubscriptions(t *testing.T, dir string, want []storage.Subscription) er
 		}
 		errs = append(errs, err)
 	}
-	all, err := s.Subscriptions(t.Context())
+	all, err := storagetest.WholeSubscriptions(t.Context(), s)
 	if err == nil && !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)
 	}
@@ -189,8 +190,8 @@ func TestVerifyFindsWrongSubscriptions(t *testing.T) {
 			dir, s := subscribing(t)
 			d.do(t, s.subscriptions.file.Load())
 			if d.read != "" {
-				_, err := s.Subscription(t.Context(), "all")
-				_, err2 := s.Subscription(t.Context(), "p1")
+				_, err := storagetest.WholeSubscription(t.Context(), s, "all")
+				_, err2 := storagetest.WholeSubscription(t.Context(), s, "p1")
 				if err := errors.Join(err, err2); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), d.read) {
 					t.Errorf("read: got %v", err)
 				}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // subscribing makes a store whose partitions 0 and 1 have 7 and 2 events, with subscription
@@ -60,7 +61,7 @@ func moveTo(name string, p messages.PartitionID, next uint64) storage.Subscripti
 
 func checkSubscribed(t testing.TB, s *Store, want []storage.Subscription) {
 	t.Helper()
-	got, err := s.Subscriptions(t.Context())
+	got, err := storagetest.WholeSubscriptions(t.Context(), s)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
 	}
@@ -284,7 +285,7 @@ func TestSubscriptionsMaxSize(t *testing.T) {
 	}
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
-	if all, err := s.Subscriptions(t.Context()); err != nil || len(all) != n-1 {
+	if all, err := storagetest.WholeSubscriptions(t.Context(), s); err != nil || len(all) != n-1 {
 		t.Errorf("got %d, %v, want %d", len(all), err, n-1)
 	}
 }

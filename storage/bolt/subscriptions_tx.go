@@ -82,88 +82,120 @@ func (tx subscriptionTx) checkCount(got uint64) error {
 	return err
 }
 
-// all returns all subscriptions in order of their names.
-func (tx subscriptionTx) all() ([]storage.Subscription, error) {
-	var list []storage.Subscription
-	err := tx.each(func(s *storage.Subscription, err error) error {
-		if err == nil {
-			list = append(list, *s)
-		}
-		return err
-	})
-	return list, err
-}
-
-// each tells all subscriptions, those that are damaged with an error and without more than
-// the name, and then, with none, what is wrong with all of them together.
-func (tx subscriptionTx) each(tell func(*storage.Subscription, error) error) error {
-	count := uint64(0)
-	last := ""
-	err := tx.subscriptions.ForEach(func(k, _ []byte) error {
+// names returns the names of all subscriptions in their order.
+func (tx subscriptionTx) names() (names []string, err error) {
+	err = tx.subscriptions.ForEach(func(k, _ []byte) error {
 		name := string(k)
-		if count++; count > 1 && name <= last {
+		if last := len(names) - 1; last >= 0 && name <= names[last] {
 			return tx.damaged(bucketSubscriptions, name, errMisplaced)
 		}
-		last = name
-		s, err := tx.read(name)
-		if s == nil {
-			s = &storage.Subscription{Name: name}
-		}
-		return tell(s, err)
+		names = append(names, name)
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := tx.checkCount(count); err != nil {
-		return tell(nil, err)
-	}
-	return nil
+	return names, err
 }
 
-// read returns a subscription, nil if there is none.
-func (tx subscriptionTx) read(name string) (*storage.Subscription, error) {
+// standing returns a subscription without what it has parked, nil if there is none, and what
+// is known of one whose positions are damaged.
+func (tx subscriptionTx) standing(name string) (*storage.Subscription, error) {
 	d, err := tx.definition(name)
 	if d == nil || err != nil {
 		return nil, err
 	}
 	s := &storage.Subscription{
-		Name: name, SubscriptionSource: d.SubscriptionSource, Stopped: d.stopped, Next: make(map[messages.PartitionID]uint64, d.positions),
+		Name: name, SubscriptionSource: d.SubscriptionSource, Stopped: d.stopped, ParkedCount: d.parked,
+		Next: make(map[messages.PartitionID]uint64, d.positions),
 	}
 	prefix := subscriptionPrefix(name)
-	err = readKeys(tx.positions, prefix, partitionKeyLen, func(k, v []byte) (err error) {
-		s.Next[messages.PartitionID(be32(k[len(prefix):]))], err = unsealUint(bucketPositions, k, v)
-		return err
+	err = readKeys(tx.positions, prefix, prefix, partitionKeyLen, func(k, v []byte) (more bool, err error) {
+		next, err := unsealUint(bucketPositions, k, v)
+		if err == nil {
+			s.Next[messages.PartitionID(be32(k[len(prefix):]))] = next
+		}
+		return true, err
 	})
 	if err == nil && len(s.Next) != int(d.positions) {
 		err = fmt.Errorf("got %d positions, want %d", len(s.Next), d.positions)
 	}
 	if err != nil {
-		return nil, tx.damaged(bucketPositions, name, err)
-	}
-	err = readKeys(tx.parked, prefix, plogKeyLen, func(k, v []byte) error {
-		e, err := decodeParked(k, v)
-		s.Parked = append(s.Parked, e)
-		return err
-	})
-	if err == nil && uint64(len(s.Parked)) != d.parked {
-		err = fmt.Errorf("got %d parked events, want %d", len(s.Parked), d.parked)
-	}
-	if err != nil {
-		return nil, tx.damaged(bucketParked, name, err)
+		return s, tx.damaged(bucketPositions, name, err)
 	}
 	return s, nil
 }
 
-// readKeys reads the entries whose keys have a prefix and so many bytes behind it.
-func readKeys(b *bbolt.Bucket, prefix []byte, rest int, each func(k, v []byte) error) error {
+// read returns a subscription as standing does, and tells each event that it has parked.
+func (tx subscriptionTx) read(name string, tell func(*storage.Subscription, *storage.ParkedEvent)) (*storage.Subscription, error) {
+	s, err := tx.standing(name)
+	if s == nil || err != nil {
+		return s, err
+	}
+	count := uint64(0)
+	prefix := subscriptionPrefix(name)
+	err = readKeys(tx.parked, prefix, prefix, plogKeyLen, func(k, v []byte) (more bool, err error) {
+		e, err := decodeParked(k, v)
+		if err == nil {
+			count++
+			tell(s, &e)
+		}
+		return true, err
+	})
+	if err == nil {
+		err = checkParked(count, s.ParkedCount)
+	}
+	if err != nil {
+		return s, tx.damaged(bucketParked, name, err)
+	}
+	return s, nil
+}
+
+func checkParked(got, want uint64) error {
+	if got != want {
+		return fmt.Errorf("got %d parked events, want %d", got, want)
+	}
+	return nil
+}
+
+// parkedPage returns so many of the events that a subscription has parked behind a place. If
+// they are all that it has none may be missing.
+func (tx subscriptionTx) parkedPage(name string, d *definition, after *storage.ParkedEvent, limit int) (page []storage.ParkedEvent, err error) {
+	prefix := subscriptionPrefix(name)
+	from, first := parkedKey(name, after.Partition, after.Offset), after.Compare(&storage.ParkedEvent{}) == 0
+	if first {
+		from = prefix
+	}
+	whole := first
+	err = readKeys(tx.parked, prefix, from, plogKeyLen, func(k, v []byte) (more bool, err error) {
+		switch {
+		case !first && bytes.Equal(k, from):
+			return true, nil
+		case len(page) >= limit:
+			whole = false
+			return false, nil
+		}
+		e, err := decodeParked(k, v)
+		page = append(page, e)
+		return true, err
+	})
+	if err == nil && whole {
+		err = checkParked(uint64(len(page)), d.parked)
+	}
+	if err != nil {
+		return nil, tx.damaged(bucketParked, name, err)
+	}
+	return page, nil
+}
+
+// readKeys reads the entries whose keys have a prefix and so many bytes behind it, from a key
+// on, until there is enough.
+func readKeys(b *bbolt.Bucket, prefix, from []byte, rest int, each func(k, v []byte) (more bool, err error)) error {
 	c := b.Cursor()
 	var last []byte
-	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+	for k, v := c.Seek(from); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		if len(k) != len(prefix)+rest || bytes.Compare(k, last) <= 0 {
 			return fmt.Errorf("%w: key %x", errLayout, k)
 		}
 		last = append(last[:0], k...)
-		if err := each(k, v); err != nil {
+		if more, err := each(k, v); !more || err != nil {
 			return err
 		}
 	}

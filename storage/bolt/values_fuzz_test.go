@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // FuzzSealedValues: bytes that were not sealed are refused; what is accepted once it
@@ -135,7 +136,7 @@ func FuzzSubscription(f *testing.F) {
 		slices.SortFunc(sub.Parked, func(a, b storage.ParkedEvent) int { return a.Compare(&b) })
 		sub.Parked = slices.Compact(sub.Parked)
 		putErr := s.PutSubscription(t.Context(), sub)
-		got, err := s.Subscription(t.Context(), name)
+		got, err := storagetest.WholeSubscription(t.Context(), s, name)
 		if putErr != nil {
 			if !errors.Is(putErr, storage.ErrSubscription) || !errors.Is(err, storage.ErrNoSubscription) {
 				t.Fatalf("put: got %v, read %v", putErr, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/partita-go/partita/storage"
@@ -16,7 +17,8 @@ import (
 // workspaces or a hundred take the same memory, see [verify.Options].
 //
 // Faults of the store, damage included, are in the report, and so is that state.db is
-// missing: then the others alone are checked. The error is for not being
+// missing: then the others alone are checked. If a file cannot be read as a whole the others' pages
+// are checked still, and the report says what was not looked at. The error is for not being
 // able to look: ErrLocked, ErrNotFound, ErrForeign, ErrFormat, those of the file system,
 // and the context's.
 func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, error) {
@@ -30,7 +32,7 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		return verifyLog(ctx, dir, o)
 	}
 	if err != nil {
-		return damageReport(report, err)
+		return damageReport(dir, report, err)
 	}
 	m, err := newImage(s)
 	if err == nil {
@@ -38,16 +40,37 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		m.close()
 	}
 	if err != nil {
-		report, err = damageReport(report, err)
+		report, err = damageReport(dir, report, err)
 	}
 	return report, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
 
-// damageReport adds an error to the report if it says that the store is damaged.
-func damageReport(r verify.Report, err error) (verify.Report, error) {
+// damageReport adds an error to the report if it says that the store is damaged: what stands
+// in the files was not read then, or not to its end.
+func damageReport(dir string, r verify.Report, err error) (verify.Report, error) {
+	if err := addDamage(&r, err); err != nil {
+		return r, err
+	}
+	r.Unread = append(r.Unread, unread(dir)...)
+	return r, nil
+}
+
+// unread names what stands in the files of a store.
+func unread(dir string) (all []string) {
+	for _, name := range []string{logFileName, walFileName, stateFileName, subscriptionsFileName} {
+		if there, err := present(filepath.Join(dir, name)); there || err != nil {
+			all = append(all, "what stands in "+name)
+		}
+	}
+	return all
+}
+
+// addDamage adds an error to the report if it says that the store is damaged, and returns any
+// other.
+func addDamage(r *verify.Report, err error) error {
 	damage, ok := errors.AsType[*storage.DamagedError](err)
 	if !ok {
-		return r, err
+		return err
 	}
 	r.FaultCount++
 	f := verify.Fault{Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error(), Projection: ofState(damage.Where)}
@@ -55,10 +78,11 @@ func damageReport(r verify.Report, err error) (verify.Report, error) {
 		f.Where, f.Partition, f.PLogOffset, f.Text = "", damage.Partition, damage.PLogOffset, fmt.Sprintf("%s: %v", damage.Where, damage.Cause)
 	}
 	r.Faults = append(r.Faults, f)
-	return r, nil
+	return nil
 }
 
-// verifyPages checks the pages of the files.
+// verifyPages checks the pages of the files, one after the other: a fault of one does not keep
+// the others from being checked.
 func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
 	if o.MaxFaults == 0 {
 		o.MaxFaults = 100
@@ -74,12 +98,43 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 	}
 	stop := readAhead(ctx, paths...)
 	defer stop()
-	for _, role := range roles {
-		if err := op.verifyFile(ctx, role, o, &r); err != nil {
-			return damageReport(r, err)
+	// note takes what was found in a file. Once there is a fault, that another file cannot be
+	// looked at is part of the report.
+	note := func(name string, err error) error {
+		err = addDamage(&r, err)
+		if err == nil || r.FaultCount == 0 || ctx.Err() != nil {
+			return err
 		}
+		r.Unread = append(r.Unread, fmt.Sprintf("%s: %v", name, err))
+		return nil
 	}
-	return r, nil
+	soundLog := false
+	for _, role := range roles {
+		if err := note(role.fileName(), op.verifyFile(ctx, role, o, &r)); err != nil {
+			return r, err
+		}
+		soundLog = soundLog || role == roleLog && r.FaultCount == 0
+	}
+	if r.FaultCount == 0 {
+		return r, nil
+	}
+	if soundLog {
+		err = note(walFileName, op.verifyWAL())
+	}
+	r.Unread = append(r.Unread, unread(dir)...)
+	r.Faults = r.Faults[:min(len(r.Faults), o.MaxFaults)]
+	return r, err
+}
+
+// verifyWAL checks what log.wal has behind the end of log.db. A damaged log.db does not say
+// where that is.
+func (op *opening) verifyWAL() error {
+	f, err := op.openFile(roleLog, true)
+	if err != nil {
+		return err
+	}
+	_, _, err = op.readLogEnd(f)
+	return errors.Join(err, f.close())
 }
 
 // rolesThere returns which files are there. Opening says what it means that one is not.
@@ -96,12 +151,13 @@ func (op *opening) rolesThere() (roles []role, err error) {
 	return roles, nil
 }
 
-// verifyFile checks the pages of a file.
+// verifyFile checks the pages of a file, and what every open needs of it.
 func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report) error {
 	f, err := op.openFile(role, true)
 	if err != nil {
 		return err
 	}
+	before := r.FaultCount
 	fault := func(where, text string) {
 		if r.FaultCount++; len(r.Faults) < o.MaxFaults {
 			r.Faults = append(r.Faults, verify.Fault{Check: verify.CheckPages, Where: where, Text: text, Projection: role == roleState})
@@ -112,7 +168,15 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 			o.Progress(verify.Progress{Phase: verify.PhasePages, Done: done, Total: total, Faults: r.FaultCount})
 		}
 	}
-	return errors.Join(f.checkPages(ctx, fault, progress), f.close())
+	err = f.checkPages(ctx, fault, progress)
+	switch {
+	case err != nil:
+	case r.FaultCount > before:
+		err = f.checkMeta(role)
+	default:
+		_, err = f.readHeader(role)
+	}
+	return errors.Join(err, f.close())
 }
 
 // ofState reports whether a place is in state.db.

@@ -30,8 +30,9 @@ const (
 	OpAwaitWLog
 	OpAwaitAny
 	OpClose
-	OpSubscriptions
+	OpSubscriptionNames
 	OpSubscription
+	OpParkedEvents
 	OpPutSubscription
 	OpMoveSubscription
 	OpDeleteSubscription
@@ -42,7 +43,7 @@ func (o Op) String() string {
 	names := [numOps]string{
 		"TakeEpoch", "Append", "Flush", "Numbers", "Register", "Tail", "PLog", "WLog", "Records", "Find",
 		"AwaitPLog", "AwaitWLog", "AwaitAny", "Close",
-		"Subscriptions", "Subscription", "PutSubscription", "MoveSubscription", "DeleteSubscription",
+		"SubscriptionNames", "Subscription", "ParkedEvents", "PutSubscription", "MoveSubscription", "DeleteSubscription",
 	}
 	if o >= numOps {
 		return fmt.Sprintf("operation %d", uint8(o))

@@ -28,14 +28,19 @@ func NewSubscribing(f *Faulty) (Subscribing, error) {
 	return Subscribing{Faulty: f, inner: inner}, nil
 }
 
-// Subscriptions reads the inner store's.
-func (f Subscribing) Subscriptions(ctx context.Context) ([]storage.Subscription, error) {
-	return spoilValue(ctx, f.Faulty, OpSubscriptions, func() ([]storage.Subscription, error) { return f.inner.Subscriptions(ctx) })
+// SubscriptionNames reads the inner store's.
+func (f Subscribing) SubscriptionNames(ctx context.Context) ([]string, error) {
+	return spoilValue(ctx, f.Faulty, OpSubscriptionNames, func() ([]string, error) { return f.inner.SubscriptionNames(ctx) })
 }
 
 // Subscription reads the inner store's.
 func (f Subscribing) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
 	return spoilValue(ctx, f.Faulty, OpSubscription, func() (storage.Subscription, error) { return f.inner.Subscription(ctx, name) })
+}
+
+// ParkedEvents reads the inner store's.
+func (f Subscribing) ParkedEvents(ctx context.Context, name string, after storage.ParkedEvent, limit int) ([]storage.ParkedEvent, error) {
+	return spoilValue(ctx, f.Faulty, OpParkedEvents, func() ([]storage.ParkedEvent, error) { return f.inner.ParkedEvents(ctx, name, after, limit) })
 }
 
 // PutSubscription makes one in the inner store.

@@ -53,8 +53,12 @@ func newSubscribed(t *testing.T) (Subscribing, map[Op]func(context.Context) erro
 		t.Fatal(err)
 	}
 	return s, map[Op]func(context.Context) error{
-		OpSubscriptions:    func(ctx context.Context) error { _, err := s.Subscriptions(ctx); return err },
-		OpSubscription:     func(ctx context.Context) error { _, err := s.Subscription(ctx, "x"); return err },
+		OpSubscriptionNames: func(ctx context.Context) error { _, err := s.SubscriptionNames(ctx); return err },
+		OpSubscription:      func(ctx context.Context) error { _, err := s.Subscription(ctx, "x"); return err },
+		OpParkedEvents: func(ctx context.Context) error {
+			_, err := s.ParkedEvents(ctx, "x", storage.ParkedEvent{}, 1)
+			return err
+		},
 		OpPutSubscription:  func(ctx context.Context) error { return s.PutSubscription(ctx, storage.Subscription{Name: "y"}) },
 		OpMoveSubscription: func(ctx context.Context) error { return s.MoveSubscription(ctx, stopping("x")) },
 		OpDeleteSubscription: func(ctx context.Context) error {
@@ -70,7 +74,7 @@ func stopping(name string) storage.SubscriptionMove {
 // hasChanged reports whether any write of newSubscribed was done.
 func hasChanged(t *testing.T, s Subscribing) bool {
 	t.Helper()
-	all, err := s.inner.Subscriptions(t.Context())
+	all, err := WholeSubscriptions(t.Context(), s.inner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +82,7 @@ func hasChanged(t *testing.T, s Subscribing) bool {
 }
 
 func TestSubscribingFaults(t *testing.T) {
-	for op := OpSubscriptions; op < numOps; op++ {
+	for op := OpSubscriptionNames; op < numOps; op++ {
 		for name, c := range map[string]struct {
 			do   Effect
 			want error
@@ -107,7 +111,7 @@ func TestSubscribingFaults(t *testing.T) {
 }
 
 func TestSubscribingPanics(t *testing.T) {
-	for op := OpSubscriptions; op < numOps; op++ {
+	for op := OpSubscriptionNames; op < numOps; op++ {
 		s, calls := newSubscribed(t)
 		s.Plant(Fault{Op: op, Do: Panic(errInjected), Times: 1})
 		func() {
@@ -129,7 +133,7 @@ func TestSubscribingPanics(t *testing.T) {
 
 // An answer that is held when its context ends is a write of unknown outcome, and done.
 func TestSubscribingHoldsAnswers(t *testing.T) {
-	for op := OpSubscriptions; op < numOps; op++ {
+	for op := OpSubscriptionNames; op < numOps; op++ {
 		s, calls := newSubscribed(t)
 		gate := NewGate()
 		s.Plant(Fault{Op: op, Do: HoldAnswer(gate), Times: 1})

@@ -12,21 +12,17 @@ import (
 
 var _ storage.Subscriptions = (*Memory)(nil)
 
-// Subscriptions returns all subscriptions in order of their names.
-func (m *Memory) Subscriptions(ctx context.Context) ([]storage.Subscription, error) {
+// SubscriptionNames returns the names of all subscriptions in their order.
+func (m *Memory) SubscriptionNames(ctx context.Context) ([]string, error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var all []storage.Subscription
-	for _, name := range slices.Sorted(maps.Keys(m.disk.subscriptions)) {
-		all = append(all, cloneSubscription(m.disk.subscriptions[name]))
-	}
-	return all, nil
+	return slices.Sorted(maps.Keys(m.disk.subscriptions)), nil
 }
 
-// Subscription returns the subscription of a name.
+// Subscription returns the subscription of a name, and how much it has parked.
 func (m *Memory) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
@@ -37,7 +33,30 @@ func (m *Memory) Subscription(ctx context.Context, name string) (storage.Subscri
 	if err != nil {
 		return storage.Subscription{}, err
 	}
-	return cloneSubscription(s), nil
+	standing := *s
+	standing.Parked = nil
+	standing = cloneSubscription(&standing)
+	standing.ParkedCount = uint64(len(s.Parked))
+	return standing, nil
+}
+
+// ParkedEvents returns some of what a subscription has parked.
+func (m *Memory) ParkedEvents(ctx context.Context, name string, after storage.ParkedEvent, limit int) ([]storage.ParkedEvent, error) {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s, err := m.disk.subscription(name)
+	if err != nil {
+		return nil, err
+	}
+	from, there := find(s.Parked, &after)
+	if there {
+		from++
+	}
+	left := s.Parked[from:]
+	return canonical(slices.Clone(left[:min(limit, len(left))])), nil
 }
 
 // PutSubscription makes a subscription unless it is there.

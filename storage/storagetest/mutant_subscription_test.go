@@ -19,8 +19,9 @@ type subscriptionBug struct {
 	name string
 	by   []string
 
-	list   func(*subscriptionMutant, context.Context) ([]storage.Subscription, error)
+	list   func(*subscriptionMutant, context.Context) ([]string, error)
 	read   func(*subscriptionMutant, context.Context, string) (storage.Subscription, error)
+	parked func(*subscriptionMutant, context.Context, string, storage.ParkedEvent, int) ([]storage.ParkedEvent, error)
 	put    func(*subscriptionMutant, context.Context, storage.Subscription) error
 	move   func(*subscriptionMutant, context.Context, storage.SubscriptionMove) error
 	delete func(*subscriptionMutant, context.Context, string) error
@@ -34,11 +35,18 @@ type subscriptionMutant struct {
 	bug *subscriptionBug
 }
 
-func (m *subscriptionMutant) Subscriptions(ctx context.Context) ([]storage.Subscription, error) {
+func (m *subscriptionMutant) SubscriptionNames(ctx context.Context) ([]string, error) {
 	if m.bug.list != nil {
 		return m.bug.list(m, ctx)
 	}
-	return m.Memory.Subscriptions(ctx)
+	return m.Memory.SubscriptionNames(ctx)
+}
+
+func (m *subscriptionMutant) ParkedEvents(ctx context.Context, name string, after storage.ParkedEvent, limit int) ([]storage.ParkedEvent, error) {
+	if m.bug.parked != nil {
+		return m.bug.parked(m, ctx, name, after, limit)
+	}
+	return m.Memory.ParkedEvents(ctx, name, after, limit)
 }
 
 func (m *subscriptionMutant) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
@@ -98,7 +106,7 @@ func (f subscriptionMutants) again(s storage.Store, change func(*disk)) storage.
 // TestRunFindsBugsOfSubscriptions runs the checks that must find each bug, and all of them
 // without one.
 func TestRunFindsBugsOfSubscriptions(t *testing.T) {
-	for _, b := range slices.Concat(putBugs(), moveBugs(), readSubscriptionBugs(), keepBugs()) {
+	for _, b := range slices.Concat(putBugs(), moveBugs(), readSubscriptionBugs(), readParkedBugs(), keepBugs()) {
 		t.Run(b.name, func(t *testing.T) {
 			for _, name := range b.by {
 				i := slices.IndexFunc(subscriptionChecks, func(c check) bool { return c.name == name })
@@ -214,7 +222,7 @@ func moveBugs() []subscriptionBug {
 			}},
 		{name: "a rewind leaves what is parked", by: []string{rewind, subscriptionModel},
 			move: func(m *subscriptionMutant, ctx context.Context, move storage.SubscriptionMove) error {
-				before, _ := m.Memory.Subscription(ctx, move.Name)
+				before, _ := WholeSubscription(ctx, m.Memory, move.Name)
 				err := m.Memory.MoveSubscription(ctx, move)
 				if err == nil && len(move.Unpark) == 0 {
 					park(m.disk.subscriptions[move.Name], before.Parked)
@@ -247,7 +255,7 @@ func moveBugs() []subscriptionBug {
 			}},
 		{name: "an event is parked twice", by: []string{all},
 			move: func(m *subscriptionMutant, ctx context.Context, move storage.SubscriptionMove) error {
-				before, _ := m.Memory.Subscription(ctx, move.Name)
+				before, _ := WholeSubscription(ctx, m.Memory, move.Name)
 				err := m.Memory.MoveSubscription(ctx, move)
 				for i := range move.Park {
 					if at, there := find(before.Parked, &move.Park[i]); err == nil && there {
@@ -259,7 +267,7 @@ func moveBugs() []subscriptionBug {
 			}},
 		{name: "unparking needs the reason", by: []string{all},
 			move: func(m *subscriptionMutant, ctx context.Context, move storage.SubscriptionMove) error {
-				before, _ := m.Memory.Subscription(ctx, move.Name)
+				before, _ := WholeSubscription(ctx, m.Memory, move.Name)
 				move.Unpark = slices.DeleteFunc(slices.Clone(move.Unpark), func(e storage.ParkedEvent) bool { return !slices.Contains(before.Parked, e) })
 				return m.Memory.MoveSubscription(ctx, move)
 			}},
@@ -277,33 +285,24 @@ func moveBugs() []subscriptionBug {
 func readSubscriptionBugs() []subscriptionBug {
 	return []subscriptionBug{
 		{name: "the list is in reverse", by: []string{"SubscriptionsAreKept", "DeleteSubscription", subscriptionModel},
-			list: func(m *subscriptionMutant, ctx context.Context) ([]storage.Subscription, error) {
-				all, err := m.Memory.Subscriptions(ctx)
+			list: func(m *subscriptionMutant, ctx context.Context) ([]string, error) {
+				all, err := m.Memory.SubscriptionNames(ctx)
 				slices.Reverse(all)
 				return all, err
 			}},
 		{name: "the list goes by letters", by: []string{"SubscriptionsAreKept"},
-			list: func(m *subscriptionMutant, ctx context.Context) ([]storage.Subscription, error) {
-				all, err := m.Memory.Subscriptions(ctx)
-				slices.SortFunc(all, func(a, b storage.Subscription) int {
-					return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
-				})
-				return all, err
-			}},
-		{name: "the list has no parked events", by: []string{"SubscriptionsAreKept"},
-			list: func(m *subscriptionMutant, ctx context.Context) ([]storage.Subscription, error) {
-				all, err := m.Memory.Subscriptions(ctx)
-				for i := range all {
-					all[i].Parked = nil
-				}
+			list: func(m *subscriptionMutant, ctx context.Context) ([]string, error) {
+				all, err := m.Memory.SubscriptionNames(ctx)
+				slices.SortFunc(all, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 				return all, err
 			}},
 		{name: "what is read is the store's", by: []string{"SubscriptionsAreTheCallersOwn"},
 			read: func(m *subscriptionMutant, ctx context.Context, name string) (storage.Subscription, error) {
-				if s := m.disk.subscriptions[name]; s != nil && ctx.Err() == nil {
-					return *s, nil
+				s, err := m.Memory.Subscription(ctx, name)
+				if err == nil {
+					s.Next = m.disk.subscriptions[name].Next
 				}
-				return m.Memory.Subscription(ctx, name)
+				return s, err
 			}},
 		{name: "a name is found by its beginning", by: []string{"SubscriptionsAreKept"},
 			read: func(m *subscriptionMutant, ctx context.Context, name string) (storage.Subscription, error) {
@@ -314,8 +313,8 @@ func readSubscriptionBugs() []subscriptionBug {
 				return m.Memory.Subscription(context.Background(), name)
 			}},
 		{name: "a closed store is read", by: []string{"ClosedStoreRefusesSubscriptions"},
-			list: func(m *subscriptionMutant, ctx context.Context) ([]storage.Subscription, error) {
-				all, err := m.Memory.Subscriptions(ctx)
+			list: func(m *subscriptionMutant, ctx context.Context) ([]string, error) {
+				all, err := m.Memory.SubscriptionNames(ctx)
 				if errors.Is(err, storage.ErrClosed) {
 					return nil, nil
 				}
@@ -369,7 +368,7 @@ func keepBugs() []subscriptionBug {
 			}},
 		{name: "moves write back all subscriptions", by: []string{"SubscriptionsMoveAtOnce"},
 			move: func(m *subscriptionMutant, ctx context.Context, move storage.SubscriptionMove) error {
-				before, err := m.Memory.Subscriptions(ctx)
+				before, err := WholeSubscriptions(ctx, m.Memory)
 				if err != nil {
 					return err
 				}

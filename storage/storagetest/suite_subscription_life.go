@@ -56,10 +56,11 @@ func checkSubscriptionContext(e *env) {
 
 // callSubscriptions calls everything.
 func callSubscriptions(ctx context.Context, s storage.Subscriptions) map[string]error {
-	_, listErr := s.Subscriptions(ctx)
+	_, listErr := s.SubscriptionNames(ctx)
 	_, readErr := s.Subscription(ctx, "x")
+	_, parkedErr := s.ParkedEvents(ctx, "x", storage.ParkedEvent{}, 1)
 	return map[string]error{
-		"Subscriptions": listErr, "Subscription": readErr,
+		"SubscriptionNames": listErr, "Subscription": readErr, "ParkedEvents": parkedErr,
 		"PutSubscription":    s.PutSubscription(ctx, whole("y")),
 		"MoveSubscription":   s.MoveSubscription(ctx, storage.SubscriptionMove{Name: "x", Next: positions{0: 6}}),
 		"DeleteSubscription": s.DeleteSubscription(ctx, "x"),

@@ -51,7 +51,7 @@ func (e *env) moveAlone(s storage.Subscriptions, name string) error {
 		if err := s.MoveSubscription(e.Context(), m); err != nil {
 			return fmt.Errorf("move %s to %d: %w", name, next, err)
 		}
-		got, err := s.Subscription(e.Context(), name)
+		got, err := WholeSubscription(e.Context(), s, name)
 		if err != nil {
 			return fmt.Errorf("read %s at %d: %w", name, next, err)
 		}
@@ -93,7 +93,7 @@ func checkSubscriptionModel(e *env) {
 		if i%100 == 99 {
 			e.reopen()
 		}
-		all, err := model.Subscriptions(e.Context())
+		all, err := WholeSubscriptions(e.Context(), model)
 		if err != nil {
 			e.Fatalf("model: %v", err)
 		}

@@ -48,9 +48,10 @@ type Image interface {
 	// Conflicts reads the conflicts that projections have met.
 	Conflicts(ctx context.Context, each func(error) error) error
 
-	// Subscriptions reads the subscriptions in order of their names. Of a damaged one there
-	// is no more than the name, and nothing of damage that is not one subscription's.
-	Subscriptions(ctx context.Context, each func(*storage.Subscription, error) error) error
+	// Subscriptions reads the subscriptions in order of their names: each event that one has
+	// parked, and then the subscription, without those. Of a damaged one there is no more
+	// than the name then, and nothing of damage that is not one subscription's.
+	Subscriptions(ctx context.Context, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error) error
 }
 
 // Standing is where a partition stands.

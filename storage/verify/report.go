@@ -103,6 +103,8 @@ type Report struct {
 	// Faults are the first faults in words, FaultCount counts all.
 	Faults     []Fault
 	FaultCount uint64
+	// Unread says what was not looked at because of the faults.
+	Unread []string
 }
 
 // Err returns nil if there is no fault, else an [ErrFaults] that lists those in
@@ -133,6 +135,9 @@ func (r Report) String() string {
 	}
 	if more := r.FaultCount - uint64(len(r.Faults)); more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	for _, what := range r.Unread {
+		fmt.Fprintf(&b, "\nnot looked at: %s", what)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ type subscribed map[messages.WSID]messages.WLogOffset
 // subscription is told later.
 func (f *files) findSubscribed(ctx context.Context) error {
 	f.subscribed = make(subscribed)
-	err := f.image.Subscriptions(ctx, func(s *storage.Subscription, damage error) error {
+	noMatter := func(*storage.Subscription, *storage.ParkedEvent) {}
+	err := f.image.Subscriptions(ctx, noMatter, func(s *storage.Subscription, damage error) error {
 		if damage == nil && s.Workspace != nil {
 			f.subscribed[*s.Workspace] = 0
 		}
@@ -38,11 +40,19 @@ func (s subscribed) see(e *messages.Event) {
 // checkSubscriptions checks where subscriptions stand, after the log was read.
 func (f *files) checkSubscriptions(ctx context.Context) error {
 	f.projection = false
-	err := f.image.Subscriptions(ctx, func(s *storage.Subscription, damage error) error {
+	var wrong error
+	parked := func(s *storage.Subscription, e *storage.ParkedEvent) {
+		if wrong == nil {
+			wrong = s.ValidateParked(&f.desc, e)
+		}
+	}
+	err := f.image.Subscriptions(ctx, parked, func(s *storage.Subscription, damage error) error {
+		wrongParked := wrong
+		wrong = nil
 		if damage != nil {
 			return f.subscriptionDamage(damage)
 		}
-		return f.checkSubscription(s, func(p messages.PartitionID) (uint64, bool, error) {
+		return f.checkSubscription(s, wrongParked, func(p messages.PartitionID) (uint64, bool, error) {
 			if s.Workspace != nil {
 				return uint64(f.subscribed[*s.Workspace]), !f.partitions[p].failed, nil
 			}
@@ -66,11 +76,12 @@ func (r *run) subscriptionDamage(err error) error {
 }
 
 // checkSubscription checks one subscription against the application and the logs, of which
-// end returns the last offset, and whether it is known.
-func (r *run) checkSubscription(s *storage.Subscription, end func(messages.PartitionID) (uint64, bool, error)) error {
+// end returns the last offset, and whether it is known. WrongParked is what was found wrong
+// with the events that it has parked.
+func (r *run) checkSubscription(s *storage.Subscription, wrongParked error, end func(messages.PartitionID) (uint64, bool, error)) error {
 	r.report.Subscriptions++
 	where := place{file: fmt.Sprintf("subscription %q", s.Name)}
-	if err := s.Validate(&r.desc); err != nil {
+	if err := cmp.Or(s.Validate(&r.desc), wrongParked); err != nil {
 		r.fault(CheckSubscription, where, "%v", err)
 		return nil
 	}
@@ -96,18 +107,45 @@ func (r *run) checkStored(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	all, err := kept.Subscriptions(ctx)
+	names, err := kept.SubscriptionNames(ctx)
 	if err != nil {
 		return r.subscriptionDamage(err)
 	}
-	for i := range all {
-		s := &all[i]
-		err := r.checkSubscription(s, func(p messages.PartitionID) (uint64, bool, error) { return r.endOf(ctx, s, p) })
-		if err != nil {
+	for _, name := range names {
+		if err := r.checkStoredOne(ctx, kept, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkStoredOne checks a subscription, unless it was deleted meanwhile.
+func (r *run) checkStoredOne(ctx context.Context, kept storage.Subscriptions, name string) error {
+	s, err := kept.Subscription(ctx, name)
+	var wrong error
+	if err == nil {
+		wrong, err = r.findWrongParked(ctx, kept, &s)
+	}
+	switch {
+	case errors.Is(err, storage.ErrNoSubscription):
+		return nil
+	case err != nil:
+		return r.subscriptionDamage(err)
+	}
+	return r.checkSubscription(&s, wrong, func(p messages.PartitionID) (uint64, bool, error) { return r.endOf(ctx, &s, p) })
+}
+
+// findWrongParked returns what is wrong with the first event that cannot be parked.
+func (r *run) findWrongParked(ctx context.Context, kept storage.Subscriptions, s *storage.Subscription) (wrong, err error) {
+	for e, err := range storage.AllParked(ctx, kept, s.Name, storage.ParkedEvent{}) {
+		if err != nil {
+			return nil, err
+		}
+		if wrong = s.ValidateParked(&r.desc, &e); wrong != nil {
+			break
+		}
+	}
+	return wrong, nil
 }
 
 // endOf returns the last offset of a log that a subscription reads. What is wrong with the

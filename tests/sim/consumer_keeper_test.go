@@ -8,6 +8,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // keep starts the subscription where the application is served, and changes where it stands
@@ -183,7 +184,7 @@ func (c *consumer) delete(ctx context.Context, run *running) error {
 // parked replays or drops an event that is parked.
 func (c *consumer) parked(ctx context.Context, run *running, what fault) {
 	n := run.node
-	now, err := c.s.disk.Subscription(context.Background(), c.name())
+	now, err := storagetest.WholeSubscription(context.Background(), c.s.disk, c.name())
 	if err != nil || len(now.Parked) == 0 {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/tests/internal/delivered"
 )
 
@@ -150,7 +151,7 @@ func (l *load) catchUp(t *testing.T) {
 // compare checks that all subscriptions stand at the ends of their logs, and that exactly
 // what was refused is parked. It returns what is wrong.
 func (s *subscribers) compare(ctx context.Context, store *bolt.Store) (faults []error) {
-	all, err := store.Subscriptions(ctx)
+	all, err := storagetest.WholeSubscriptions(ctx, store)
 	if err != nil || len(all) != 4 {
 		return []error{fmt.Errorf("got %d subscriptions, want 4: %w", len(all), err)}
 	}

@@ -3,8 +3,9 @@
 // dropped, torn or reordered, each file by itself.
 //
 // The record is strace's. [Flags] are how to make it, [ReadTrace] reads it,
-// [NewHistory] makes the history of a directory's files of it, [History.At] cuts that
-// somewhere, and [Moment.Write] writes one of the images that are possible then.
+// [NewHistory] makes the history of a directory's files of it, [History.Next] that of the process
+// after it, [Moment.Advance] goes to where one is cut, and [Moment.Write] writes one of the images
+// that are possible then.
 //
 // # What it shows
 //

@@ -24,6 +24,10 @@ type History struct {
 	Lines []Line
 	// Injected counts the calls that strace let fail.
 	Injected int
+
+	journalFD int
+	// named are the files that have a name in the end.
+	named map[string]*node
 }
 
 // Line is one line of the journal.
@@ -64,25 +68,32 @@ type change struct {
 // historian builds a history.
 type historian struct {
 	*History
-	journalFD int
-	// opened are the files by the path that they were opened under; named are those
-	// that have a name now.
-	opened, named map[string]*node
-	line          []byte
-	lineAt        int
+	// opened are the files by the path that they were opened under.
+	opened map[string]*node
+	line   []byte
+	lineAt int
 }
 
 // NewHistory makes the history of the files directly in a directory. Before is a copy of
 // the directory as it was in the beginning. What was written to the descriptor journalFD
 // are the lines.
 func NewHistory(calls []Call, dir, before string, journalFD int) (*History, error) {
-	b := &historian{
-		History: &History{dir: dir, base: make(map[string]*node)}, journalFD: journalFD,
-		opened: make(map[string]*node), named: make(map[string]*node),
-	}
+	b := newHistorian(dir, journalFD)
 	if err := b.start(before); err != nil {
 		return nil, err
 	}
+	return b.tell(calls)
+}
+
+func newHistorian(dir string, journalFD int) *historian {
+	return &historian{
+		History: &History{dir: dir, journalFD: journalFD, base: make(map[string]*node), named: make(map[string]*node)},
+		opened:  make(map[string]*node),
+	}
+}
+
+// tell takes the calls of a process.
+func (b *historian) tell(calls []Call) (*History, error) {
 	for i := range calls {
 		c := &calls[i]
 		if c.Injected {

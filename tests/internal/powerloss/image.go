@@ -194,19 +194,24 @@ func (f *cutFile) visible(n *node, i int) []change {
 	return parts
 }
 
-// losable are the changes of a file that can be lost now. One is cut into sectors if a
-// part of it is overwritten for good.
+// losable are the changes of a file that can be lost now.
 func (m *Moment) losable(n *node) []change {
 	f := m.files[n]
 	var losable []change
 	for _, i := range f.open {
-		parts := f.visible(n, i)
-		if ch := &n.changes[i]; len(ch.data) == covered(parts) {
-			parts = []change{*ch}
-		}
-		losable = append(losable, parts...)
+		losable = append(losable, f.parts(n, i)...)
 	}
 	return losable
+}
+
+// parts are a change that can be lost. It is cut into sectors if a part of it is
+// overwritten for good.
+func (f *cutFile) parts(n *node, i int) []change {
+	parts := f.visible(n, i)
+	if ch := &n.changes[i]; len(ch.data) == covered(parts) {
+		return []change{*ch}
+	}
+	return parts
 }
 
 func covered(parts []change) (n int) {
@@ -246,22 +251,32 @@ func (m *Moment) Write(dir string, random *rand.Rand) (map[string]Loss, error) {
 
 // names are the names of an image: those that are durable, and some of the changes since.
 func (m *Moment) names(random *rand.Rand) map[string]*node {
-	names := maps.Clone(m.history.base)
+	names, open := m.named()
+	rename(names, open[:random.IntN(len(open)+1)])
+	return names
+}
+
+// named returns the names that are durable, and the changes of them that are not.
+func (m *Moment) named() (names map[string]*node, open []change) {
+	names = maps.Clone(m.history.base)
 	begun := m.history.names
 	begun = begun[:sort.Search(len(begun), func(i int) bool { return begun[i].begin >= m.place })]
 	kept := 0
 	for kept < len(begun) && begun[kept].durable < m.place {
 		kept++
 	}
-	kept += random.IntN(len(begun) - kept + 1)
-	for _, ch := range begun[:kept] {
+	rename(names, begun[:kept])
+	return names, begun[kept:]
+}
+
+func rename(names map[string]*node, changes []change) {
+	for _, ch := range changes {
 		if ch.node == nil {
 			delete(names, ch.name)
 		} else {
 			names[ch.name] = ch.node
 		}
 	}
-	return names
 }
 
 // image returns what a file may hold.

@@ -50,15 +50,20 @@ func (r *recording) history(t *testing.T, before map[string]string) *History {
 			t.Fatal(err)
 		}
 	}
-	calls, err := ReadTrace(strings.NewReader(r.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := NewHistory(calls, dir, base, 3)
+	h, err := NewHistory(r.calls(t), dir, base, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+func (r *recording) calls(t *testing.T) []Call {
+	t.Helper()
+	calls, err := ReadTrace(strings.NewReader(r.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls
 }
 
 // images returns all images of a history cut at a place that some draws give, as text:

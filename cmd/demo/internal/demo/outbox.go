@@ -150,7 +150,7 @@ func (o *outbox) crash(ctx context.Context) error {
 	o.target = max(2*int(o.result.Commits)/(o.kills+1), 1) // each event is delivered twice
 	for range o.kills {
 		o.Phase("   deliveries", int64(o.target))
-		died, err := killAfter(ctx, o.args(), o.target, func(done int) { o.Set(int64(done)) })
+		died, err := killAfter(ctx, o.args(), o.target, func(done int) { o.Set(int64(min(done, o.target))) })
 		finished := errors.Is(err, errEarly)
 		if err != nil && !finished {
 			return err

@@ -37,7 +37,7 @@ type copyCommand struct {
 
 // backup makes a backup of a store that nobody has open.
 func backup(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
-	s, err := open(ctx, from)
+	s, err := bolt.OpenExisting(ctx, from, bolt.Options{ReadOnly: true})
 	if err != nil {
 		return copied, err
 	}
@@ -96,6 +96,11 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 			{Name: "log.db", From: number(copied.LogFrom), To: number(copied.LogTo)},
 			{Name: "state.db", From: number(copied.StateFrom), To: number(copied.StateTo)},
 		},
+	}
+	if copied.SubscriptionsTo > 0 {
+		result.Files = append(result.Files, fileResult{
+			Name: "subscriptions.db", From: number(copied.SubscriptionsFrom), To: number(copied.SubscriptionsTo),
+		})
 	}
 	if check {
 		r := newCheckResult(copied.Report)

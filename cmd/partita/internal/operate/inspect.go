@@ -161,6 +161,10 @@ func (r *inspectResult) text(c *console.Console) {
 	}
 	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
 	for _, f := range r.Files {
+		if f.PageSize == 0 { // log.wal has none
+			t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes))
+			continue
+		}
 		t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes), uint64(f.Pages), uint64(f.FreePages))
 	}
 	c.Draw("Files", t)

@@ -15,21 +15,28 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// unset is what --partition and --workspace are without a value.
+// unset is what a flag for an offset or an id is that must have a value.
 const unset = ""
+
+// The bounds of --every.
+const (
+	leastEvery = time.Millisecond
+	mostEvery  = 24 * time.Hour
+)
 
 func logFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	var l logCommand
 	set.StringVar(&l.dir, "db", "", "")
-	partition := set.String("partition", unset, "")
-	workspace := set.String("workspace", unset, "")
+	var partition, workspace *string
+	set.Func("partition", "", given(&partition))
+	set.Func("workspace", "", given(&workspace))
 	set.Uint64Var(&l.next, "from", 1, "")
 	set.Uint64Var(&l.left, "limit", math.MaxUint64, "")
 	set.BoolVar(&l.follow, "follow", false, "")
 	set.DurationVar(&l.every, "every", time.Second, "")
 	asJSON := set.Bool("json", false, "")
 	return func(ctx context.Context, s cli.Streams) error {
-		if err := l.check(*partition, *workspace); err != nil {
+		if err := l.check(partition, workspace); err != nil {
 			return err
 		}
 		l.notes, l.out = s.Err, bufio.NewWriter(s.Out)
@@ -42,6 +49,14 @@ func logFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 			err = flushErr
 		}
 		return err
+	}
+}
+
+// given takes what a flag is set to. Without the flag it stays nil: an empty value is none.
+func given(to **string) func(string) error {
+	return func(value string) error {
+		*to = &value
+		return nil
 	}
 }
 
@@ -64,7 +79,7 @@ type logCommand struct {
 // logSource reads a log from an LSN or an offset on.
 type logSource func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error]
 
-func (l *logCommand) check(partition, workspace string) error {
+func (l *logCommand) check(partition, workspace *string) error {
 	if err := required("log", "db", l.dir); err != nil {
 		return err
 	}
@@ -72,18 +87,18 @@ func (l *logCommand) check(partition, workspace string) error {
 		return s.Log(ctx, messages.LSN(from))
 	}
 	switch {
-	case partition != unset && workspace != unset:
+	case partition != nil && workspace != nil:
 		return cli.WrongUsage("log: --partition and --workspace exclude each other")
-	case partition != unset:
-		p, err := messages.ParsePartitionID(partition)
+	case partition != nil:
+		p, err := messages.ParsePartitionID(*partition)
 		if err != nil {
 			return cli.WrongUsage("--partition: %v", err)
 		}
 		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
 			return s.PLog(ctx, p, messages.PLogOffset(from))
 		}
-	case workspace != unset:
-		ws, err := messages.ParseWSID(workspace)
+	case workspace != nil:
+		ws, err := messages.ParseWSID(*workspace)
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
 		}
@@ -92,7 +107,10 @@ func (l *logCommand) check(partition, workspace string) error {
 		}
 	}
 	l.next = max(l.next, 1)
-	return errors.Join(cli.InRange("every", uint64(max(l.every, 0)), uint64(time.Millisecond), uint64(24*time.Hour)))
+	if l.every < leastEvery || l.every > mostEvery {
+		return cli.WrongUsage("--every: got %v, want %v to %v", l.every, leastEvery, mostEvery)
+	}
+	return nil
 }
 
 func (l *logCommand) run(ctx context.Context) error {

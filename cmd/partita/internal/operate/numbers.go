@@ -104,13 +104,13 @@ func (r *numbersResult) text(c *console.Console) {
 	c.Say("workspace %d: partition %d, kind %d (%s), %d events", r.Workspace, r.Partition, r.Kind, r.KindName, r.Events)
 	t := c.Table(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"))
 	for _, s := range r.Sequences {
-		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), given(s.Last), given(s.Stored))
+		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored))
 	}
 	c.Draw("Last numbers given out", t)
 }
 
-// given returns a number in words.
-func given(n id) string {
+// lastGiven returns a number in words.
+func lastGiven(n id) string {
 	if n == 0 {
 		return "none"
 	}

@@ -78,7 +78,9 @@ process is told by its lock.
 
   partita backup --db DIR --to DIR2     copy a store
   partita restore --from DIR2 --to DIR  make a store of a copy, with a new id;
-                                        only log.db is needed of the copy
+                                        log.db is needed of the copy; log.wal
+                                        and subscriptions.db, if there, are
+                                        taken along, and must be sound
   partita compact --db DIR --to DIR2    copy a store without its free pages
     --no-verify                 do not check the copy. One that has a fault is
                                 not kept; nothing is ever overwritten
@@ -93,7 +95,9 @@ process is told by its lock.
                                 the certificate and its key, as PEM
     --token-file FILE           the bearer token that requests must bring; or it
                                 is in the environment, as PARTITA_TOKEN
-    --connections N             how many at the same time (default 1024)
+    --connections N             how many at the same time (default 1024); at
+                                most a quarter of them, and 256, are streams,
+                                and a half, and 512, wait for an event
 
   partita subscriptions VERB [--name NAME] --db DIR
                                 look after the durable consumers of a store that

@@ -36,7 +36,10 @@ func TestWrongUsage(t *testing.T) {
 		{"log --db x --partition -1", "--partition"},
 		{"log --db x --workspace y", "--workspace"},
 		{"log --db x --from y", "-from"},
-		{"log --db x --follow --every 0s", "--every"},
+		{"log --db x --follow --every 0s", "--every: got 0s, want 1ms to 24h0m0s"},
+		{"log --db x --partition=", "--partition"},
+		{"log --db x --workspace=", "--workspace"},
+		{"log --db x --partition= --workspace 2", "exclude each other"},
 		{"numbers --db x", "numbers: --workspace is missing"},
 		{"backup --to x", "backup: --db is missing"},
 		{"backup --db x", "backup: --to is missing"},
@@ -169,12 +172,9 @@ func TestCannotLook(t *testing.T) {
 		"another store's state": {func(t *testing.T, dir string) {
 			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
 		}, "is of store", "restore"},
-		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db", "restore repair verify inspect log serve"},
+		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db is missing", "restore repair verify inspect log serve"},
 		"damaged": {func(t *testing.T, dir string) {
-			content, err := os.ReadFile(filepath.Join(dir, "log.db"))
-			check(t, err)
-			content[20] ^= 1
-			check(t, os.WriteFile(filepath.Join(dir, "log.db"), content, 0o600))
+			spoilMetaPage(t, filepath.Join(dir, "log.db"))
 		}, "meta page 0", "verify repair"},
 		"locked": {lock, "a running process has it open", ""},
 	} {
@@ -188,6 +188,9 @@ func TestCannotLook(t *testing.T) {
 				args = withTarget(t, args)
 				o := run(t, args...)
 				o.fails(t, exitBlind, tt.want, dir)
+				if strings.Count(o.stderr, tt.want) != 1 {
+					t.Errorf("%s: got stderr %q, want %q once", args[0], o.stderr, tt.want)
+				}
 				if name == "locked" {
 					continue // it takes a second
 				}
@@ -285,13 +288,19 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// spoilMetaPage damages the first meta page of a file.
+func spoilMetaPage(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	check(t, err)
+	content[20] ^= 1
+	check(t, os.WriteFile(path, content, 0o600))
+}
+
 // A meta page that is damaged is a fault with its place.
 func TestVerifyMetaPage(t *testing.T) {
 	dir := newStore(t)
-	content, err := os.ReadFile(filepath.Join(dir, "log.db"))
-	check(t, err)
-	content[20] ^= 1
-	check(t, os.WriteFile(filepath.Join(dir, "log.db"), content, 0o600))
+	spoilMetaPage(t, filepath.Join(dir, "log.db"))
 	o := run(t, "verify", "--db", dir).has(t, exitFault)
 	if !strings.Contains(o.stdout, "meta page 0 at byte 0") {
 		t.Errorf("got:\n%s", o.stdout)

@@ -84,6 +84,8 @@ type repairResult struct {
 	FaultCount number         `json:"fault_count"`
 	Actions    []actionResult `json:"actions"`
 	Faults     []faultRemedy  `json:"faults"`
+	// Unread says what was not looked at because of the faults.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // actionResult is one thing to do.
@@ -106,7 +108,7 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 		return about(dir, err)
 	}
 	missing := takeMissing(&report)
-	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}}
+	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}, Unread: report.Unread}
 	needed := make(map[remedy]bool)
 	for _, f := range report.Faults {
 		needed[remedyOf(f)] = true
@@ -146,6 +148,7 @@ func (r *repairResult) text(c *console.Console) {
 	if more := int(r.FaultCount) - len(r.Faults); more > 0 {
 		c.Say("and %s more", human.Count(more))
 	}
+	sayUnread(c, r.Unread)
 	if len(r.Actions) == 0 {
 		c.Say("%s no fault: there is nothing to repair", c.Mark(true))
 		return

@@ -62,7 +62,7 @@ func (r *subscriptionsResult) listText(c *console.Console) {
 		table.Right("parked"), table.Left("error"))
 	for i := range r.Subscriptions {
 		s := &r.Subscriptions[i]
-		t.Row(s.Name, reads(&s.Source), s.State, s.LagEvents, since(s.LagSeconds), position(s.Lanes), s.Parked, trouble(s))
+		t.Row(s.Name, reads(s), s.State, s.LagEvents, since(s.LagSeconds), position(s.Lanes), s.Parked, trouble(s))
 	}
 	c.Draw("Subscriptions", t)
 }
@@ -91,23 +91,25 @@ func since(seconds float64) string {
 	return human.Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// reads says what a subscription reads.
-func reads(s *httpapi.SubscriptionSource) string {
+// reads says what a subscription reads. Of one that is damaged that may not be known.
+func reads(s *httpapi.Subscription) string {
 	text := "all partitions"
 	switch {
-	case s.Partition != nil:
-		text = fmt.Sprintf("partition %d", *s.Partition)
-	case s.Workspace != nil:
-		text = fmt.Sprintf("workspace %d", *s.Workspace)
+	case s.Source.Partition != nil:
+		text = fmt.Sprintf("partition %d", *s.Source.Partition)
+	case s.Source.Workspace != nil:
+		text = fmt.Sprintf("workspace %d", *s.Source.Workspace)
+	case len(s.Lanes) == 0:
+		text = "?"
 	}
-	if len(s.Kinds) > 0 {
-		text += ", kinds " + strings.Trim(fmt.Sprint(s.Kinds), "[]")
+	if len(s.Source.Kinds) > 0 {
+		text += ", kinds " + strings.Trim(fmt.Sprint(s.Source.Kinds), "[]")
 	}
 	return text
 }
 
 func showText(c *console.Console, s *httpapi.Subscription) {
-	c.Say("%s reads %s: %s, %s events behind, %s parked", s.Name, reads(&s.Source), s.State, human.Count(s.LagEvents), human.Count(s.Parked))
+	c.Say("%s reads %s: %s, %s events behind, %s parked", s.Name, reads(s), s.State, human.Count(s.LagEvents), human.Count(s.Parked))
 	if text := trouble(s); text != "" {
 		c.Say("%s", text)
 	}

@@ -54,7 +54,7 @@ func (k *storeKeeper) show(ctx context.Context, name string) (httpapi.Subscripti
 
 func (k *storeKeeper) parked(ctx context.Context, name string) ([]httpapi.ParkedEvent, error) {
 	all := []httpapi.ParkedEvent{}
-	for e, err := range k.admin.Parked(ctx, name) {
+	for e, err := range k.admin.Parked(ctx, name, partition.ParkedEvent{}) {
 		if err != nil {
 			return nil, about(k.dir, err)
 		}

@@ -1,10 +1,12 @@
 package operate
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
@@ -167,16 +169,39 @@ func onlySubscriptions(t *testing.T, dir string, before map[string]string) {
 	untouched(t, dir, before)
 }
 
-// TestSubscriptionIsDamaged: it can be deleted, and is made anew.
+// TestSubscriptionIsDamaged: the list says so, and has the others; it can be deleted, and is made
+// anew.
 func TestSubscriptionIsDamaged(t *testing.T) {
 	dir := newStore(t)
 	keepSubscriptions(t, dir)
 	spoilPosition(t, dir)
 	run(t, "subscriptions", "show", "--db", dir, "--name", "mails").fails(t, exitBlind, "mails")
-	run(t, "subscriptions", "list", "--db", dir).fails(t, exitBlind, "mails")
+	all := subscriptions(t, "list", "--db", dir)["subscriptions"].([]any)
+	if len(all) != 2 {
+		t.Fatalf("got %v", all)
+	}
+	mails, outbox := all[0].(map[string]any), all[1].(map[string]any)
+	if mails["name"] != "mails" || mails["state"] != "failed" || !strings.Contains(fmt.Sprint(mails["error"]), "damaged") {
+		t.Errorf("got %v", mails)
+	}
+	if outbox["name"] != "outbox" || outbox["state"] != "stopped" || outbox["error"] != nil {
+		t.Errorf("got %v", outbox)
+	}
 	run(t, "subscriptions", "delete", "--db", dir, "--name", "mails").has(t, exitFine)
 	if list := subscriptions(t, "list", "--db", dir)["subscriptions"].([]any); len(list) != 1 {
 		t.Errorf("got %v", list)
+	}
+}
+
+// TestReadsIsNotKnown: it is not said of a damaged subscription that it reads all partitions.
+func TestReadsIsNotKnown(t *testing.T) {
+	s := httpapi.Subscription{State: "failed"}
+	if got := reads(&s); got != "?" {
+		t.Errorf("got %q", got)
+	}
+	s.Source.Partition = new(messages.PartitionID(2))
+	if got := reads(&s); got != "partition 2" {
+		t.Errorf("got %q", got)
 	}
 }
 

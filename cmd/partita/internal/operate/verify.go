@@ -51,6 +51,8 @@ type checkResult struct {
 	Records    number        `json:"records"`
 	FaultCount number        `json:"fault_count"`
 	Faults     []faultResult `json:"faults"`
+	// Unread says what was not looked at because of the faults.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // faultResult is a fault as JSON. Where is set for what is no partition's.
@@ -67,7 +69,7 @@ type faultResult struct {
 func newCheckResult(r verify.Report) checkResult {
 	c := checkResult{
 		OK: r.FaultCount == 0, Partitions: number(r.Partitions), Workspaces: number(r.Workspaces), Events: number(r.Events),
-		Numbers: number(r.Numbers), Records: number(r.Rows), FaultCount: number(r.FaultCount), Faults: []faultResult{},
+		Numbers: number(r.Numbers), Records: number(r.Rows), FaultCount: number(r.FaultCount), Faults: []faultResult{}, Unread: r.Unread,
 	}
 	for _, f := range r.Faults {
 		c.Faults = append(c.Faults, newFaultResult(f))
@@ -134,6 +136,14 @@ func sayFaults(c *console.Console, r verify.Report) {
 	}
 	if more := r.FaultCount - uint64(len(r.Faults)); more > 0 {
 		c.Say("and %s more", human.Count(more))
+	}
+	sayUnread(c, r.Unread)
+}
+
+// sayUnread tells what was not looked at.
+func sayUnread(c *console.Console, unread []string) {
+	for _, what := range unread {
+		c.Say("not looked at: %s", what)
 	}
 }
 

@@ -7,6 +7,10 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/httpapi"
 )
 
 // ErrConfig is returned when a configuration is wrong, or not safe. Nothing was opened.
@@ -29,8 +33,17 @@ type Config struct {
 	CertFile, KeyFile string
 	// Token is what every request must bring; if it is empty, none.
 	Token string
-	// Connections is how many connections there may be at the same time.
+	// Connections is how many connections there may be at the same time. At most a quarter of
+	// them are streams, and half of them wait for an event: the rest is left for appends.
 	Connections int
+}
+
+// options returns those of the API.
+func (c *Config) options(logger *zap.Logger) httpapi.Options {
+	o := httpapi.Options{Logger: logger}.WithDefaults()
+	o.Streams = max(1, min(o.Streams, c.Connections/4))
+	o.LongPolls = max(1, min(o.LongPolls, c.Connections/2))
+	return o
 }
 
 // place is where a server listens.

@@ -99,7 +99,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, a
 	if err != nil {
 		return err
 	}
-	api, err := httpapi.New(app, app.Reader(), httpapi.Options{Logger: s.logger})
+	api, err := httpapi.New(app, app.Reader(), s.config.options(s.logger))
 	if err != nil {
 		return err
 	}

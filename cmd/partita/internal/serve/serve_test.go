@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -370,6 +371,30 @@ func TestConnections(t *testing.T) {
 	check(t, <-given)
 	r.awaitReady()
 	r.stop()
+}
+
+// TestReadersLeaveConnections: however few connections there are, those who stream and those
+// who wait leave some to the others.
+func TestReadersLeaveConnections(t *testing.T) {
+	for _, tt := range []struct{ connections, streams, polls int }{
+		{1, 1, 1}, {4, 1, 2}, {8, 2, 4}, {1023, 255, 511}, {1024, 256, 512}, {1 << 20, 256, 512},
+	} {
+		c := Config{Connections: tt.connections}
+		o := c.options(zap.NewNop())
+		if o.Streams != tt.streams || o.LongPolls != tt.polls {
+			t.Errorf("%d connections: got %d streams and %d polls, want %d and %d", tt.connections, o.Streams, o.LongPolls, tt.streams, tt.polls)
+		}
+	}
+	r := start(t, Config{Dir: newStore(t), Listen: "127.0.0.1:0", Connections: 4})
+	r.awaitReady()
+	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		stream := r.send(http.MethodGet, "/v1/log", "", "Accept", "text/event-stream")
+		defer stream.Body.Close()
+		if stream.StatusCode != want {
+			t.Errorf("got %s, want %d", stream.Status, want)
+		}
+	}
+	r.expect(http.StatusCreated, http.MethodPost, "/v1/workspaces/42/events", `{"kind": 1}`)
 }
 
 // askOnce sends a request over a connection of its own.

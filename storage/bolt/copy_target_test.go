@@ -1,0 +1,100 @@
+package bolt
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// eachCopy are the ways to make a copy of the store s in a directory.
+func eachCopy(s *Store, dir string) map[string]func(ctx context.Context, to string, o CopyOptions) (Copied, error) {
+	return map[string]func(context.Context, string, CopyOptions) (Copied, error){
+		"backup": s.Backup,
+		"restore": func(ctx context.Context, to string, o CopyOptions) (Copied, error) {
+			return Restore(ctx, dir, to, o)
+		},
+		"compact": func(ctx context.Context, to string, o CopyOptions) (Copied, error) {
+			return Compact(ctx, dir, to, o)
+		},
+	}
+}
+
+// verifiableToRead is the store of verifiable, open to be read.
+func verifiableToRead(t *testing.T) (dir string, s *Store) {
+	t.Helper()
+	dir, s = verifiable(t)
+	closeStore(t, s)
+	return dir, openToRead(t, dir)
+}
+
+// A link is not followed and not replaced, wherever it leads.
+func TestCopyKeepsLinks(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	base := t.TempDir()
+	empty := mkdir(t, filepath.Join(base, "empty"))
+	for name, to := range map[string]string{"to an empty directory": empty, "to nothing": filepath.Join(base, "nothing"), "to a store": dir} {
+		link := filepath.Join(base, "link")
+		noError(t, os.Symlink(to, link))
+		for kind, copyTo := range eachCopy(s, dir) {
+			for _, path := range []string{link, link + string(filepath.Separator)} {
+				_, err := copyTo(t.Context(), path, CopyOptions{})
+				errorIs(t, err, ErrExists, kind, "a link", name)
+				equal(t, true, strings.Contains(err.Error(), link), err)
+				got, err := os.Readlink(link)
+				noError(t, err, kind, "a link", name)
+				equal(t, to, got)
+			}
+		}
+		noError(t, os.Remove(link))
+	}
+	noError(t, os.Remove(empty))
+	nothingAt(t, filepath.Join(base, "link"))
+}
+
+// A link that comes while the copy is made is not replaced either.
+func TestCopyKeepsLateLink(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	for kind, copyTo := range eachCopy(s, dir) {
+		link := filepath.Join(t.TempDir(), "link")
+		_, err := copyTo(t.Context(), link, CopyOptions{Progress: func(CopyProgress) { _ = os.Symlink(dir, link) }})
+		errorIs(t, err, ErrExists, kind)
+		got, err := os.Readlink(link)
+		noError(t, err, kind)
+		equal(t, dir, got)
+	}
+}
+
+// A directory that nobody can remove cannot make room for the copy: that is found out before
+// anything is copied. The working directory under this name is one, like a mount point.
+func TestCopyTargetStays(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	for kind, copyTo := range eachCopy(s, dir) {
+		here := t.TempDir()
+		t.Chdir(here)
+		begun := false
+		_, err := copyTo(t.Context(), ".", CopyOptions{Progress: func(CopyProgress) { begun = true }})
+		errorIs(t, err, ErrExists, kind)
+		equal(t, false, begun, kind, "was begun")
+		nothingAt(t, filepath.Join(here, "copy"))
+	}
+}
+
+// An empty directory that was there is there again, as it was, if the copy is not finished.
+func TestCopyLeavesEmptyDirectory(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	for kind, copyTo := range eachCopy(s, dir) {
+		to := mkdir(t, filepath.Join(t.TempDir(), "to"))
+		noError(t, os.Chmod(to, 0o500))
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := copyTo(ctx, to, CopyOptions{Progress: func(CopyProgress) { cancel() }})
+		errorIs(t, err, context.Canceled, kind)
+		info, err := os.Stat(to)
+		noError(t, err, kind)
+		equal(t, os.ModeDir|0o500, info.Mode(), kind)
+		nothingAt(t, filepath.Join(to, "copy"))
+		noError(t, os.Remove(to))
+		nothingAt(t, to)
+	}
+}

@@ -1,0 +1,39 @@
+package bolt
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// What docs/operating.md says about a lost log.wal without a backup is true: nothing opens the
+// store; a copy of log.db without the note is restored to what log.db had.
+func TestLostWAL(t *testing.T) {
+	dir, _, want := leftBehind(t)
+	noError(t, os.Remove(walPath(dir)))
+	base := t.TempDir()
+	to := filepath.Join(base, "to")
+	_, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	errorIs(t, err, storage.ErrDamaged)
+	_, err = OpenLog(t.Context(), dir)
+	errorIs(t, err, storage.ErrDamaged)
+	_, err = Restore(t.Context(), dir, to, CopyOptions{})
+	errorIs(t, err, storage.ErrDamaged)
+	equal(t, uint64(1), verified(t, dir, verify.Options{}).FaultCount)
+
+	from := mkdir(t, filepath.Join(base, "from"))
+	path := filepath.Join(from, logFileName)
+	writeFiles(t, from, map[string]string{logFileName: filesOf(t, dir)[logFileName]})
+	db, err := bbolt.Open(path, 0o600, nil)
+	noError(t, err)
+	noError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("header")).Delete([]byte("wal")) }))
+	noError(t, db.Close())
+	_, err = Restore(t.Context(), from, to, CopyOptions{})
+	noError(t, err)
+	equal(t, want[:1], collectEvents(t, openToRead(t, to).Log(t.Context(), 1)))
+}

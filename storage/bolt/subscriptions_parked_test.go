@@ -1,0 +1,102 @@
+package bolt
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
+)
+
+// parking makes a store with subscriptions "one" and "many" of partition 0, of whose events
+// they have parked one and so many.
+func parking(t *testing.T, many int) *Store {
+	t.Helper()
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	takeOver(t, s, 0).appendMany(many, 1)
+	for name, parked := range map[string]int{"one": 1, "many": many} {
+		sub := storage.Subscription{Name: name, Next: map[messages.PartitionID]uint64{0: uint64(many) + 1}}
+		for offset := range uint64(parked) {
+			sub.Parked = append(sub.Parked, storage.ParkedEvent{Offset: offset + 1, Reason: strings.Repeat("r", 1000)})
+		}
+		if err := s.PutSubscription(t.Context(), sub); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// What is read of a subscription does not grow with what it has parked, nor does a change of
+// one parked event.
+func TestParkedIsReadInPieces(t *testing.T) {
+	const many = 500
+	s := parking(t, many)
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	event := storage.ParkedEvent{Offset: 1, Reason: strings.Repeat("r", 1000)}
+	for what, read := range map[string]func(name string){
+		"subscription": func(name string) {
+			_, err := s.Subscription(t.Context(), name)
+			check(err)
+		},
+		"names": func(string) {
+			_, err := s.SubscriptionNames(t.Context())
+			check(err)
+		},
+		"the first": func(name string) {
+			page, err := s.ParkedEvents(t.Context(), name, storage.ParkedEvent{}, 1)
+			check(err)
+			if !slices.Equal(page, []storage.ParkedEvent{event}) {
+				t.Errorf("%s: got %+v", name, page)
+			}
+		},
+		"park again": func(name string) {
+			check(s.MoveSubscription(t.Context(), storage.SubscriptionMove{Name: name, Park: []storage.ParkedEvent{event}}))
+		},
+	} {
+		one := testing.AllocsPerRun(20, func() { read("one") })
+		all := testing.AllocsPerRun(20, func() { read("many") })
+		if all > one+many/4 {
+			t.Errorf("%s: got %.0f allocations with %d parked, %.0f with one", what, all, many, one)
+		}
+	}
+	whole, err := storagetest.WholeSubscription(t.Context(), s, "many")
+	check(err)
+	if len(whole.Parked) != many {
+		t.Errorf("got %d parked, want %d", len(whole.Parked), many)
+	}
+}
+
+// A parked event that is damaged does not hide those before it, nor where the subscription
+// stands; one whose position is damaged says what it reads.
+func TestDamageIsFoundWhereItIsRead(t *testing.T) {
+	_, s := subscribing(t)
+	f := s.subscriptions.file.Load()
+	spoiling(bucketParked, parkedKey("all", 0, 7))(t, f)
+	spoiling(bucketPositions, positionKey("w2", 0))(t, f)
+	if all, err := s.Subscription(t.Context(), "all"); err != nil || all.Position(0) != 8 || all.ParkedCount != 2 {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	first, err := s.ParkedEvents(t.Context(), "all", storage.ParkedEvent{}, 1)
+	if want := threeSubscriptions()[0].Parked[:1]; err != nil || !slices.Equal(first, want) {
+		t.Errorf("got %+v, %v, want %+v", first, err, want)
+	}
+	for _, limit := range []int{1, 2} {
+		if page, err := s.ParkedEvents(t.Context(), "all", first[0], limit); !errors.Is(err, storage.ErrDamaged) || page != nil {
+			t.Errorf("got %+v, %v", page, err)
+		}
+	}
+	want := threeSubscriptions()[2]
+	if w2, err := s.Subscription(t.Context(), "w2"); !errors.Is(err, storage.ErrDamaged) || !w2.Equal(&want.SubscriptionSource) || w2.ParkedCount != 1 {
+		t.Errorf("got %+v, %v", w2, err)
+	}
+	if names, err := s.SubscriptionNames(t.Context()); err != nil || !slices.Equal(names, []string{"all", "p1", "w2"}) {
+		t.Errorf("got %q, %v", names, err)
+	}
+}

@@ -1,0 +1,35 @@
+package verify_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// One subscription that is damaged, or what it has parked, keeps no other from being checked.
+func TestRunChecksTheOtherSubscriptions(t *testing.T) {
+	for _, op := range []storagetest.Op{storagetest.OpSubscription, storagetest.OpParkedEvents} {
+		store, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		faulty, err := storagetest.NewSubscribing(storagetest.NewFaulty(store))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if err := faulty.PutSubscription(t.Context(), storage.Subscription{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		faulty.Plant(storagetest.Fault{Op: op, Do: storagetest.Fail(&storage.DamagedError{Where: "here", Cause: errors.New("flipped")}), Times: 1})
+		r, err := verify.Run(t.Context(), faulty, verify.Options{})
+		if err != nil || r.FaultCount != 1 || r.Faults[0].Check != verify.CheckDamage || r.Subscriptions != 2 {
+			t.Errorf("%v: got %s, %v, want one fault and two subscriptions", op, r, err)
+		}
+	}
+}
