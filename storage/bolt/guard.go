@@ -32,6 +32,9 @@ type file struct {
 	// uncertain is set when the outcome of a commit is unknown. Nothing is written any more:
 	// the next commit could succeed on top of pages that the disk has not.
 	uncertain atomic.Bool
+	// vouched says that the disk has the commit that the next one follows. Who has the lock of
+	// bbolt's writer has it.
+	vouched bool
 
 	// Faults to inject in tests; nil otherwise. An error of beforeCommit stands for
 	// a commit that wrote nothing, one of afterCommit for a failed sync.
@@ -178,6 +181,10 @@ func (f *file) update(fn func(*bbolt.Tx) error) error {
 			f.rollback(tx)
 			return f.commitError(id, err)
 		}
+	}
+	if err := f.vouch(tx); err != nil {
+		f.rollback(tx)
+		return f.commitError(id, err)
 	}
 	err = guarded(tx.Commit)
 	if caught(err) {

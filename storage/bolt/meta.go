@@ -61,15 +61,15 @@ func (f *file) checkMeta(r role) error {
 	return nil
 }
 
-// rewriteMeta writes the newer meta page as it is once more, and syncs the file. If the sync of a
-// meta page has failed, in this process or in one before, the system shows a commit that the
-// disk has not: the next one would overwrite pages of the one that the disk has, and a loss of
-// power would leave a file that is neither.
-func (f *file) rewriteMeta() error {
-	newer := 0
-	if err := f.view(func(tx *bbolt.Tx) error { newer = tx.ID() % metaPages; return nil }); err != nil {
-		return err
+// vouch writes the newer meta page as it is once more before the first commit, and syncs the
+// file. If the sync of a meta page has failed, in a process before, the system shows a commit
+// that the disk has not: the next one would overwrite pages of the one that the disk has, and a
+// loss of power would leave a file that is neither.
+func (f *file) vouch(tx *bbolt.Tx) error {
+	if f.vouched {
+		return nil
 	}
+	newer := (tx.ID() - 1) % metaPages
 	page := make([]byte, f.db.Info().PageSize)
 	at := int64(newer) * int64(len(page))
 	if _, err := f.handle.ReadAt(page, at); err != nil {
@@ -81,6 +81,7 @@ func (f *file) rewriteMeta() error {
 	if err := f.handle.Sync(); err != nil {
 		return fmt.Errorf("%s: sync meta page %d: %w", f.name, newer, err)
 	}
+	f.vouched = true
 	return nil
 }
 

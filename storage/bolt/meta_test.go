@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -160,5 +162,35 @@ func TestMetaPageRepair(t *testing.T) {
 			}
 			closeStore(t, s)
 		}
+	}
+}
+
+// Before the first commit after an open the newer meta page is written once more, and not again.
+// The commits here fail before they write anything.
+func TestMetaIsVouchedFor(t *testing.T) {
+	dir := t.TempDir()
+	closeStore(t, open(t, dir, testDescriptor(1, messages.TrustNone), smallMap))
+	path := filepath.Join(dir, logFileName)
+	before, err := os.ReadFile(path)
+	noError(t, err)
+	f, err := openFile(path, path, &bbolt.Options{MaxSize: len(before)})
+	noError(t, err)
+	defer func() { noError(t, f.close()) }()
+	long := time.Unix(1_000_000_000, 0)
+	for _, wantWritten := range []bool{true, false} {
+		noError(t, os.Chtimes(path, long, long))
+		errorIs(t, f.update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketLog).Put(appendLSNKey(nil, 1), make([]byte, len(before)))
+		}), storage.ErrFull)
+		info, err := os.Stat(path)
+		noError(t, err)
+		if written := !info.ModTime().Equal(long); written != wantWritten {
+			t.Errorf("got written %v, want %v", written, wantWritten)
+		}
+	}
+	after, err := os.ReadFile(path)
+	noError(t, err)
+	if !bytes.Equal(after, before) {
+		t.Error("what was written differs from what was there")
 	}
 }

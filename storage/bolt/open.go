@@ -264,9 +264,6 @@ func (op *opening) openAgain(r role) (*file, error) {
 	if err == nil && h.id != op.id {
 		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.name)
 	}
-	if err == nil && !f.db.IsReadOnly() {
-		err = f.rewriteMeta()
-	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}

@@ -125,7 +125,7 @@ func TestSubscriptionsAreChanged(t *testing.T) {
 	}{
 		{"pause --name mails", func(m, _ storage.Subscription) bool { return m.Stopped == "paused" }},
 		{"resume --name outbox", func(m, o storage.Subscription) bool { return o.Stopped == "" && m.Stopped == "paused" }},
-		{"drop --name mails --partition 0 --offset 2", func(m, _ storage.Subscription) bool { return len(m.Parked) == 0 && m.Next[0] == 3 }},
+		{"drop --name mails --partition 0 --offset 2", func(m, _ storage.Subscription) bool { return m.ParkedCount == 0 && m.Next[0] == 3 }},
 		{"rewind --name outbox --partition 0 --offset 1", func(_, o storage.Subscription) bool { return o.Next[0] == 1 && o.Next[1] == 2 }},
 		{"skip --name outbox", func(_, o storage.Subscription) bool { return o.Next[0] == 4 && o.Next[1] == 3 }},
 		{"skip --name mails", func(m, _ storage.Subscription) bool { return m.Next[0] == 4 }},
