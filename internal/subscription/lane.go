@@ -64,6 +64,8 @@ type Lane struct {
 	batch        batch
 	// pending is what is to be stored before anything else is handed over, nil for nothing.
 	pending *messages.StorePosition
+	// passing says that nothing is pending but what was passed over.
+	passing bool
 	// afterDelay is what is tried again.
 	afterDelay func(*Lane)
 	// failures counts those of the store in a row.

@@ -172,7 +172,6 @@ func TestPoisonStopsWhileHeld(t *testing.T) {
 	}
 }
 
-// Delays double up to the largest, with jitter between a half and the whole.
 // Who was restarted may have been the one who stopped it, before it could tell the others.
 func TestRestartedTellsOfAStop(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
@@ -183,9 +182,13 @@ func TestRestartedTellsOfAStop(t *testing.T) {
 		if b.fx.Alert != restarted {
 			t.Errorf("restarted %v: got alert %v", restarted, b.fx.Alert)
 		}
+		if b.step(&messages.ReloadLane{}).loaded(0, "poison"); b.fx.Alert {
+			t.Errorf("restarted %v: told again", restarted)
+		}
 	}
 }
 
+// Delays double up to the largest, with jitter between a half and the whole.
 func TestDelays(t *testing.T) {
 	c := testConfig()
 	c.MaxTries = 100

@@ -1,7 +1,6 @@
 package subscription
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -41,9 +40,6 @@ func TestPassedOverIsStoredFirst(t *testing.T) {
 	}
 	for name, begin := range from {
 		for _, a := range asked {
-			if _, reload := a.message.(*messages.ReloadLane); reload && name == "handling, refused" {
-				continue // it tries again before it reloads
-			}
 			b := begin(a.message)
 			if b.work() != "store 9" || len(b.fx.Replies) > 0 {
 				t.Errorf("%s, %T: got %q, %v, want it stored first", name, a.message, b.work(), b.fx.Replies)
@@ -64,8 +60,8 @@ func TestPassedOverIsNotStored(t *testing.T) {
 	b.step(&messages.StopLane{}).wants(t, messages.LaneEnded, "")
 
 	b = passing().step(&messages.StopLane{}).notStored()
-	if stopped, ok := b.fx.Replies[0].Message.(*messages.LaneStopped); !ok || !errors.Is(stopped.Err, errStore) {
-		t.Errorf("stop: got %v", b.fx.Replies)
+	if stopped, ok := b.fx.Replies[0].Message.(*messages.LaneStopped); !ok || stopped.Err != nil {
+		t.Errorf("stop: got %v, want a clean one: nothing is delivered again", b.fx.Replies)
 	}
 }
 

@@ -13,7 +13,7 @@ func (l *Lane) positionLoaded(m *messages.PositionLoaded) {
 	l.next = max(m.Next, 1)
 	l.stored = l.next
 	if m.Stopped != "" {
-		l.out.Alert = l.config.Restarted
+		l.out.Alert, l.config.Restarted = l.config.Restarted, false
 		l.becomeHalted(m.Stopped)
 		return
 	}
@@ -105,6 +105,7 @@ func (l *Lane) settleBehindPassed() bool {
 		return false
 	}
 	l.store(&messages.StorePosition{})
+	l.passing = true
 	return true
 }
 
@@ -194,7 +195,7 @@ func (l *Lane) giveUp(m *messages.BatchHandled) {
 // store makes durable that everything before next is done with.
 func (l *Lane) store(m *messages.StorePosition) {
 	m.Next = l.next
-	l.pending = m
+	l.pending, l.passing = m, false
 	l.becomeStoring()
 }
 
@@ -233,10 +234,14 @@ func (l *Lane) afterStored() {
 }
 
 // notStored tries again for ever, unless somebody waits: what was handled is delivered
-// again then.
+// again then, what was passed over is only looked at again.
 func (l *Lane) notStored(m *messages.PositionStored) {
 	l.err = m.Err
-	if l.waitedFor() && l.settle(m.Err) {
+	undone := m.Err
+	if l.passing {
+		undone = nil
+	}
+	if l.waitedFor() && l.settle(undone) {
 		return
 	}
 	l.failed(m.Outcome, m.Err, (*Lane).becomeStoring)

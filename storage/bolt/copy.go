@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 
@@ -96,39 +97,67 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary str
 	return publishDir(temporary, dir)
 }
 
+// wantRoom is what a target must be.
+const wantRoom = "want nothing there, or an empty directory that can be replaced"
+
 // mustBeFree returns ErrExists unless nothing is there, or an empty directory that can make
-// room for another one. Making it anew shows that at once: that a mount point or the working
-// directory cannot is not to be found out only when the copy is finished.
+// room for another one. Renaming it away and back shows that at once: that a mount point
+// cannot is not to be found out only when the copy is finished.
 func mustBeFree(dir string) error {
-	was, err := makeRoom(dir)
-	if err != nil || was == nil {
+	there, err := isEmptyDir(dir)
+	if err != nil || !there {
 		return err
 	}
-	return os.Mkdir(dir, was.Mode().Perm())
+	away, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(away); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, away); err != nil {
+		return fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
+	}
+	return os.Rename(away, dir)
 }
 
-// makeRoom removes the empty directory that has a name, and returns what it was: nil if there
-// was nothing. All else is ErrExists, a link to an empty directory too.
-func makeRoom(name string) (was fs.FileInfo, err error) {
-	const want = "want nothing there, or an empty directory that can be replaced"
-	was, err = os.Lstat(name)
+// isEmptyDir reports whether there is anything under a name, which must be an empty directory.
+// All else is ErrExists, a link to one too.
+func isEmptyDir(name string) (there bool, err error) {
+	was, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil //nolint:nilnil // as said
+		return false, nil
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w; %s", ErrExists, err, want)
+		return false, fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
 	case !was.IsDir():
-		return nil, fmt.Errorf("%w: %s: got a file or a link (%v), %s", ErrExists, name, was.Mode(), want)
+		return true, fmt.Errorf("%w: %s: got a file or a link (%v), %s", ErrExists, name, was.Mode(), wantRoom)
 	}
-	if err := os.Remove(name); err != nil {
-		return nil, fmt.Errorf("%w: %w; %s", ErrExists, err, want)
+	entries, err := os.ReadDir(name)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty", name)
 	}
-	return was, nil
+	if err != nil {
+		return true, fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
+	}
+	return true, nil
+}
+
+// makeRoom removes the empty directory that has a name, if there is one.
+func makeRoom(name string) error {
+	there, err := isEmptyDir(name)
+	if err != nil || !there {
+		return err
+	}
+	if err := syscall.Rmdir(name); err != nil {
+		return fmt.Errorf("%w: remove %s: %w; %s", ErrExists, name, err, wantRoom)
+	}
+	return nil
 }
 
 // publishDir gives a directory its final name. An empty directory of that name makes room.
 func publishDir(temporary, final string) error {
-	if _, err := makeRoom(final); err != nil {
+	if err := makeRoom(final); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, final); err != nil {

@@ -204,7 +204,8 @@ func (f *file) update(fn func(*bbolt.Tx) error) error {
 // that refers to them. A lack of space before that last step leaves the old meta
 // page in force, and bbolt has rolled back what it held in memory: refused. To be
 // sure that it was before that step, the meta page is looked at. Everything else
-// that fails, a sync above all, is unknown: the kernel may have the pages or not.
+// that fails, a sync above all, is unknown: the kernel may have the pages or not. That goes
+// for the sync that vouches for the commit before, too: nothing can follow it.
 func (f *file) commitError(id int, err error) error {
 	if err == nil {
 		return nil

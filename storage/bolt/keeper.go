@@ -70,9 +70,12 @@ func (k *keeper) serve(first *subscriptionRequest) bool {
 
 // gather returns the requests that wait and whose callers do.
 func (k *keeper) gather(first *subscriptionRequest) (batch []*subscriptionRequest) {
-	for r := first; r != nil && len(batch) < maxKeptRequests; r = nextRequest(&k.pace, k.s.subscriptions.requests) {
+	for r := first; r != nil; r = nextRequest(&k.pace, k.s.subscriptions.requests) {
 		if r.claim() {
 			batch = append(batch, r)
+		}
+		if len(batch) == maxKeptRequests {
+			break
 		}
 	}
 	return batch
@@ -103,6 +106,7 @@ func (k *keeper) commit(batch []*subscriptionRequest) error {
 }
 
 func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
+	// What is there already may not be on the disk yet: a commit vouches for it.
 	written := false
 	for _, r := range batch {
 		var changes []change
@@ -112,7 +116,7 @@ func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 		if err := tx.apply(changes); err != nil {
 			return err
 		}
-		written = written || len(changes) > 0
+		written = written || len(changes) > 0 || !tx.f.vouched
 	}
 	if !written {
 		return errNothing

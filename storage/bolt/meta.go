@@ -34,6 +34,7 @@ const (
 	metaMagicAt    = 16
 	metaVersionAt  = 20
 	metaPageSizeAt = 24
+	metaTxidAt     = 64
 	metaChecksumAt = 72
 	metaEnd        = 80
 
@@ -74,6 +75,9 @@ func (f *file) vouch(tx *bbolt.Tx) error {
 	at := int64(newer) * int64(len(page))
 	if _, err := f.handle.ReadAt(page, at); err != nil {
 		return fmt.Errorf("%s: read meta page %d: %w", f.name, newer, err)
+	}
+	if got := binary.NativeEndian.Uint64(page[metaTxidAt:]); got != uint64(tx.ID()-1) {
+		return fmt.Errorf("%s: meta page %d: %w: got commit %d, want %d", f.name, newer, errMissing, got, tx.ID()-1)
 	}
 	if _, err := f.handle.WriteAt(page, at); err != nil {
 		return fmt.Errorf("%s: write meta page %d: %w", f.name, newer, err)

@@ -67,13 +67,14 @@ const (
 	paceEvents = 16384
 )
 
-// paceYield is how many entries a flush puts before it lets others run.
-const paceYield = 256
+// paceYield is how many entries a flush puts before it lets others run: about a millisecond.
+const paceYield = 1024
 
-// yield lets others run now and then, while i counts up. The runtime takes the processor
-// from a flush after 10 ms only, and who waits for it waits as long at every turn.
-func yield(i int) {
-	if i%paceYield == 0 {
+// yield lets others run now and then, while i counts up, unless the flush is wanted soon. The
+// runtime takes the processor from a flush after 10 ms only, and who waits for it waits as long
+// at every turn.
+func (s *Store) yield(i int) {
+	if i%paceYield == 0 && !s.pressed() {
 		runtime.Gosched()
 	}
 }

@@ -160,7 +160,7 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 			continue
 		}
 		for i := range r.entries {
-			yield(i)
+			p.s.yield(i)
 			k := appendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
 			if err := b.Put(k, p.arena.lsn(r.entries[i].lsn)); err != nil {
 				return err
@@ -178,7 +178,7 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 	keys := newFreeKeys(b)
 	var key [wlogKeyLen]byte
 	for i, w := range p.wlog {
-		yield(i)
+		p.s.yield(i)
 		if w.r.refusal != nil {
 			continue
 		}
@@ -205,7 +205,7 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 	keys := newFreeKeys(b)
 	var key [recordKeyLen]byte
 	for i, first := 0, 0; first < len(p.records); i++ {
-		yield(i)
+		p.s.yield(i)
 		end := first + 1
 		for end < len(p.records) && p.records[end].key == p.records[first].key {
 			end++
@@ -274,7 +274,7 @@ func (p *projection) putNumbers(tx *bbolt.Tx) error {
 	}
 	slices.SortFunc(all, compareNumbers)
 	for i, n := range all {
-		yield(i)
+		p.s.yield(i)
 		if err := b.Put(numberEntry(n)); err != nil {
 			return err
 		}

@@ -84,3 +84,34 @@ func TestKeepNoSubscriptions(t *testing.T) {
 	}
 	checkSubscribed(t, s, all)
 }
+
+// A commit takes so many requests and leaves the others where they wait.
+func TestKeeperLeavesWhatIsTooMuch(t *testing.T) {
+	s := &Store{}
+	s.subscriptions.requests = make(chan *subscriptionRequest, 2*maxKeptRequests)
+	for range maxKeptRequests + 1 {
+		s.subscriptions.requests <- &subscriptionRequest{ticket: newTicket()}
+	}
+	k := newKeeper(s)
+	if got := len(k.gather(<-s.subscriptions.requests)); got != maxKeptRequests {
+		t.Errorf("got %d requests, want %d", got, maxKeptRequests)
+	}
+	if got := len(s.subscriptions.requests); got != 1 {
+		t.Errorf("got %d requests left, want 1", got)
+	}
+}
+
+// A subscription that is there already may be of a commit that the disk has not: who is told
+// that it is durable has made it so.
+func TestPutVouchesForWhatIsThere(t *testing.T) {
+	dir, s := subscribing(t)
+	d := s.Descriptor()
+	sub, err := s.Subscription(t.Context(), "all")
+	noError(t, err)
+	closeStore(t, s)
+	s = open(t, dir, d, smallMap)
+	noError(t, s.PutSubscription(t.Context(), sub))
+	if !s.subscriptions.file.Load().vouched {
+		t.Error("nothing was synced")
+	}
+}

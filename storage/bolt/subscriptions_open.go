@@ -16,6 +16,9 @@ import (
 func (op *opening) nothingElse() error {
 	for _, name := range []string{walFileName, stateFileName, subscriptionsFileName} {
 		there, err := present(op.path(name))
+		if err == nil && !there && name == subscriptionsFileName {
+			err = neverEmpty(op.path(name))
+		}
 		if err != nil {
 			return err
 		}
