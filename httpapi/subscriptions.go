@@ -119,10 +119,10 @@ func (a *API) listSubscriptions(c *call) error {
 	}
 	page, size := Page[Subscription]{Results: []Subscription{}}, 0
 	for status, err := range a.subscriptions.List(c.r.Context(), last) {
-		if err != nil {
+		if err != nil && len(page.Results) == 0 {
 			return err
 		}
-		if page.isFull(c, limit, size) {
+		if err != nil || page.isFull(c, limit, size) {
 			page.Next = new(c.linkAfter(last))
 			break
 		}

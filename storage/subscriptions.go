@@ -35,8 +35,8 @@ type Subscriptions interface {
 	Subscription(ctx context.Context, name string) (Subscription, error)
 
 	// ParkedEvents returns events that a subscription has parked, in order of partition and
-	// offset, those behind a place: so many, or all that are left. It reads no others. It
-	// returns ErrNoSubscription if there is no subscription of the name. [AllParked] reads
+	// offset, those behind a place: so many, or all that are left. It reads no others. With a
+	// [DamagedError] it returns those before what is damaged. It returns ErrNoSubscription if there is no subscription of the name. [AllParked] reads
 	// them to the end.
 	ParkedEvents(ctx context.Context, name string, after ParkedEvent, limit int) ([]ParkedEvent, error)
 

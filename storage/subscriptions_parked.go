@@ -16,15 +16,15 @@ func AllParked(ctx context.Context, s Subscriptions, name string, after ParkedEv
 	return func(yield func(ParkedEvent, error) bool) {
 		for {
 			page, err := s.ParkedEvents(ctx, name, after, parkedPage)
-			if err != nil {
-				yield(ParkedEvent{}, err)
-				return
-			}
 			for _, e := range page {
 				if !yield(e, nil) {
 					return
 				}
 				after = e
+			}
+			if err != nil {
+				yield(ParkedEvent{}, err)
+				return
 			}
 			if len(page) < parkedPage {
 				return

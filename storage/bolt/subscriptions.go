@@ -102,7 +102,7 @@ func (s *Store) ParkedEvents(ctx context.Context, name string, after storage.Par
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return page, err
 	case !there:
 		return nil, noSubscription(name)
 	}

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -172,7 +173,9 @@ func (j *moving) run(before *storage.Subscription) ([]change, error) {
 	}
 	for i := range j.move.Unpark {
 		e := &j.move.Unpark[i]
-		j.unpark(parkedKey(j.move.Name, e.Partition, e.Offset))
+		if err := j.unpark(parkedKey(j.move.Name, e.Partition, e.Offset)); err != nil {
+			return nil, err
+		}
 	}
 	for i := range j.move.Park {
 		j.park(parkedChange(j.move.Name, &j.move.Park[i]))
@@ -197,7 +200,9 @@ func (j *moving) rewind(p messages.PartitionID, next uint64) error {
 		if _, err := decodeParked(k, v); err != nil {
 			return j.tx.damaged(bucketParked, j.move.Name, err)
 		}
-		j.unpark(bytes.Clone(k))
+		if err := j.unpark(bytes.Clone(k)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -211,12 +216,17 @@ func (j *moving) isParked(key []byte) bool {
 	return there
 }
 
-func (j *moving) unpark(key []byte) {
+// unpark takes out what is parked, which the definition must know of.
+func (j *moving) unpark(key []byte) error {
 	if j.isParked(key) {
+		if j.def.parked == 0 {
+			return j.tx.damaged(bucketParked, j.move.Name, fmt.Errorf("%w: there is one, and none is counted", errMissing))
+		}
 		j.def.parked--
 		j.changes = append(j.changes, change{bucket: bucketParked, key: key})
 	}
 	j.parked[string(key)] = false
+	return nil
 }
 
 func (j *moving) park(c change) {

@@ -2,13 +2,17 @@ package bolt
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
+	"github.com/partita-go/partita/storage/verify"
 )
 
 // parking makes a store with subscriptions "one" and "many" of partition 0, of whose events
@@ -92,6 +96,16 @@ func TestDamageIsFoundWhereItIsRead(t *testing.T) {
 			t.Errorf("got %+v, %v", page, err)
 		}
 	}
+	var sound []storage.ParkedEvent
+	var damage error
+	for e, err := range storage.AllParked(t.Context(), s, "all", storage.ParkedEvent{}) {
+		if damage = err; err == nil {
+			sound = append(sound, e)
+		}
+	}
+	if !errors.Is(damage, storage.ErrDamaged) || !slices.Equal(sound, first) {
+		t.Errorf("got %+v and %v, want those before the damaged one", sound, damage)
+	}
 	want := threeSubscriptions()[2]
 	if w2, err := s.Subscription(t.Context(), "w2"); !errors.Is(err, storage.ErrDamaged) || !w2.Equal(&want.SubscriptionSource) || w2.ParkedCount != 1 {
 		t.Errorf("got %+v, %v", w2, err)
@@ -99,4 +113,32 @@ func TestDamageIsFoundWhereItIsRead(t *testing.T) {
 	if names, err := s.SubscriptionNames(t.Context()); err != nil || !slices.Equal(names, []string{"all", "p1", "w2"}) {
 		t.Errorf("got %q, %v", names, err)
 	}
+}
+
+// A parked event that is missing is noticed however many there are: they are read in pieces,
+// of which none says how many there must be. None can be taken out that is not counted.
+func TestParkedIsCounted(t *testing.T) {
+	s := parking(t, 40)
+	counted := func() bool {
+		report, err := verify.Run(t.Context(), s, verify.Options{})
+		noError(t, err)
+		return !strings.Contains(fmt.Sprint(report.Faults), "got 39 parked events, want 40")
+	}
+	if !counted() {
+		t.Fatal("a fault before anything is missing")
+	}
+	f := s.subscriptions.file.Load()
+	noError(t, f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketParked).Delete(parkedKey("many", 0, 20)) }))
+	if counted() {
+		t.Error("it is not noticed that one is missing")
+	}
+	noError(t, f.update(func(tx *bbolt.Tx) error {
+		kept := newSubscriptionTx(f, tx)
+		d, err := kept.definition("many")
+		noError(t, err)
+		d.parked = 0
+		return kept.apply([]change{definitionChange("many", d)})
+	}))
+	unpark := storage.SubscriptionMove{Name: "many", Unpark: []storage.ParkedEvent{{Offset: 1}}}
+	errorIs(t, s.MoveSubscription(t.Context(), unpark), storage.ErrDamaged)
 }

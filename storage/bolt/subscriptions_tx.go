@@ -155,15 +155,16 @@ func checkParked(got, want uint64) error {
 	return nil
 }
 
-// parkedPage returns so many of the events that a subscription has parked behind a place. If
-// they are all that it has none may be missing.
+// parkedPage returns so many of the events that a subscription has parked behind a place, with
+// an error those before it. If they are all that it has, and not only one was asked for, none
+// may be missing.
 func (tx subscriptionTx) parkedPage(name string, d *definition, after *storage.ParkedEvent, limit int) (page []storage.ParkedEvent, err error) {
 	prefix := subscriptionPrefix(name)
 	from, first := parkedKey(name, after.Partition, after.Offset), after.Compare(&storage.ParkedEvent{}) == 0
 	if first {
 		from = prefix
 	}
-	whole := first
+	whole := first && limit > 1
 	err = readKeys(tx.parked, prefix, from, plogKeyLen, func(k, v []byte) (more bool, err error) {
 		switch {
 		case !first && bytes.Equal(k, from):
@@ -173,14 +174,16 @@ func (tx subscriptionTx) parkedPage(name string, d *definition, after *storage.P
 			return false, nil
 		}
 		e, err := decodeParked(k, v)
-		page = append(page, e)
+		if err == nil {
+			page = append(page, e)
+		}
 		return true, err
 	})
 	if err == nil && whole {
 		err = checkParked(uint64(len(page)), d.parked)
 	}
 	if err != nil {
-		return nil, tx.damaged(bucketParked, name, err)
+		return page, tx.damaged(bucketParked, name, err)
 	}
 	return page, nil
 }

@@ -137,15 +137,20 @@ func (r *run) checkStoredOne(ctx context.Context, kept storage.Subscriptions, na
 
 // findWrongParked returns what is wrong with the first event that cannot be parked.
 func (r *run) findWrongParked(ctx context.Context, kept storage.Subscriptions, s *storage.Subscription) (wrong, err error) {
+	var found uint64
 	for e, err := range storage.AllParked(ctx, kept, s.Name, storage.ParkedEvent{}) {
 		if err != nil {
 			return nil, err
 		}
 		if wrong = s.ValidateParked(&r.desc, &e); wrong != nil {
-			break
+			return wrong, nil
 		}
+		found++
 	}
-	return wrong, nil
+	if found != s.ParkedCount {
+		return fmt.Errorf("got %d parked events, want %d", found, s.ParkedCount), nil
+	}
+	return nil, nil
 }
 
 // endOf returns the last offset of a log that a subscription reads. What is wrong with the

@@ -67,7 +67,7 @@ func TestWrongUsage(t *testing.T) {
 		{"subscriptions list --url http://a:b@localhost", "--url: got"},
 		{"subscriptions list --url http://localhost?x=y", "--url: got"},
 		{"serve", "serve: --db is missing"},
-		{"serve --db x --connections 0", "--connections: got 0, want 1 to 1048576"},
+		{"serve --db x --connections 0", "--connections: got 0, want 4 to 1048576"},
 		{"serve --db x --listen 0.0.0.0:1", "is not a loopback address: it needs a certificate and a token"},
 		{"serve --db x --listen y", "missing port"},
 		{"serve --db x --tls-key y", "got one of them"},

@@ -34,7 +34,7 @@ func serveFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	tokenFile := set.String("token-file", "", "")
 	asJSON := set.Bool("json", false, "")
 	return func(ctx context.Context, s cli.Streams) (err error) {
-		if err := errors.Join(required("serve", "db", c.Dir), cli.InRange("connections", c.Connections, 1, maxConnections)); err != nil {
+		if err := errors.Join(required("serve", "db", c.Dir), cli.InRange("connections", c.Connections, 4, maxConnections)); err != nil {
 			return err
 		}
 		if c.Token, err = readToken(*tokenFile); err != nil {
