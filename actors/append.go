@@ -73,12 +73,8 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.D
 	}
 	var posted *actor.MessageEnvelope
 	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
-		if to.Wait {
-			if err := s.partition.mailbox.AwaitPost(ctx, e); err != nil {
-				return err
-			}
-		} else {
-			s.partition.config.System.Root.Send(s.partition.pid, e)
+		if err := s.post(ctx, e, to.Wait); err != nil {
+			return err
 		}
 		posted = e
 		return nil

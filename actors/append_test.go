@@ -263,6 +263,7 @@ func TestAppendConflict(t *testing.T) {
 		results = append(results, r.appending(r.ctx, to(ws)))
 		r.spyAppends(2 + i)
 	}
+	r.handled(4, &messages.Loaded{}) // those of 8 and 9 wait for their numbers first
 	gate.Release()
 	wants(t, "held", next(t, held), nil)
 	wants(t, "before", next(t, results[0]), nil)

@@ -18,6 +18,12 @@ type Appender interface {
 
 // Sequencer is the typed client of one partition, for any goroutine that may
 // wait. It is safe for concurrent use.
+//
+// A call that finds the partition idle does the partition's work itself, for up to four
+// messages, its own and those of others, instead of waking another goroutine: see
+// [Mailbox.PostAndRun]. So what a partition calls, its observer, logger and clock,
+// [storage.Submitter], and what it tells its supervisor, may be called on the caller's
+// goroutine, beyond the end of its context.
 type Sequencer struct {
 	partition *Partition
 	ports     *Ports
@@ -53,24 +59,21 @@ func (s *Sequencer) Status() messages.PartitionStatus { return s.partition.Statu
 // the workspace cannot have one; ErrPartitionFailed, ErrStopped, ErrInterrupted;
 // a storage error if the workspace's numbers cannot be read; the error of ctx.
 func (s *Sequencer) Start(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
-	return s.open(ctx, kind, ws, s.ports.Ask)
+	return s.open(ctx, kind, ws, false)
 }
 
 // StartWaiting is Start, but waits until ctx ends for a place in the request lane
 // instead of returning ErrBusy when the lane is full.
 func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
-	return s.open(ctx, kind, ws, s.ports.AskWaiting(s.partition.mailbox))
+	return s.open(ctx, kind, ws, true)
 }
 
-// ask is how a request is sent and its answer awaited.
-type ask func(ctx context.Context, pid *actor.PID, message any, late func(reply any)) (any, error)
-
-func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, ask ask) (*Transaction, error) {
+func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, wait bool) (*Transaction, error) {
 	tx := &Transaction{sequencer: s, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
 	if deadline, ok := ctx.Deadline(); ok {
 		tx.start.Deadline = messages.TimestampOf(deadline)
 	}
-	reply, err := ask(ctx, s.partition.pid, &tx.start, s.late)
+	reply, err := s.ask(ctx, &tx.start, s.late, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +99,21 @@ func (s *Sequencer) cancelLate(reply any) {
 	}
 }
 
+// ask sends the partition something and awaits the answer: see [Ports.Ask].
+func (s *Sequencer) ask(ctx context.Context, m messages.PartitionMessage, late func(reply any), wait bool) (any, error) {
+	return s.ports.ask(ctx, m, late, func(e *actor.MessageEnvelope) error { return s.post(ctx, e, wait) })
+}
+
+// post posts what the caller awaits the answer to, and waits for room in the request lane
+// if it is to. If the partition is idle, the caller does its work.
+func (s *Sequencer) post(ctx context.Context, e *actor.MessageEnvelope, wait bool) error {
+	if wait {
+		return s.partition.mailbox.AwaitPost(ctx, e)
+	}
+	s.partition.mailbox.PostAndRun(e)
+	return nil
+}
+
 // send tells the partition something whose answer nobody waits for.
 func (s *Sequencer) send(m messages.PartitionMessage) {
 	s.partition.config.System.Root.Send(s.partition.pid, m)
@@ -103,7 +121,7 @@ func (s *Sequencer) send(m messages.PartitionMessage) {
 
 // demand sends a message of an open transaction and waits for the answer.
 func demand[R messages.SequencerReply](ctx context.Context, s *Sequencer, m messages.PartitionMessage) (R, error) {
-	reply, err := s.ports.Ask(ctx, s.partition.pid, m, nil)
+	reply, err := s.ask(ctx, m, nil, false)
 	if err != nil {
 		var none R
 		return none, err

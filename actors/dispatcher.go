@@ -51,6 +51,10 @@ func (d *Dispatcher) Schedule(f func()) {
 // Throughput implements [actor.Dispatcher].
 func (d *Dispatcher) Throughput() int { return throughput }
 
+// SenderRuns says that whoever waits for an actor may do its work: see
+// [Mailbox.PostAndRun].
+func (*Dispatcher) SenderRuns() {}
+
 // Close ends the idle goroutines; busy ones end after their work.
 func (d *Dispatcher) Close() {
 	d.mu.Lock()

@@ -5,7 +5,8 @@
 //   - [Mailbox]: two lanes instead of one unbounded queue. Control messages
 //     are never refused; requests are refused at once when their lane is full, or
 //     wait. Whatever is left when the actor stops is answered.
-//   - [Dispatcher]: goroutines with warm stacks instead of a fresh one a wake-up.
+//   - [Dispatcher]: goroutines with warm stacks instead of a fresh one a wake-up; none at
+//     all where the sender of a message waits for the answer and can do the work.
 //   - [Ports]: reply addresses that are used again instead of futures.
 //   - [NewGuardian] and [EscalateToParent]: supervision that answers whoever waits,
 //     backs off and never ends the process.

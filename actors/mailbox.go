@@ -59,6 +59,8 @@ type Mailbox struct {
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	work       func() // m.drain as a value, made once
+	// senderRuns says that a sender who waits may do the actor's work.
+	senderRuns bool
 
 	// mu guards what follows. One lock, and not a lock-free queue per lane: whether
 	// the actor is to be woken depends on all lanes, on hold and on suspended
@@ -92,6 +94,7 @@ func NewMailbox(c MailboxConfig) *Mailbox {
 // RegisterHandlers implements [actor.Mailbox].
 func (m *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
+	_, m.senderRuns = dispatcher.(senderRuns)
 }
 
 // Start implements [actor.Mailbox]: the actor takes messages from now on. What
@@ -104,11 +107,8 @@ func (m *Mailbox) Start() {
 
 // PostUserMessage implements [actor.Mailbox].
 func (m *Mailbox) PostUserMessage(message any) {
-	m.observePosted(message)
-	if m.isRequest(message) {
-		m.postRequest(message)
-	} else {
-		m.postControl(message)
+	if m.post(message) {
+		m.dispatcher.Schedule(m.work)
 	}
 }
 
@@ -156,7 +156,16 @@ func (m *Mailbox) isRequest(message any) bool {
 	return m.config.IsRequest != nil && m.config.IsRequest(actor.UnwrapEnvelopeMessage(message))
 }
 
-func (m *Mailbox) postRequest(message any) {
+// post reports, as everything that posts does, whether the actor is to be woken.
+func (m *Mailbox) post(message any) (wake bool) {
+	m.observePosted(message)
+	if m.isRequest(message) {
+		return m.postRequest(message)
+	}
+	return m.postControl(message)
+}
+
+func (m *Mailbox) postRequest(message any) (wake bool) {
 	m.mu.Lock()
 	switch {
 	case m.closed:
@@ -167,29 +176,35 @@ func (m *Mailbox) postRequest(message any) {
 		m.refuse(message, LaneFull)
 	default:
 		m.requests.push(message)
-		m.unlockAndWake()
+		return m.unlock()
 	}
+	return false
 }
 
-func (m *Mailbox) postControl(message any) {
+func (m *Mailbox) postControl(message any) (wake bool) {
 	m.mu.Lock()
 	if m.closed && actor.UnwrapEnvelopeSender(message) != nil {
 		m.mu.Unlock()
 		m.refuse(message, Closed)
-		return
+		return false
 	}
 	m.control.push(message)
-	m.unlockAndWake()
+	return m.unlock()
 }
 
-// unlockAndWake ends every change after which there may be something to take.
-func (m *Mailbox) unlockAndWake() {
-	wake := !m.running && m.takeable() != noLane
+// unlock ends every change after which there may be something to take. If it reports
+// that the actor is to be woken, the caller must see to it.
+func (m *Mailbox) unlock() (wake bool) {
+	wake = !m.running && m.takeable() != noLane
 	if wake {
 		m.running = true
 	}
 	m.mu.Unlock()
-	if wake {
+	return wake
+}
+
+func (m *Mailbox) unlockAndWake() {
+	if m.unlock() {
 		m.dispatcher.Schedule(m.work)
 	}
 }
@@ -222,6 +237,10 @@ func (m *Mailbox) takeable() lane {
 // the caller must not take again.
 func (m *Mailbox) take() (any, lane) {
 	m.mu.Lock()
+	return m.takeAndUnlock()
+}
+
+func (m *Mailbox) takeAndUnlock() (any, lane) {
 	var message any
 	from := m.takeable()
 	switch from {
@@ -248,12 +267,7 @@ func (m *Mailbox) drain() {
 // handleUntilIdle reports whether the mailbox is idle: it is not after a panic.
 func (m *Mailbox) handleUntilIdle() (idle bool) {
 	var message any
-	defer func() {
-		if reason := recover(); reason != nil {
-			m.observeHandled(message)
-			m.invoker.EscalateFailure(reason, message)
-		}
-	}()
+	defer m.escalate(&message)
 	var from lane
 	for n, limit := 0, m.dispatcher.Throughput(); ; n++ {
 		if n > limit {
@@ -264,14 +278,26 @@ func (m *Mailbox) handleUntilIdle() (idle bool) {
 		if from == noLane {
 			return true
 		}
-		m.observeTaken(message)
-		if from == systemLane {
-			m.handleSystem(message)
-		} else {
-			m.invoker.InvokeUserMessage(message)
-		}
-		m.observeHandled(message)
+		m.handle(message, from)
 	}
+}
+
+// escalate is deferred while messages are handled.
+func (m *Mailbox) escalate(message *any) {
+	if reason := recover(); reason != nil {
+		m.observeHandled(*message)
+		m.invoker.EscalateFailure(reason, *message)
+	}
+}
+
+func (m *Mailbox) handle(message any, from lane) {
+	m.observeTaken(message)
+	if from == systemLane {
+		m.handleSystem(message)
+	} else {
+		m.invoker.InvokeUserMessage(message)
+	}
+	m.observeHandled(message)
 }
 
 func (m *Mailbox) handleSystem(message any) {

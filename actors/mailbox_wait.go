@@ -23,7 +23,8 @@ type waiter struct {
 // of ctx's end, or [messages.ErrStopped] if the mailbox is closed.
 //
 // The place is taken by the message itself, not by its sender: there is no
-// reservation that a sender could fail to use. An actor must not call it.
+// reservation that a sender could fail to use. An actor must not call it. Like
+// [Mailbox.PostAndRun], it may do the actor's work.
 func (m *Mailbox) AwaitPost(ctx context.Context, message any) error {
 	m.observePosted(message)
 	err := m.awaitPost(ctx, message)
@@ -44,7 +45,9 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 	}
 	if m.requests.length < m.config.Requests {
 		m.requests.push(message)
-		m.unlockAndWake()
+		if m.unlock() {
+			m.run()
+		}
 		return nil
 	}
 	w := &waiter{message: message, result: make(chan error, 1)}

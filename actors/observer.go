@@ -12,6 +12,9 @@ package actors
 // What a message refers to must not be looked at in Handled: with the answer on its
 // way, its memory may be in use again.
 //
+// The goroutine of an actor that is a partition is, for a few messages, that of a sender
+// who waits for the answer: see [Mailbox.PostAndRun].
+//
 // The methods are called without any lock held. They must be safe for concurrent
 // use, must not block and must not panic.
 type Observer interface {

@@ -35,8 +35,8 @@ type PartitionConfig struct {
 	Permits chan struct{}
 	// Observer may be nil.
 	Observer Observer
-	// StatusChanged is called on the partition's goroutine, or by Stop if that does
-	// not answer; it may be nil.
+	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
+	// that does not answer; it must not block, and may be nil.
 	StatusChanged func(messages.PartitionStatus)
 }
 

@@ -1,5 +1,18 @@
 package actors
 
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// AskBy returns what does what Ask does, but posts in another way.
+func (p *Ports) AskBy(post func(context.Context, any) error) func(context.Context, *actor.PID, any, func(any)) (any, error) {
+	return func(ctx context.Context, _ *actor.PID, message any, late func(any)) (any, error) {
+		return p.ask(ctx, message, late, func(e *actor.MessageEnvelope) error { return post(ctx, e) })
+	}
+}
+
 // Queued returns how many requests are in the lane of a partition, or wait for
 // room in it.
 func (p *Partition) Queued() int {

@@ -34,7 +34,7 @@ func NewPorts(system *actor.ActorSystem) *Ports { return &Ports{system: system} 
 // is not sent if ctx has ended before.
 //
 // If ctx ends first, Ask returns the cause, and the answer, when it arrives, is
-// passed to late, exactly once, on the goroutine of the actor that answers; late
+// passed to late, exactly once, on the goroutine that runs the actor which answers; late
 // must neither block nor panic, and may be nil. If ctx ends while the answer arrives, either
 // happens, never both.
 //
@@ -45,19 +45,6 @@ func (p *Ports) Ask(ctx context.Context, pid *actor.PID, message any, late func(
 		p.system.Root.Send(pid, e)
 		return nil
 	})
-}
-
-// AskWaiting returns a function that does what Ask does, but waits until ctx ends
-// for room in the request lane of m instead of being refused when the lane is
-// full. If ctx ends before there is room, the message was not sent. The PID is
-// that of the actor which has m; it is there so that AskWaiting(m) can stand where
-// Ask can.
-func (p *Ports) AskWaiting(m *Mailbox) func(ctx context.Context, pid *actor.PID, message any, late func(reply any)) (any, error) {
-	return func(ctx context.Context, _ *actor.PID, message any, late func(reply any)) (any, error) {
-		return p.ask(ctx, message, late, func(e *actor.MessageEnvelope) error {
-			return m.AwaitPost(ctx, e)
-		})
-	}
 }
 
 // ask posts a question whose sender is a port, and awaits the answer there. If

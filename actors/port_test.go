@@ -200,7 +200,7 @@ func TestPortsClose(t *testing.T) {
 	}
 }
 
-func TestPortAskWaiting(t *testing.T) {
+func TestPortAskAwaitingRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		m := h.mailbox(1)
@@ -214,7 +214,7 @@ func TestPortAskWaiting(t *testing.T) {
 		ask := func(ctx context.Context, number int) <-chan answer {
 			result := make(chan answer, 1)
 			go func() {
-				reply, err := h.ports.AskWaiting(m)(ctx, pid, &query{number}, func(any) { t.Error("late") })
+				reply, err := h.ports.AskBy(m.AwaitPost)(ctx, pid, &query{number}, func(any) { t.Error("late") })
 				result <- answer{reply, err}
 			}()
 			synctest.Wait()

@@ -14,9 +14,10 @@ import (
 // Options are what all applications of an AppParts share. The zero value is fine.
 type Options struct {
 	// Logger gets the partitions' changes of state, restarts and unknown messages,
-	// never a line per event. Default: none.
+	// never a line per event, also on goroutines that wait for a partition: it must not
+	// block. Default: none.
 	Logger *zap.Logger
-	// Clock is where the time comes from. Default: the system's.
+	// Clock is where the time comes from. It must not block. Default: the system's.
 	Clock Clock
 	// Observer is called when a message is posted, taken and handled. Default: none.
 	Observer Observer
