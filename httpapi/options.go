@@ -32,7 +32,7 @@ type Options struct {
 	// BodyTimeout is how long a client may take to send the body of a request. Default
 	// 10 s.
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may take to accept an answer, or one event of a
+	// WriteTimeout is how long a client may take to accept an answer, or 16 KiB of a
 	// stream. Default 10 s.
 	WriteTimeout time.Duration
 	// Heartbeat is how long a stream is silent at the most. Default 15 s.

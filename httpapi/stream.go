@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func (c *call) stream(log source) error {
 	ctx, cancel := c.api.whileRunning(c.r.Context())
 	defer cancel()
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
-		s.tell(err)
+		s.tell(ctx, err)
 	}
 	return nil
 }
@@ -48,7 +49,7 @@ func (s *stream) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := s.send("", eventOf(&e)); err != nil {
+			if err := s.send(ctx, "", eventOf(&e)); err != nil {
 				return err
 			}
 		}
@@ -71,7 +72,7 @@ func (s *stream) await(ctx context.Context) error {
 		if err == nil || !silent || ctx.Err() != nil {
 			return err
 		}
-		if err := s.write(": nothing new\n\n"); err != nil {
+		if err := s.write(ctx, ": nothing new\n\n"); err != nil {
 			return err
 		}
 		if err := s.flush(); err != nil {
@@ -81,7 +82,7 @@ func (s *stream) await(ctx context.Context) error {
 }
 
 // send writes one message. The client reads on behind its id.
-func (s *stream) send(name string, value any) error {
+func (s *stream) send(ctx context.Context, name string, value any) error {
 	data, err := encode(value)
 	if err != nil {
 		return err
@@ -89,24 +90,37 @@ func (s *stream) send(name string, value any) error {
 	if name != "" {
 		name = "event: " + name + "\n"
 	}
-	return s.write(fmt.Sprintf("%sid: %s\ndata: %s\n\n", name, s.log.position(), data))
+	return s.write(ctx, fmt.Sprintf("%sid: %s\ndata: %s\n\n", name, s.log.position(), data))
 }
 
 // tell sends the problem that ends the stream. It has the id of the event before it.
-func (s *stream) tell(err error) {
+func (s *stream) tell(ctx context.Context, err error) {
 	p := problemOf(err)
 	s.call.log(p, err)
-	if s.send("problem", p) == nil {
+	if s.send(ctx, "problem", p) == nil {
 		_ = s.flush() // nobody is there to be told of another error
 	}
 }
 
-func (s *stream) write(text string) error {
-	if err := s.bound(); err != nil {
-		return err
+// streamPiece is how much the client must accept at a time. Who loses the stream within an
+// event is sent all of it again: over a slow line a large one would never come to its end.
+const streamPiece = 16 << 10
+
+// write ends with the context, also within an event: a slow client must not hold up a stop
+// for as long as it takes all of it.
+func (s *stream) write(ctx context.Context, text string) error {
+	for piece := range slices.Chunk([]byte(text), streamPiece) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.bound(); err != nil {
+			return err
+		}
+		if _, err := s.w.Write(piece); err != nil {
+			return err
+		}
 	}
-	_, err := s.w.Write([]byte(text))
-	return err
+	return nil
 }
 
 func (s *stream) flush() error {

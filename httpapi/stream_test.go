@@ -273,15 +273,43 @@ func (s *strict) use(what string) {
 	s.bounded = false
 }
 
-// TestEveryWriteIsBounded: a client has its time for each event and each comment, not for the
-// whole stream.
+// TestStreamEndsWithinAnEvent: who takes a large event slowly does not hold up a stop.
+func TestStreamEndsWithinAnEvent(t *testing.T) {
+	r := newRig(t, Options{WriteTimeout: time.Hour})
+	sequencer, err := r.app.SequencerOf(42)
+	check(t, err)
+	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, 200<<10)})
+	check(t, err)
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	pieces := 0
+	w := &strict{ResponseRecorder: httptest.NewRecorder(), t: t, wrote: func(string) {
+		if pieces++; pieces == 3 {
+			cancel()
+		}
+	}}
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workspaces/42/log", nil)
+	request.Header.Set("Accept", streamType)
+	r.api.ServeHTTP(w, request)
+	if pieces != 3 {
+		t.Errorf("got %d pieces, want the 3 before the end", pieces)
+	}
+}
+
+// TestEveryWriteIsBounded: a client has its time for each piece of an event and each comment, not
+// for the whole stream.
 func TestEveryWriteIsBounded(t *testing.T) {
 	r := newRig(t, Options{Heartbeat: time.Millisecond, WriteTimeout: time.Hour})
 	r.write(42, 3)
+	sequencer, err := r.app.SequencerOf(42)
+	check(t, err)
+	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, 200<<10)})
+	check(t, err)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	events, comments := 0, 0
+	events, comments, longest := 0, 0, 0
 	w := &strict{ResponseRecorder: httptest.NewRecorder(), t: t, wrote: func(text string) {
+		longest = max(longest, len(text))
 		if strings.HasPrefix(text, "id: ") {
 			events++
 		}
@@ -295,7 +323,16 @@ func TestEveryWriteIsBounded(t *testing.T) {
 	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workspaces/42/log", nil)
 	request.Header.Set("Accept", streamType)
 	r.api.ServeHTTP(w, request)
-	if events != 3 || comments != 3 {
-		t.Errorf("got %d events, %d comments", events, comments)
+	if events != 4 || comments != 3 || longest != streamPiece {
+		t.Errorf("got %d events, %d comments, up to %d bytes at a time", events, comments, longest)
+	}
+	var got []string
+	for line := range strings.Lines(w.Body.String()) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			got = append(got, strings.TrimSuffix(data, "\n"))
+		}
+	}
+	if want := r.logged(42); !slices.Equal(got, want) {
+		t.Errorf("got %d events that are as they were appended, want %d", len(got), len(want))
 	}
 }

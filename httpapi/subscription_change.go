@@ -39,11 +39,7 @@ func (c *call) changed(name string, change func(ctx context.Context, name string
 }
 
 func (a *API) deleteSubscription(c *call) error {
-	name, err := c.subscription()
-	if err != nil {
-		return err
-	}
-	return c.changed(name, a.subscriptions.Delete)
+	return c.withSubscription(func(name string) error { return c.changed(name, a.subscriptions.Delete) })
 }
 
 // changeTo returns what changes the subscription of the path, by what the members of the

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,10 +131,73 @@ func TestSubscriptionNames(t *testing.T) {
 	}
 	for _, name := range []string{"%00", strings.Repeat("x", 201), "%ff"} {
 		r.get("/v1/subscriptions/"+name).problem(malformed, "name")
-		r.get("/v1/subscriptions?after="+name).problem(malformed, "after")
+		r.do(http.MethodDelete, "/v1/subscriptions/"+name, "").problem(malformed, "name")
 	}
 	r.get("/v1/subscriptions?after=").problem(malformed, "after")
 	r.get("/v1/subscriptions?limit=201").problem(malformed, "limit")
+}
+
+// misnamed keeps a subscription of which the name is damaged.
+type misnamed struct {
+	storagetest.Subscribing
+	name atomic.Pointer[string]
+}
+
+func (m *misnamed) is(name string) bool { return m.name.Load() != nil && *m.name.Load() == name }
+
+func (m *misnamed) SubscriptionNames(ctx context.Context) ([]string, error) {
+	names, err := m.Subscribing.SubscriptionNames(ctx)
+	if name := m.name.Load(); name != nil {
+		names = append(names, *name)
+		slices.Sort(names)
+	}
+	return names, err
+}
+
+func (m *misnamed) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
+	if m.is(name) {
+		return storage.Subscription{}, &storage.DamagedError{Where: fmt.Sprintf("subscription %q", name), Cause: errors.New("flipped")}
+	}
+	return m.Subscribing.Subscription(ctx, name)
+}
+
+func (m *misnamed) DeleteSubscription(ctx context.Context, name string) error {
+	if m.is(name) {
+		m.name.Store(nil)
+		return nil
+	}
+	return m.Subscribing.DeleteSubscription(ctx, name)
+}
+
+// TestDamagedNames: a subscription whose damaged name is none that there can be ends no list, is
+// told in quotes, and can be deleted.
+func TestDamagedNames(t *testing.T) {
+	m := &misnamed{}
+	r := newRigOver(t, Options{}, func(f *storagetest.Faulty) storage.Store {
+		var err error
+		m.Subscribing, err = storagetest.NewSubscribing(f)
+		check(t, err)
+		return m
+	})
+	for _, name := range []string{"a", "z"} {
+		check(t, m.PutSubscription(r.ctx, storage.Subscription{Name: name}))
+	}
+	for _, name := range []string{"m\x00", "m\xff", "m" + strings.Repeat("x", 300)} {
+		m.name.Store(&name)
+		names, pages := r.walk("/v1/subscriptions?limit=1")
+		if want := []string{"a", strings.ToValidUTF8(name, "\ufffd"), "z"}; !slices.Equal(names, want) || pages != 3 {
+			t.Errorf("%q: got %d pages, %q", name, pages, names)
+		}
+		var list Page[Subscription]
+		r.get("/v1/subscriptions").has(http.StatusOK).decode(&list)
+		if told := list.Results[1]; told.State != "failed" || !strings.Contains(told.Error, fmt.Sprintf("%q", name)) {
+			t.Errorf("%q: got %+v", name, told)
+		}
+		path := "/v1/subscriptions/" + url.PathEscape(name)
+		r.get(path).problem(damaged, "")
+		r.do(http.MethodDelete, path, "").has(http.StatusOK)
+		r.get(path).problem(malformed, "name")
+	}
 }
 
 // TestParkedPages: following the links gives each parked event once, in order; a page ends

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -89,16 +90,33 @@ func parseName(name string) (string, error) { return name, storage.ValidateSubsc
 // subscription returns the name in the path.
 func (c *call) subscription() (string, error) { return inPath(c, "name", parseName) }
 
+// withSubscription does something with the subscription of the path. A damaged one can be
+// kept under a name that no other can have.
+func (c *call) withSubscription(do func(name string) error) error {
+	_, invalid := c.subscription()
+	err := do(c.r.PathValue("name"))
+	if invalid != nil && errors.Is(err, storage.ErrNoSubscription) {
+		return invalid
+	}
+	return err
+}
+
 func (a *API) subscriptionStatus(c *call) error {
-	name, err := c.subscription()
-	if err != nil {
-		return err
+	return c.withSubscription(func(name string) error {
+		status, err := a.subscriptions.Status(c.r.Context(), name)
+		if err != nil {
+			return err
+		}
+		return c.sendJSON(http.StatusOK, jsonType, NewSubscription(&status))
+	})
+}
+
+// parseAfterName takes any name: the last one of a page can be that of a damaged subscription.
+func parseAfterName(name string) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("%w: the name is empty", storage.ErrSubscription)
 	}
-	status, err := a.subscriptions.Status(c.r.Context(), name)
-	if err != nil {
-		return err
-	}
-	return c.sendJSON(http.StatusOK, jsonType, NewSubscription(&status))
+	return name, nil
 }
 
 // linkAfter is the page behind a position.
@@ -113,7 +131,7 @@ func (a *API) listSubscriptions(c *call) error {
 	if err != nil {
 		return err
 	}
-	last, err := inQuery(c, paramAfter, parseName)
+	last, err := inQuery(c, paramAfter, parseAfterName)
 	if err != nil {
 		return err
 	}
