@@ -227,9 +227,11 @@ func TestRunFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// TestModelFindsPlantedBugs runs the random operations alone.
+// TestModelFindsPlantedBugs runs the random operations alone. Of the usual 100
+// runs of them, one time in thirty none meets the rarest bug; the first that
+// does is the last, so that more cost nothing.
 func TestModelFindsPlantedBugs(t *testing.T) {
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
+	for name, value := range map[string]string{"rapid.checks": "5000", "rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
 		before := flag.Lookup(name).Value.String()
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
