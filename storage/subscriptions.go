@@ -36,8 +36,8 @@ type Subscriptions interface {
 
 	// ParkedEvents returns events that a subscription has parked, in order of partition and
 	// offset, those behind a place: so many, or all that are left. It reads no others. With a
-	// [DamagedError] it returns those before what is damaged. It returns ErrNoSubscription if there is no subscription of the name. [AllParked] reads
-	// them to the end.
+	// [DamagedError] it returns those before what is damaged. It returns ErrNoSubscription if
+	// there is no subscription of the name. [AllParked] reads them to the end.
 	ParkedEvents(ctx context.Context, name string, after ParkedEvent, limit int) ([]ParkedEvent, error)
 
 	// PutSubscription makes a subscription as it is given, position, parked events and all, or

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -13,6 +14,7 @@ func sum(t *testing.T, list string) string {
 		"go.mod", "module sum\n\ngo 1.26\n",
 		"sum.go", "package sum\n\nfunc Sum(a, b int) int {\n\tif a == 0 {\n\t\treturn b\n\t}\n\treturn a + b\n}\n\nfunc Zero(a int) bool { return a == 0 }\n\n"+
 			"func Loop(n int) (sum int) {\n\tfor i := 0; i < n; i++ {\n\t\tsum += i\n\t}\n\tx := n\n\t_ = x\n\treturn sum\n}\n",
+		"sum_elsewhere.go", "//go:build !"+runtime.GOOS+"\n\npackage sum\n\nfunc Elsewhere(a, b int) int { return a + b }\n",
 		"sum_test.go", "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 || Loop(3) != 3 {\n\t\tt.Fail()\n\t}\n}\n",
 		"faults.txt", list)
 }
@@ -65,7 +67,7 @@ func TestMutate(t *testing.T) {
 			dir := sum(t, "")
 			excuses := filepath.Join(write(t, "excused.tsv", tt.excuses), "excused.tsv")
 			var out strings.Builder
-			err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-excused", excuses, "-match", tt.match, "sum.go"}, &out)
+			err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-excused", excuses, "-match", tt.match, "sum.go", "sum_elsewhere.go"}, &out)
 			if tt.want == "" && err != nil {
 				t.Fatal(err, out.String())
 			}

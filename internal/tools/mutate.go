@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"go/build"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -100,11 +101,18 @@ func chosen(dir string, files []string, match, excused string, sample int, seed 
 	var programs []*program
 	var all []*mutation
 	for _, path := range files {
+		pkgDir := filepath.Join(dir, filepath.Dir(path))
+		built, err := build.Default.MatchFile(pkgDir, filepath.Base(path))
+		if err != nil {
+			return nil, err
+		}
+		if !built {
+			continue // it is for other systems: nothing here would notice
+		}
 		s, err := readSource(dir, path)
 		if err != nil {
 			return nil, err
 		}
-		pkgDir := filepath.Join(dir, filepath.Dir(path))
 		i := slices.IndexFunc(programs, func(p *program) bool { return p.dir == pkgDir })
 		if i < 0 {
 			i, programs = len(programs), append(programs, &program{dir: pkgDir})

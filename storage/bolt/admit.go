@@ -28,10 +28,10 @@ type staging struct {
 	// records are all that they write, once somebody needs to know.
 	records map[recordKey]struct{}
 
-	// known says for each event of the request in hand whether its workspace is known
-	// without state.db, checkpoint where the tail begins, covered that all its keys are
-	// known to be free there.
-	known      []bool
+	// known says what is known of each event of the request in hand, but not whether its
+	// keys are free; checkpoint is where the tail begins, covered says that all its keys are
+	// known to be free in state.db.
+	known      []foreknown
 	checkpoint messages.PLogOffset
 	covered    bool
 	// What the request in hand has changed so far, to be undone if it is refused.
@@ -210,7 +210,11 @@ func (g *staging) checkWorkspace(p *partition, n *newEvent) (*stagedEnds, error)
 	if e.known && e.wlog > 0 && n.wsKind != e.kind {
 		return nil, kindMismatch(p.id, n, e.kind)
 	}
-	g.known = append(g.known, e.known)
+	known := nothingKnown
+	if e.known {
+		known = lastKnown
+	}
+	g.known = append(g.known, known)
 	g.undoWorkspaces = append(g.undoWorkspaces, undoWorkspace{place: place, wlog: e.wlog, kind: e.kind, known: e.known})
 	e.wlog, e.kind, e.known = n.wlog, n.wsKind, true
 	return e, nil
@@ -298,19 +302,21 @@ func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
 }
 
 // checkState makes sure that the keys a request needs are free in state.db. last is
-// where the partition's log will end, known says which workspaces are known without
-// state.db.
-func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []bool) error {
+// where the partition's log will end.
+func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []foreknown) error {
 	if err := checkPLogFree(tx, r, last); err != nil {
 		return err
 	}
 	wlog, records := tx.Bucket(bucketWLog).Cursor(), newFreeKeys(tx.Bucket(bucketRecords))
 	for i := range r.events {
+		if known[i] == freeKnown {
+			continue
+		}
 		n := &r.events[i]
-		if err := checkWLogFree(wlog, r.partition.id, n, known[i]); err != nil {
+		if err := checkWLogFree(wlog, r.partition.id, n, known[i] == lastKnown); err != nil {
 			return err
 		}
-		if err := checkKind(tx, r.partition.id, n, known[i]); err != nil {
+		if err := checkKind(tx, r.partition.id, n, known[i] == lastKnown); err != nil {
 			return err
 		}
 		if s.schema.trust > messages.TrustNone {

@@ -44,34 +44,49 @@ func (r *writeRequest) coveredAt(trust messages.TrustLevel) (messages.PLogOffset
 	return p.checkpoint, covered
 }
 
-// beforehand returns the partition's checkpoint, and for each event whether its
-// workspace is known: to the tail, or from an event before it.
-func (r *writeRequest) beforehand() (messages.PLogOffset, []bool) {
-	known := make([]bool, len(r.events))
+// foreknown is what is known of an event without state.db.
+type foreknown uint8
+
+const (
+	nothingKnown foreknown = iota
+	// lastKnown: the last event of its workspace.
+	lastKnown
+	// freeKnown: that it continues its workspace's log, and that its keys are free.
+	freeKnown
+)
+
+// beforehand returns the partition's checkpoint, and what is known of each event.
+func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffset, []foreknown) {
+	known := make([]foreknown, len(r.events))
 	before := make(map[messages.WSID]bool, len(r.events))
 	p := r.partition
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	for i := range r.events {
-		ws := r.events[i].ws
+		n := &r.events[i]
 		// An entry before the checkpoint is about to be trimmed: when the committer comes,
 		// it may be gone, and the checkpoint be the same.
-		o, ok := p.tail.last[ws]
-		known[i] = before[ws] || ok && o >= p.checkpoint
-		before[ws] = true
+		if o, ok := p.tail.last[n.ws]; before[n.ws] || ok && o >= p.checkpoint {
+			known[i] = lastKnown
+		}
+		// What is remembered now may be forgotten by then too.
+		if p.ends.covers(n, trust) && (known[i] == lastKnown || p.ends.find(n.ws).isContinuedBy(n)) {
+			known[i] = freeKnown
+		}
+		before[n.ws] = true
 	}
 	return p.checkpoint, known
 }
 
 // checkAhead looks into state.db, and remembers where the keys end there.
 func (s *Store) checkAhead(r *writeRequest) error {
-	checkpoint, known := r.beforehand()
+	checkpoint, known := r.beforehand(s.schema.trust)
 	var l learned
 	err := s.state.view(func(tx *bbolt.Tx) error {
 		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
 			return err
 		}
-		l = learnAll(tx, r, s.schema.trust)
+		l = learnAll(tx, r, known, s.schema.trust)
 		return nil
 	})
 	if err != nil {

@@ -3,7 +3,10 @@ package bolt
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -91,6 +94,117 @@ func TestLookAheadWhileTrimming(t *testing.T) {
 	p.tail = trimmed
 	s.writes <- r
 	if err := r.await(t.Context(), s.committed); !errors.Is(err, storage.ErrOutOfOrder) {
+		t.Errorf("got %v, want out of order", err)
+	}
+}
+
+// What is remembered when a request is looked at may be forgotten when its turn comes:
+// an event is passed over only if nothing about it is left for the committer to find.
+func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(n *newEvent)
+		want    foreknown
+		refused bool
+	}{
+		"the next event":                 {func(*newEvent) {}, freeKnown, false},
+		"a gap before it":                {func(n *newEvent) { n.wlog++ }, nothingKnown, true},
+		"a repeated offset":              {func(n *newEvent) { n.wlog-- }, nothingKnown, true},
+		"another kind":                   {func(n *newEvent) { n.wsKind++ }, nothingKnown, true},
+		"a record that is there":         {func(n *newEvent) { n.records[0].number-- }, nothingKnown, true},
+		"a record of another sequence":   {func(n *newEvent) { n.records[0].seq += 100 }, nothingKnown, false},
+		"an update of what is not known": {func(n *newEvent) { n.records[0].seq, n.records[0].isNew = 100, false }, freeKnown, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+			w := takeOver(t, s, 0)
+			w.append(2)
+			w.flush()
+			known := w.event(2)
+			w.learn(&known)
+			w.next++
+			// Nobody has looked at 6.
+			r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{known, w.event(6)}})
+			c.change(&r.events[0])
+			if _, got := r.beforehand(messages.TrustNone); got[0] != c.want || got[1] != nothingKnown {
+				t.Errorf("got %v, want %v and %v", got, c.want, nothingKnown)
+			}
+			s.lookAhead(r)
+			forgetEnds(s)
+			s.writes <- r
+			if err := r.await(t.Context(), s.committed); (err != nil) != c.refused {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// A request is looked at because of one event: the others teach nothing.
+func TestLookAheadLearnsWhatIsNotKnown(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	w.flush()
+	w.append(4)
+	r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: append(w.following(2, 2), w.event(4), w.event(6))})
+	checkpoint, known := r.beforehand(messages.TrustNone)
+	if want := []foreknown{freeKnown, freeKnown, freeKnown, nothingKnown}; checkpoint != 2 || !slices.Equal(known, want) {
+		t.Errorf("got %v at %d, want %v", known, checkpoint, want)
+	}
+	var l learned
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		l = learnAll(tx, r, known, messages.TrustNone)
+		return nil
+	})
+	if err != nil || len(l.of) != 1 || l.of[6] == nil {
+		t.Errorf("learned %v, %v, want workspace 6 only", l.of, err)
+	}
+	forgetEnds(s)
+	if _, known := r.beforehand(messages.TrustNone); !slices.Equal(known, []foreknown{nothingKnown, lastKnown, lastKnown, nothingKnown}) {
+		t.Errorf("got %v when all is forgotten", known)
+	}
+}
+
+// Only the first event of a workspace in a batch was compared with what is stored. A
+// batch that is refused for another one teaches nothing wrong.
+func TestLookAheadLearnsFromFirstEvents(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	w.flush()
+	events := w.following(2, 2)
+	events[1].Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 5000}, New: true}}
+	r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
+	r.events[1].wsKind++
+	r.events[1].records[0].seq++ // its end is not remembered
+	_, known := r.beforehand(messages.TrustNone)
+	if want := []foreknown{freeKnown, lastKnown}; !slices.Equal(known, want) {
+		t.Fatalf("got %v, want %v", known, want)
+	}
+	err := s.state.view(func(tx *bbolt.Tx) error {
+		if l := learnAll(tx, r, known, messages.TrustNone); len(l.of) > 0 {
+			t.Errorf("learned %+v", l.of[2])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A foreign entry in a workspace's log does not become its end by a batch that is refused.
+func TestLookAheadLearnsNoForeignEnd(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	put(t, s.state, bucketWLog, appendWLogKey(nil, 2, 4), []byte("foreign"))
+	events := w.following(2, 2)
+	events[1].WLogOffset = 5
+	if err := w.try(events...); !errors.Is(err, storage.ErrOutOfOrder) {
+		t.Errorf("got %v, want out of order", err)
+	}
+	w.append(2)
+	e := w.event(2)
+	e.WLogOffset = 5
+	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
 		t.Errorf("got %v, want out of order", err)
 	}
 }

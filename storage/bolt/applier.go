@@ -15,7 +15,8 @@ import (
 const (
 	// applyBytes is how much waits for a transaction of log.db,
 	applyBytes = 4 << 20
-	// applyRest for how long less than that waits, and applyMost is how much one takes.
+	// applyRest for how long less than that waits, and what log.db has no room for; applyMost is
+	// how much one takes.
 	applyRest = time.Second
 	applyMost = 16 << 20
 )
@@ -61,10 +62,13 @@ func (a *applier) run() {
 	for {
 		select {
 		case <-a.wake:
-			if err := a.s.applyAll(); errors.Is(err, messages.ErrOutcomeUnknown) {
+			switch err := a.s.applyAll(); {
+			case errors.Is(err, messages.ErrOutcomeUnknown):
 				a.s.cause.Store(&err)
 				a.s.triggerClose()
 				return
+			case errors.Is(err, storage.ErrFull):
+				a.rest.Reset(applyRest) // there may be room by then, and nobody who appends
 			}
 		case <-a.stop:
 			// What is left stays in log.wal.

@@ -22,11 +22,7 @@ func (c *copying) copySubscriptions(ctx context.Context, from *file, dir string,
 // restoreSubscriptions carries the subscriptions of a copy over, if it has any.
 func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *header, dir string, id storeID) (err error) {
 	path := from.path(subscriptionsFileName)
-	there, err := present(path)
-	if err == nil && !there {
-		err = neverEmpty(path)
-	}
-	if err != nil || !there {
+	if there, err := presentWhole(path); err != nil || !there {
 		return err
 	}
 	f, err := from.openFile(roleSubscriptions, true)

@@ -750,13 +750,20 @@ func TestDuplicateOfWhatIsNotDurable(t *testing.T) {
 // requestOf makes the request that Append hands over.
 func requestOf(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	t.Helper()
+	r := prepared(t, s, b)
+	s.lookAhead(r)
+	return r
+}
+
+// prepared makes a request that was not looked at.
+func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
+	t.Helper()
 	r := &writeRequest{ticket: newTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	for i := range b.Events {
 		if err := s.prepare(&r.events[i], &b.Events[i], b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.lookAhead(r)
 	return r
 }
 

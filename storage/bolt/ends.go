@@ -49,6 +49,11 @@ func (d *ends) covers(n *newEvent, trust messages.TrustLevel) bool {
 	return e != nil && n.wlog > e.wlog && (trust > messages.TrustNone || e.areBelow(n.records))
 }
 
+// isContinuedBy reports whether an event is the workspace's next one.
+func (e *workspaceEnds) isContinuedBy(n *newEvent) bool {
+	return n.wlog == e.wlog+1 && (e.wlog == 0 || n.wsKind == e.kind)
+}
+
 // areBelow reports whether all new records lie above the ends.
 func (e *workspaceEnds) areBelow(records []recordRef) bool {
 	for _, r := range records {
@@ -129,17 +134,30 @@ func (d *ends) age() { d.old, d.young, d.size = d.young, nil, 0 }
 // learned is what a look into state.db has shown.
 type learned struct {
 	of map[messages.WSID]*workspaceEnds
+	// passed has the workspaces of which the request's first event teaches nothing. Neither do
+	// those behind it: they were compared with the first one only.
+	passed map[messages.WSID]bool
 	// plogFree says that the partition's log has no entry in state.db at or behind from.
 	plogFree bool
 	from     messages.PLogOffset
 }
 
-// learnAll looks where the keys end that a request continues.
-func learnAll(tx *bbolt.Tx, r *writeRequest, trust messages.TrustLevel) learned {
+// learnAll looks where the keys end that a request continues, as far as they are not known.
+func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.TrustLevel) learned {
 	_, taken := firstPLogKey(tx.Bucket(bucketPLog).Cursor(), r.partition.id, r.events[0].offset)
-	l := learned{of: make(map[messages.WSID]*workspaceEnds), plogFree: !taken, from: r.events[0].offset}
+	l := learned{
+		of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool),
+		plogFree: !taken, from: r.events[0].offset,
+	}
 	for i := range r.events {
-		l.learn(tx, &r.events[i], trust)
+		n := &r.events[i]
+		switch {
+		case l.passed[n.ws]:
+		case known[i] != freeKnown:
+			l.learn(tx, n, trust)
+		case l.of[n.ws] == nil:
+			l.passed[n.ws] = true
+		}
 	}
 	return l
 }
@@ -151,7 +169,8 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	if e == nil {
 		last := endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
 		if messages.WLogOffset(last) >= n.wlog {
-			return // a foreign entry lies ahead: that is not the log's end
+			l.passed[n.ws] = true // a foreign entry lies ahead: that is not the log's end
+			return
 		}
 		e = &workspaceEnds{wlog: messages.WLogOffset(last), kind: n.wsKind}
 		l.of[n.ws] = e

@@ -106,7 +106,10 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	e := w.event(2)
 	r := requestOf(t, s, &storage.Batch{Partition: 0, Epoch: e.Epoch, Events: []messages.Event{e}})
 	var l learned
-	if err := s.state.view(func(tx *bbolt.Tx) error { l = learnAll(tx, r, messages.TrustNone); return nil }); err != nil {
+	if err := s.state.view(func(tx *bbolt.Tx) error {
+		l = learnAll(tx, r, make([]foreknown, len(r.events)), messages.TrustNone)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.append(2, 2)

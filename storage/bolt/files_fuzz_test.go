@@ -2,14 +2,18 @@ package bolt
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"hash/fnv"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -19,42 +23,162 @@ func fnvOf(b []byte) uint64 {
 	return sum.Sum64()
 }
 
-// FuzzFiles writes bytes anywhere into the files of a store: Verify and what opens them
-// never panic nor hang, and where Verify finds nothing, everything reads as it was
-// written.
+// FuzzFiles writes bytes anywhere into the files of a store that was closed, and of one that
+// a crash has left: Verify and what opens them never panic nor hang, and whatever they tell is an error
+// or right. Where Verify finds nothing, everything reads as it was written, and goes on. Who
+// only reads changes nothing.
 func FuzzFiles(f *testing.F) {
-	dir, events := smallStore(f)
-	sound := map[bool][]byte{false: usedOf(f, filepath.Join(dir, logFileName)), true: usedOf(f, filepath.Join(dir, stateFileName))}
-	f.Add(false, uint32(0), []byte{})
-	f.Add(true, uint32(4096+32), []byte{0xff, 0xff})
-	f.Add(false, uint32(3*4096), []byte("any page"))
-	f.Add(true, uint32(5*4096+8), []byte{1, 0, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, state bool, at uint32, data []byte) {
-		name := logFileName
-		if state {
-			name = stateFileName
+	closed, crashed := smallStore(f)
+	files := []*fuzzedFile{
+		closed.file(f, logFileName), closed.file(f, stateFileName), crashed.file(f, logFileName), crashed.file(f, stateFileName),
+		crashed.file(f, subscriptionsFileName), crashed.file(f, walFileName),
+	}
+	f.Add(uint8(0), uint32(0), []byte{})
+	f.Add(uint8(1), uint32(4096+32), []byte{0xff, 0xff})
+	f.Add(uint8(2), uint32(3*4096), []byte("any page"))
+	f.Add(uint8(3), uint32(5*4096+8), []byte{1, 0, 0xff, 0xff})
+	f.Add(uint8(4), uint32(4*4096+20), []byte{3})
+	f.Add(uint8(5), uint32(walHeaderLen-8), []byte{1})
+	f.Add(uint8(5), uint32(2*walBlockLen+walHeadLen+walCommitLen), []byte("any event"))
+	for _, c := range crashed.commits {
+		f.Add(uint8(5), uint32(c.behind-walSectorLen), make([]byte, walSectorLen))
+		f.Add(uint8(5), uint32(c.behind), []byte("where the next one begins"))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, at uint32, data []byte) {
+		file := files[int(which)%len(files)]
+		from := int(at) % len(file.sound)
+		data = data[:min(len(data), len(file.sound)-from)]
+		path := filepath.Join(file.dir, file.name)
+		overwrite(t, path, int64(from), data)
+		defer overwrite(t, path, int64(from), file.sound[from:from+len(data)])
+		before := filesOf(t, file.dir)
+		report, err := Verify(t.Context(), file.dir, verify.Options{MaxMemory: 1 << 20})
+		sound := err == nil && report.FaultCount == 0
+		file.judge(t, file.dir, true, sound)
+		if !maps.Equal(before, filesOf(t, file.dir)) {
+			t.Fatal("a file was changed by who only reads")
 		}
-		from := int(at) % len(sound[state])
-		data = data[:min(len(data), len(sound[state])-from)]
-		overwrite(t, filepath.Join(dir, name), int64(from), data)
-		defer overwrite(t, filepath.Join(dir, name), int64(from), sound[state][from:from+len(data)])
-		report, err := Verify(t.Context(), dir, verify.Options{MaxMemory: 1 << 20})
-		s, openErr := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
-		if openErr != nil {
-			if err == nil && report.FaultCount == 0 {
-				t.Fatalf("Verify found nothing, and the store does not open: %v", openErr)
-			}
-			return
-		}
-		defer closeStore(t, s)
-		got, readErr := readAll(t.Context(), s)
-		if err != nil || report.FaultCount > 0 {
-			return
-		}
-		if readErr != nil || !reflect.DeepEqual(got, events) {
-			t.Fatalf("Verify found nothing; got %+v, %v, want %+v", got, readErr, events)
-		}
+		file.judge(t, crashCopy(t, file.dir), false, sound)
 	})
+}
+
+// fuzzedStore is a store that nobody has open, and what it has told.
+type fuzzedStore struct {
+	dir string
+	// events are all in their order, each of a commit of its own.
+	events        []messages.Event
+	numbers       map[messages.WSID]storage.WorkspaceNumbers
+	subscriptions []storage.Subscription
+	// commits are those in log.wal.
+	commits []walCommit
+}
+
+type fuzzedFile struct {
+	*fuzzedStore
+	name string
+	// sound are its pages without the empty ones at its end, but for the first of those.
+	sound []byte
+}
+
+func (f *fuzzedStore) file(t testing.TB, name string) *fuzzedFile {
+	t.Helper()
+	sound := usedOf(t, filepath.Join(f.dir, name))
+	return &fuzzedFile{fuzzedStore: f, name: name, sound: append(sound, make([]byte, os.Getpagesize())...)}
+}
+
+// judge opens a store that bytes were written into, and reads all of it. Verify has said
+// whether it is sound: then it must open, and go on.
+func (f *fuzzedFile) judge(t *testing.T, dir string, readOnly, sound bool) {
+	t.Helper()
+	o := smallMap
+	o.ReadOnly = readOnly
+	s, err := OpenExisting(t.Context(), dir, o)
+	if err != nil {
+		if sound {
+			t.Fatalf("Verify found nothing, and it does not open (read-only: %v): %v", readOnly, err)
+		}
+		return
+	}
+	defer func() { closeStore(t, s) }()
+	if err := f.compare(t, s); err != nil && sound {
+		t.Fatalf("Verify found nothing, and it does not read (read-only: %v): %v", readOnly, err)
+	}
+	if readOnly || !sound {
+		return
+	}
+	takeOver(t, s, 1).append(1)
+	closeStore(t, s)
+	report, err := Verify(t.Context(), dir, verify.Options{})
+	noError(t, errors.Join(err, report.Err()), "after it went on")
+}
+
+// compare reads all that a store has. It is right, or there is an error, which is returned.
+func (f *fuzzedFile) compare(t *testing.T, s *Store) error {
+	t.Helper()
+	ctx := t.Context()
+	events := f.events[:f.kept(t, s)]
+	errs := []error{sameLog(t, s.Log(ctx, 1), events, func(*messages.Event) bool { return true })}
+	for p := range messages.PartitionID(2) {
+		errs = append(errs, sameLog(t, s.PLog(ctx, p, 1), events, func(e *messages.Event) bool { return e.Partition == p }))
+	}
+	for ws, want := range f.numbers {
+		errs = append(errs, sameLog(t, s.WLog(ctx, ws, 1), events, func(e *messages.Event) bool { return e.Workspace == ws }))
+		got, err := s.Numbers(ctx, ws)
+		if errs = append(errs, err); err == nil {
+			equal(t, want, got, "numbers")
+		}
+	}
+	for i := range f.subscriptions {
+		got, err := storagetest.WholeSubscription(ctx, s, f.subscriptions[i].Name)
+		if errs = append(errs, err); err == nil {
+			equal(t, f.subscriptions[i], got, "subscription")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kept returns how many events a store must have: all, unless a sector of an event's commit in
+// log.wal is one that was never written. Such a commit was never acknowledged.
+func (f *fuzzedFile) kept(t *testing.T, s *Store) int {
+	t.Helper()
+	n := s.lastLSN.Load()
+	if n >= uint64(len(f.events)) {
+		return len(f.events)
+	}
+	wal := []byte(filesOf(t, f.dir)[walFileName])
+	for i := range f.commits {
+		c := &f.commits[i]
+		for at := c.behind - walSize(c.values); uint64(c.first) == n+1 && at < c.behind; at += walSectorLen {
+			if bytes.Equal(wal[at:at+walSectorLen], noSector[:]) {
+				return int(n)
+			}
+		}
+	}
+	t.Fatalf("%d events of %d are left, and nobody is told", n, len(f.events))
+	return 0
+}
+
+// sameLog reads a log, which has those of the events that belong to it. An error may end it.
+func sameLog(t *testing.T, log iter.Seq2[messages.Event, error], events []messages.Event, belongs func(*messages.Event) bool) error {
+	t.Helper()
+	var want []messages.Event
+	for i := range events {
+		if belongs(&events[i]) {
+			want = append(want, events[i])
+		}
+	}
+	n := 0
+	for e, err := range log {
+		if err != nil {
+			return err
+		}
+		if n == len(want) || !reflect.DeepEqual(e, want[n]) {
+			t.Fatalf("event %d of %d: got %+v", n, len(want), e)
+		}
+		n++
+	}
+	equal(t, len(want), n, "events of a log")
+	return nil
 }
 
 // usedOf returns a file's pages without the empty ones at its end.
@@ -82,46 +206,49 @@ func overwrite(t *testing.T, path string, at int64, data []byte) {
 	}
 }
 
-// smallStore returns a closed store with events in both files, and the events.
-func smallStore(t testing.TB) (dir string, events []messages.Event) {
+// smallStore returns a closed store, some of whose events are projected, and the same as a
+// crash leaves it: some events are in log.wal only.
+func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	t.Helper()
-	dir = t.TempDir()
-	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), smallMap)
+	noError(t, err)
+	before, _ := hookLog(s)
 	w := takeOver(t, s, 1)
 	w.append(1, 3, 1)
 	w.flush()
-	w.append(3, 5)
-	events, err = readAll(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
+	w.append(3)
+	settled(t, s)
+	for _, name := range []string{"all", "other"} {
+		noError(t, s.PutSubscription(t.Context(), storage.Subscription{
+			Name: name, Next: map[messages.PartitionID]uint64{1: 3}, Parked: []storage.ParkedEvent{{Partition: 1, Offset: 2, Reason: "no"}},
+		}))
 	}
+	release := before.hold(t)
+	w.append(5, 1, 3)
+	crashed = &fuzzedStore{dir: crashCopy(t, dir)}
+	crashed.read(t, s)
+	release()
 	closeStore(t, s)
-	return dir, events
+	r, err := readWAL(walPath(crashed.dir), s.id, walHalf)
+	noError(t, err)
+	crashed.commits = r.commits
+	closed = new(*crashed)
+	closed.dir, closed.commits = dir, nil
+	return closed, crashed
 }
 
-// readAll reads every log of a store that smallStore made.
-func readAll(ctx context.Context, s *Store) (events []messages.Event, err error) {
-	for p := range messages.PartitionID(2) {
-		for e, err := range s.PLog(ctx, p, 1) {
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, e)
-		}
-	}
+// read notes what the store tells.
+func (f *fuzzedStore) read(t testing.TB, s *Store) {
+	t.Helper()
+	f.events = collectEvents(t, s.Log(t.Context(), 1))
+	f.numbers = make(map[messages.WSID]storage.WorkspaceNumbers)
 	for _, ws := range []messages.WSID{1, 3, 5} {
-		for e, err := range s.WLog(ctx, ws, 1) {
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, e)
-		}
-		if _, err := s.Numbers(ctx, ws); err != nil {
-			return nil, err
-		}
+		n, err := s.Numbers(t.Context(), ws)
+		noError(t, err)
+		f.numbers[ws] = n
 	}
-	return events, nil
+	all, err := storagetest.WholeSubscriptions(t.Context(), s)
+	noError(t, err)
+	f.subscriptions = all
 }

@@ -47,6 +47,27 @@ func TestFreeKeys(t *testing.T) {
 	})
 }
 
+func TestKeyIsFreeOnce(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	err := s.state.update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketRecords)
+		keys := newFreeKeys(b)
+		if !keys.free([]byte{1}) || !keys.free([]byte{2}) {
+			t.Error("got taken, want free")
+		}
+		if err := b.Put([]byte{2}, nil); err != nil {
+			return err
+		}
+		if keys.free([]byte{2}) {
+			t.Error("got free, want taken: it was put meanwhile")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func mustPut(t *rapid.T, b *bbolt.Bucket, key []byte) {
 	t.Helper()
 	if err := b.Put(key, []byte{1}); err != nil {

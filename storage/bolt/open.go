@@ -318,7 +318,7 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 // length.
 func (f *file) readHeader(r role) (header, error) {
 	checkMeta := func() error { return f.checkMeta(r) }
-	for _, check := range []func() error{checkMeta, f.truncated, f.checkInline, f.checkCircles} {
+	for _, check := range []func() error{checkMeta, f.truncated, f.checkRoot, f.checkTrees} {
 		if err := check(); err != nil {
 			return header{}, err
 		}

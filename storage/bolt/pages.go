@@ -120,6 +120,15 @@ func (c *pageCheck) faulty(id uint64, format string, args ...any) error {
 
 // read reads a page and those that belong to it, and notes that they are used.
 func (c *pageCheck) read(id uint64, depth int) ([]byte, error) {
+	page, err := c.first(id, depth)
+	if err != nil {
+		return nil, err
+	}
+	return c.whole(id, page, depth)
+}
+
+// first reads a page without those that belong to it.
+func (c *pageCheck) first(id uint64, depth int) ([]byte, error) {
 	if id < metaPages || id >= c.count {
 		return nil, c.faulty(id, "it is used, and there are pages 2 to %d", c.count-1)
 	}
@@ -133,10 +142,14 @@ func (c *pageCheck) read(id uint64, depth int) ([]byte, error) {
 	if got := binary.NativeEndian.Uint64(page); got != id {
 		return nil, c.faulty(id, "it says that it is page %d", got)
 	}
-	more := uint64(binary.NativeEndian.Uint32(page[pageOverflowAt:]))
-	if more >= c.count-id {
+	if more := pageOverflow(page); more >= c.count-id {
 		return nil, c.faulty(id, "%d pages belong to it, the last one is %d", more, c.count-1)
 	}
+	return page, nil
+}
+
+func (c *pageCheck) whole(id uint64, page []byte, depth int) ([]byte, error) {
+	more := pageOverflow(page)
 	for n := id; n <= id+more; n++ {
 		if c.used.has(n) {
 			return nil, c.faulty(n, "it is used twice")
@@ -146,10 +159,10 @@ func (c *pageCheck) read(id uint64, depth int) ([]byte, error) {
 		}
 		c.used.add(n)
 	}
-	if more > 0 {
-		page, err = c.readAt(id, more+1, depth)
+	if more == 0 {
+		return page, nil
 	}
-	return page, err
+	return c.readAt(id, more+1, depth)
 }
 
 func (c *pageCheck) readAt(id, pages uint64, depth int) ([]byte, error) {
@@ -178,21 +191,30 @@ func (c *pageCheck) readFreelist(id uint64) error {
 	if id == noFreelist {
 		return nil
 	}
-	page, err := c.read(id, 0)
+	page, err := c.first(id, 0)
 	if err != nil {
 		return err
 	}
 	if flags := pageFlags(page); flags != pageFreelist {
 		return c.faulty(id, "got flags %#x, want those of a freelist", flags)
 	}
-	list := page[pageHeaderLen:]
-	n := uint64(pageCount(page))
+	n, from := uint64(pageCount(page)), pageHeaderLen
 	if n == manyFree {
-		n, list = binary.NativeEndian.Uint64(list), list[8:]
+		n, from = binary.NativeEndian.Uint64(page[from:]), from+8
 	}
-	if n > uint64(len(list)/8) {
-		return c.faulty(id, "the freelist has %d pages, there is room for %d", n, len(list)/8)
+	// What the pages say may take more memory than there is: it is believed when it fits.
+	pages := pageOverflow(page) + 1
+	if room := (pages*uint64(c.pageSize) - uint64(from)) / 8; n > room {
+		return c.faulty(id, "the freelist has %d pages, there is room for %d", n, room)
 	}
+	// bbolt takes room for the pages that are free before it takes some of them for the list.
+	if most := (pageHeaderLen+8*(n+pages+1))/uint64(c.pageSize) + 1; pages > most {
+		return c.faulty(id, "the freelist has %d pages, and takes %d, want at most %d", n, pages, most)
+	}
+	if page, err = c.whole(id, page, 0); err != nil {
+		return err
+	}
+	list := page[from:]
 	for i := range n {
 		switch free := binary.NativeEndian.Uint64(list[8*i:]); {
 		case free < metaPages || free >= c.count:
@@ -208,6 +230,11 @@ func (c *pageCheck) readFreelist(id uint64) error {
 
 func pageFlags(page []byte) uint16 { return binary.NativeEndian.Uint16(page[pageFlagsAt:]) }
 func pageCount(page []byte) int    { return int(binary.NativeEndian.Uint16(page[pageCountAt:])) }
+
+// pageOverflow is how many pages behind a page belong to it.
+func pageOverflow(page []byte) uint64 {
+	return uint64(binary.NativeEndian.Uint32(page[pageOverflowAt:]))
+}
 
 // walk checks a page whose first key must be least, and whose keys must lie before end, and
 // all pages below it. Nil is no bound.

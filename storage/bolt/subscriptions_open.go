@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
@@ -15,10 +16,7 @@ import (
 // nothingElse makes sure that no other file of a store is there without its log.
 func (op *opening) nothingElse() error {
 	for _, name := range []string{walFileName, stateFileName, subscriptionsFileName} {
-		there, err := present(op.path(name))
-		if err == nil && !there && name == subscriptionsFileName {
-			err = neverEmpty(op.path(name))
-		}
+		there, err := presentIn(op.dir, name)
 		if err != nil {
 			return err
 		}
@@ -36,11 +34,8 @@ func (op *opening) nothingElse() error {
 // in it is that of the day on which it was made.
 func (op *opening) inspectSubscriptions() (there bool, err error) {
 	path := op.path(subscriptionsFileName)
-	if there, err = present(path); err != nil {
+	if there, err = presentWhole(path); err != nil || !there {
 		return false, err
-	}
-	if !there {
-		return false, neverEmpty(path)
 	}
 	h, err := op.inspect(roleSubscriptions)
 	if err != nil {
@@ -55,17 +50,29 @@ func (op *opening) inspectSubscriptions() (there bool, err error) {
 	return true, nil
 }
 
-// neverEmpty makes sure that a file which is given its name when it is complete was not cut
-// to nothing.
-func neverEmpty(path string) error {
-	_, err := os.Stat(path)
+// presentIn reports whether a file of a store is there.
+func presentIn(dir, name string) (bool, error) {
+	path := filepath.Join(dir, name)
+	if name == subscriptionsFileName {
+		return presentWhole(path)
+	}
+	return present(path)
+}
+
+// presentWhole is present for a file that gets its name when it is complete: one of 0 bytes was
+// cut to nothing.
+func presentWhole(path string) (there bool, err error) {
+	if there, err = present(path); err != nil || there {
+		return there, err
+	}
+	_, err = os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	}
-	return &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: got 0 bytes", errTruncated)}
+	return false, &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: got 0 bytes", errTruncated)}
 }
 
 // openSubscriptions opens the file that was found right.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/partita-go/partita/storage"
@@ -58,7 +57,7 @@ func damageReport(dir string, r verify.Report, err error) (verify.Report, error)
 // unread names what stands in the files of a store.
 func unread(dir string) (all []string) {
 	for _, name := range []string{logFileName, walFileName, stateFileName, subscriptionsFileName} {
-		if there, err := present(filepath.Join(dir, name)); there || err != nil {
+		if there, err := presentIn(dir, name); there || err != nil {
 			all = append(all, "what stands in "+name)
 		}
 	}
@@ -140,11 +139,12 @@ func (op *opening) verifyWAL() error {
 // rolesThere returns which files are there. Opening says what it means that one is not.
 func (op *opening) rolesThere() (roles []role, err error) {
 	for _, role := range []role{roleLog, roleState, roleSubscriptions} {
-		there, err := present(op.path(role.fileName()))
-		if err != nil {
+		there, err := presentIn(op.dir, role.fileName())
+		damaged := errors.Is(err, storage.ErrDamaged)
+		if err != nil && !damaged {
 			return nil, err
 		}
-		if there {
+		if there || damaged {
 			roles = append(roles, role)
 		}
 	}
@@ -153,6 +153,9 @@ func (op *opening) rolesThere() (roles []role, err error) {
 
 // verifyFile checks the pages of a file, and what every open needs of it.
 func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report) error {
+	if _, err := presentIn(op.dir, role.fileName()); err != nil {
+		return err
+	}
 	f, err := op.openFile(role, true)
 	if err != nil {
 		return err

@@ -109,3 +109,20 @@ func TestVerifyCannotLookAtOne(t *testing.T) {
 	equal(t, uint64(1), r.FaultCount)
 	equal(t, true, strings.HasPrefix(r.Unread[0], "state.db: "), r.Unread)
 }
+
+// A subscriptions.db that was cut to nothing is told, alone and beside another damaged file.
+func TestVerifyNamesAnEmptyFile(t *testing.T) {
+	dir := leftWithSubscriptions(t)
+	path := filepath.Join(dir, subscriptionsFileName)
+	noError(t, os.Truncate(path, 0))
+	for _, want := range [][]string{{"damage: file subscriptions.db: "}, {"damage: file log.db, ", "damage: file subscriptions.db: "}} {
+		r := verified(t, dir, verify.Options{})
+		faults, unread := found(r, dir)
+		equal(t, len(want), len(faults), faults)
+		for i := range want {
+			equal(t, true, strings.HasPrefix(faults[i], want[i]), faults[i])
+		}
+		equal(t, 4, len(unread), unread)
+		flip(t, filepath.Join(dir, logFileName), 30)
+	}
+}

@@ -229,6 +229,7 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	again := opened(t, crashCopy(t, dir))
 	again.log.beforeCommit = func() error { written++; return nil }
 	noError(t, again.fillTails(t.Context()))
+	equal(t, false, again.wal.unsettled)
 	noError(t, again.abandon())
 	equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
@@ -306,6 +307,26 @@ func TestAppliedAfterARest(t *testing.T) {
 		case <-now.more:
 		case <-time.After(20 * applyRest):
 			t.Fatal("log.db has not got it")
+		}
+	}
+}
+
+// What log.db had no room for is brought there when it has, though nobody asks for it.
+func TestAppliedWhenThereIsRoom(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
+	before, _ := hookLog(s)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	settled(t, s)
+	before.fail(errNoSpace)
+	w.append(2)
+	errorIs(t, s.awaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
+	before.set(nil)
+	for now := s.pending.state(); now.next <= w.lastLSN(); now = s.pending.state() {
+		select {
+		case <-now.more:
+		case <-time.After(time.Minute):
+			t.Fatal("nobody has tried again")
 		}
 	}
 }

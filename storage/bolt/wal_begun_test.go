@@ -3,6 +3,7 @@ package bolt
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -57,14 +58,12 @@ func TestWALThatIsNone(t *testing.T) {
 	errorIs(t, err, storage.ErrForeign)
 }
 
-// A file can be as long as its halves and the chunks that it grows by make it.
+// A file can be as long as its halves and the chunks that it grows by make it, and no longer.
 func TestWALMost(t *testing.T) {
 	for _, half := range []int64{smallHalf, walHalf} {
 		w := newWALWriter(t, half)
 		noError(t, w.grow(walBlockLen+2*half))
-		if w.size > walMost(half) {
-			t.Errorf("halves of %d bytes: got %d bytes, want at most %d", half, w.size, walMost(half))
-		}
+		equal(t, walMost(half), w.size, half)
 	}
 }
 
@@ -74,7 +73,15 @@ func TestWALLengthIsTold(t *testing.T) {
 	noError(t, w.grow(walBlockLen+1))
 	w.size += walChunk // what was written before the disk was full
 	noError(t, os.Truncate(w.path, w.size))
+	file := w.file
+	unwritable, err := os.Open(w.path)
+	noError(t, err)
+	w.file = unwritable
+	errorIs(t, w.grow(w.size), syscall.EBADF)
+	noError(t, unwritable.Close())
+	w.file = file
 	noError(t, w.grow(w.size))
+	equal(t, w.size, w.told, "each commit would say it again")
 	b, err := os.ReadFile(w.path)
 	noError(t, err)
 	_, length, err := decodeWALHeader(b, w.store)
@@ -109,5 +116,18 @@ func TestWALDamageBehindTheEnd(t *testing.T) {
 	for next := messages.LSN(1); next <= w.next; next++ {
 		_, err := w.pendingIn(b, next)
 		errorIs(t, err, storage.ErrDamaged, next)
+	}
+}
+
+// The file grows by zeroes, whatever was written before.
+func TestWALGrowsByZeroes(t *testing.T) {
+	w := newWALWriter(t, walHalf)
+	for w.size < 2*walChunk {
+		w.commit(walChunk / 3)
+		b, err := os.ReadFile(w.path)
+		noError(t, err)
+		got, err := w.pendingIn(b, 1)
+		noError(t, err)
+		equal(t, w.events, got)
 	}
 }

@@ -42,12 +42,51 @@ func TestWALRoundTrip(t *testing.T) {
 	})
 }
 
+// A commit's blocks end in zeroes, whatever the buffer had.
+func TestWALCommitEndsInZeroes(t *testing.T) {
+	b := bytes.Repeat([]byte{0xEE}, walBlockLen)
+	value := []byte{1, 2, 3}
+	encodeCommit(b, walID{}, walBlockLen, 1, [][]byte{value})
+	used := walCommitLen + walEventLen + len(value)
+	for ; len(b) > 0; b, used = b[walSectorLen:], 0 {
+		equal(t, make([]byte, walDataLen-used), b[walHeadLen+used:walSectorLen])
+	}
+}
+
 // A commit takes no more blocks than its events need.
 func TestWALSize(t *testing.T) {
 	const room = walPerBlock*walDataLen - walCommitLen - walEventLen
 	for length, want := range map[int]int64{0: 1, 1: 1, room: 1, room + 1: 2, room + walPerBlock*walDataLen: 2, room + walPerBlock*walDataLen + 1: 3} {
 		equal(t, want*walBlockLen, walSize([][]byte{make([]byte, length)}), length)
 	}
+}
+
+// The events of a commit may end with its data, and none ends behind it.
+func TestWALDecodeCommit(t *testing.T) {
+	for _, want := range [][][]byte{{[]byte("ab"), {}}, {{}, []byte("ab")}} {
+		data := binary.BigEndian.AppendUint32(make([]byte, 4), uint32(len(want)))
+		for _, v := range want {
+			data = append(binary.BigEndian.AppendUint32(data, uint32(len(v))), v...)
+		}
+		got, ok := decodeCommit(data)
+		equal(t, true, ok)
+		equal(t, want, got)
+		for n := range data {
+			_, ok := decodeCommit(data[:n])
+			equal(t, false, ok, n)
+		}
+	}
+}
+
+// A checksum is what docs/format.md says: it outlives the program that wrote it.
+func TestWALSectorCRC(t *testing.T) {
+	id, at, s := walID{1, 8: 2}, int64(0x0102030405060708), make([]byte, walSectorLen)
+	for i := range s {
+		s[i] = byte(i)
+	}
+	covered := binary.BigEndian.AppendUint64(bytes.Clone(id[:]), uint64(at))
+	covered = append(append(covered, s[:12]...), s[16:]...)
+	equal(t, crcOf(covered), sectorCRC(id, at, s))
 }
 
 func TestWALHeader(t *testing.T) {

@@ -119,7 +119,8 @@ func (r *run) checkStored(ctx context.Context) error {
 	return nil
 }
 
-// checkStoredOne checks a subscription, unless it was deleted meanwhile.
+// checkStoredOne checks a subscription that is listed. Nobody deletes it meanwhile: the store
+// is at rest.
 func (r *run) checkStoredOne(ctx context.Context, kept storage.Subscriptions, name string) error {
 	s, err := kept.Subscription(ctx, name)
 	var wrong error
@@ -128,6 +129,7 @@ func (r *run) checkStoredOne(ctx context.Context, kept storage.Subscriptions, na
 	}
 	switch {
 	case errors.Is(err, storage.ErrNoSubscription):
+		r.fault(CheckSubscription, place{file: fmt.Sprintf("subscription %q", name)}, "it is listed, and not there")
 		return nil
 	case err != nil:
 		return r.subscriptionDamage(err)

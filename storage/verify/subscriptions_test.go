@@ -10,9 +10,20 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// One subscription that is damaged, or what it has parked, keeps no other from being checked.
+// One subscription that is damaged, or what it has parked, or that is listed and not there, keeps
+// no other from being checked.
 func TestRunChecksTheOtherSubscriptions(t *testing.T) {
-	for _, op := range []storagetest.Op{storagetest.OpSubscription, storagetest.OpParkedEvents} {
+	damage := &storage.DamagedError{Where: "here", Cause: errors.New("flipped")}
+	for _, c := range []struct {
+		op    storagetest.Op
+		fails error
+		want  verify.Check
+	}{
+		{storagetest.OpSubscription, damage, verify.CheckDamage},
+		{storagetest.OpParkedEvents, damage, verify.CheckDamage},
+		{storagetest.OpSubscription, storage.ErrNoSubscription, verify.CheckSubscription},
+		{storagetest.OpParkedEvents, storage.ErrNoSubscription, verify.CheckSubscription},
+	} {
 		store, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
 		if err != nil {
 			t.Fatal(err)
@@ -26,10 +37,10 @@ func TestRunChecksTheOtherSubscriptions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		faulty.Plant(storagetest.Fault{Op: op, Do: storagetest.Fail(&storage.DamagedError{Where: "here", Cause: errors.New("flipped")}), Times: 1})
+		faulty.Plant(storagetest.Fault{Op: c.op, Do: storagetest.Fail(c.fails), Times: 1})
 		r, err := verify.Run(t.Context(), faulty, verify.Options{})
-		if err != nil || r.FaultCount != 1 || r.Faults[0].Check != verify.CheckDamage || r.Subscriptions != 2 {
-			t.Errorf("%v: got %s, %v, want one fault and two subscriptions", op, r, err)
+		if err != nil || r.FaultCount != 1 || r.Faults[0].Check != c.want || r.Subscriptions != 2 {
+			t.Errorf("%v, %v: got %s, %v, want one fault and two subscriptions", c.op, c.fails, r, err)
 		}
 	}
 }

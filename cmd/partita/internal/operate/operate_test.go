@@ -59,6 +59,8 @@ func TestWrongUsage(t *testing.T) {
 		{"subscriptions pause --db x --name y --offset 1", "-offset"},
 		{"subscriptions replay --db x --name y --all", "only a running program has the handler"},
 		{"subscriptions replay --url http://localhost:1 --name y --all --offset 1", "--all excludes"},
+		{"subscriptions replay --url http://localhost:1 --name y --all --offset=", "--all excludes"},
+		{"subscriptions replay --url http://localhost:1 --name y --all --partition=", "--all excludes"},
 		{"subscriptions rewind --db x --name y --offset 1", "--partition"},
 		{"subscriptions rewind --db x --name y --partition 1", "--offset"},
 		{"subscriptions rewind --db x --name y --partition 1 --offset 0", "want a whole number from 1 on"},

@@ -76,7 +76,7 @@ type subscriptionsCommand struct {
 	verb                string
 	dir, url, tokenFile string
 	name                string
-	partition, offset   string
+	partition, offset   *string
 	all                 bool
 	at                  partition.ParkedEvent
 }
@@ -90,8 +90,8 @@ func subscriptionsFlags(set *flag.FlagSet, verb string) func(context.Context, cl
 		set.StringVar(&k.name, "name", "", "")
 	}
 	if k.needsEvent() {
-		set.StringVar(&k.partition, "partition", unset, "")
-		set.StringVar(&k.offset, "offset", unset, "")
+		set.Func("partition", "", given(&k.partition))
+		set.Func("offset", "", given(&k.offset))
 	}
 	if verb == verbReplay {
 		set.BoolVar(&k.all, "all", false, "")
@@ -133,7 +133,7 @@ func (k *subscriptionsCommand) check() error {
 		return k.wrong("--name is missing")
 	case k.verb == verbReplay && k.dir != "":
 		return k.wrong("want --url: only a running program has the handler")
-	case k.all && (k.partition != unset || k.offset != unset):
+	case k.all && (k.partition != nil || k.offset != nil):
 		return k.wrong("--all excludes --partition and --offset")
 	}
 	if !k.needsEvent() || k.all {
@@ -143,13 +143,16 @@ func (k *subscriptionsCommand) check() error {
 }
 
 func (k *subscriptionsCommand) checkEvent() error {
-	p, err := messages.ParsePartitionID(k.partition)
+	if k.partition == nil || k.offset == nil {
+		return k.wrong("--partition or --offset is missing")
+	}
+	p, err := messages.ParsePartitionID(*k.partition)
 	if err != nil {
 		return k.wrong("--partition: %v", err)
 	}
-	offset, err := messages.ParsePLogOffset(k.offset)
+	offset, err := messages.ParsePLogOffset(*k.offset)
 	if err != nil || offset == 0 {
-		return k.wrong("--offset: got %.40q, want a whole number from 1 on", k.offset)
+		return k.wrong("--offset: got %.40q, want a whole number from 1 on", *k.offset)
 	}
 	k.at = partition.ParkedEvent{Partition: p, Offset: uint64(offset)}
 	return nil

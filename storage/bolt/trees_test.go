@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,5 +143,95 @@ func TestCircleInTheHeader(t *testing.T) {
 	writeFiles(t, dir, map[string]string{logFileName: string(damaged)})
 	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %v, want damage", err)
+	}
+}
+
+// A page that takes others for its own keeps the store from being written: what is written
+// anew frees its pages, which others use, or so many that there is no memory for their list.
+// It can still be read.
+func TestPagesOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
+	w := takeOver(t, s, 0)
+	w.appendMany(60, 2)
+	w.flush()
+	want := collectEvents(t, s.Log(t.Context(), 1))
+	d := s.Descriptor()
+	closeStore(t, s)
+	refused := make(map[uint16]int)
+	for _, r := range []role{roleLog, roleState} {
+		unreadable := make(map[int]bool)
+		sound := []byte(filesOf(t, dir)[r.fileName()])
+		for page := range len(sound) / os.Getpagesize() {
+			at := page * os.Getpagesize()
+			if used := pageFlags(sound[at:]); page < metaPages || used == 0 {
+				continue
+			}
+			for _, more := range []uint32{1, 1 << 16} {
+				damaged := crashCopy(t, dir)
+				overwrite(t, filepath.Join(damaged, r.fileName()), int64(at)+pageOverflowAt, binary.NativeEndian.AppendUint32(nil, more))
+				pages, err := Verify(t.Context(), damaged, verify.Options{})
+				noError(t, err)
+				if pages.FaultCount == 0 {
+					continue // it was free
+				}
+				before := filesOf(t, damaged)
+				_, err = Open(t.Context(), damaged, d, smallMap)
+				errorIs(t, err, storage.ErrDamaged, r, page, more)
+				equal(t, true, strings.Contains(err.Error(), r.fileName()+", page "), err)
+				equal(t, true, maps.Equal(before, filesOf(t, damaged)))
+				refused[pageFlags(sound[at:])]++
+				read, err := OpenExisting(t.Context(), damaged, Options{ReadOnly: true})
+				if errors.Is(err, storage.ErrDamaged) {
+					unreadable[page] = true
+					continue
+				}
+				noError(t, err, r, page, more)
+				equal(t, want, collectEvents(t, read.Log(t.Context(), 1)))
+				closeStore(t, read)
+			}
+		}
+		if len(unreadable) > 1 {
+			t.Errorf("%v: pages %v keep the file from being read, want the root alone", r, unreadable)
+		}
+	}
+	for _, kind := range []uint16{pageBranch, pageLeaf, pageFreelist} {
+		if refused[kind] < 2 {
+			t.Errorf("pages with flags %#x: %d were refused", kind, refused[kind])
+		}
+	}
+}
+
+// A count of entries for which a page has no room is damage of that page, also where they
+// would end behind the file. A free page may say what it likes.
+func TestPageWithoutRoomForItsEntries(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
+	w := takeOver(t, s, 0)
+	w.appendMany(60, 2)
+	w.flush()
+	d := s.Descriptor()
+	closeStore(t, s)
+	for _, r := range []role{roleLog, roleState} {
+		sound := []byte(filesOf(t, dir)[r.fileName()])
+		refused := 0
+		for page := metaPages; page < len(sound)/os.Getpagesize(); page++ {
+			at := page * os.Getpagesize()
+			if flags := pageFlags(sound[at:]); flags != pageLeaf && flags != pageBranch {
+				continue
+			}
+			damaged := crashCopy(t, dir)
+			overwrite(t, filepath.Join(damaged, r.fileName()), int64(at)+pageCountAt, []byte{0xff, 0xff})
+			opened, err := Open(t.Context(), damaged, d, smallMap)
+			if err == nil {
+				closeStore(t, opened)
+				continue
+			}
+			errorIs(t, err, storage.ErrDamaged, r, page)
+			refused++
+		}
+		if refused < 2 {
+			t.Errorf("%v: %d pages were refused", r, refused)
+		}
 	}
 }

@@ -1,0 +1,71 @@
+package bolt
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/partita-go/partita/storage"
+)
+
+// A file is read up to the length that it may have, and refused beyond.
+func TestReadAtMost(t *testing.T) {
+	path := walPath(t.TempDir())
+	want := []byte("twelve bytes")
+	noError(t, os.WriteFile(path, want, 0o600))
+	got, err := readAtMost(path, int64(len(want)))
+	noError(t, err)
+	equal(t, want, got)
+	_, err = readAtMost(path, int64(len(want))-1)
+	errorIs(t, err, storage.ErrDamaged)
+	_, err = readAtMost(path+"x", 1)
+	errorIs(t, err, os.ErrNotExist)
+}
+
+// Less than a sector is nothing, a sector of something else is another file.
+func TestWALOfOneSector(t *testing.T) {
+	other := make([]byte, walSectorLen)
+	other[0] = 'x'
+	_, err := parseWAL("x", other[:walSectorLen-1], storeID{}, smallHalf)
+	errorIs(t, err, errNoWAL)
+	_, err = parseWAL("x", other, storeID{}, smallHalf)
+	errorIs(t, err, storage.ErrForeign)
+	if damaged := new(storage.DamagedError); errors.As(err, &damaged) {
+		t.Errorf("got %v, which is no damage", err)
+	}
+}
+
+// Nobody writes a commit without events, so one that is there is damage.
+func TestWALCommitWithoutEvents(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	w.commit(10)
+	noError(t, w.write(walSize(nil), w.next, nil))
+	_, err := w.pendingIn(w.content(), 1)
+	errorIs(t, err, storage.ErrDamaged)
+}
+
+// A commit that a crash has cut short was never acknowledged, whatever became of the sectors behind
+// those that are not there.
+func TestWALTornAndDamaged(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	w.commit(10)
+	w.commit(walBlockLen - 200)
+	b := w.content()
+	clear(b[2*walBlockLen+walSectorLen:][:walSectorLen])
+	b[2*walBlockLen+2*walSectorLen+walHeadLen] ^= 1
+	got, err := w.pendingIn(b, 1)
+	noError(t, err)
+	equal(t, w.events[:1], got)
+}
+
+// A log.wal whose removal was lost is not needed, and is not looked at.
+func TestWALThatIsNotNeeded(t *testing.T) {
+	dir, d, want := leftBehind(t)
+	left := []byte(filesOf(t, dir)[walFileName])
+	left[walBlockLen+walHeadLen] ^= 1
+	s := open(t, dir, d, smallMap)
+	closeStore(t, s)
+	noWAL(t, dir)
+	noError(t, os.WriteFile(walPath(dir), left, 0o600))
+	opensWith(t, dir, d, want)
+}
