@@ -19,6 +19,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
+	"github.com/partita-go/partita/tests/internal/powerloss"
 )
 
 // storeFiles are the files of a store that has subscriptions.
@@ -191,11 +192,7 @@ func TestRebuild(t *testing.T) {
 	s, want := damagedSite(t, 12, 3)
 	s.deleteState(t)
 	d := s.run(t)
-	got, errs := readTruth(limit(t), d.store, len(want.wlogs))
-	check(t, errors.Join(errs...))
-	if wrong := want.wrongs(got); len(wrong) > 0 || want.lost(got) {
-		t.Errorf("the rebuilt store differs: %v", wrong)
-	}
+	want.compare(t, d.store)
 	if n := d.replayed(); n != 0 {
 		t.Errorf("got %d events replayed after a rebuild, want 0", n)
 	}
@@ -205,17 +202,16 @@ func TestRebuild(t *testing.T) {
 	d.stop(t)
 }
 
-// TestReadOnlyFileSystem: on a file system that may not be written a store opens
-// read-only, verifies, and does not open otherwise; when it may be written again, all
-// goes on.
+// TestReadOnlyFileSystem: on a file system that may not be written what a kill has left opens
+// read-only, with what log.wal alone has, verifies, and does not open otherwise; when it may be
+// written again, all goes on.
 func TestReadOnlyFileSystem(t *testing.T) {
-	s := newSite(t, 2, neverFlushed())
+	killed, want := killedSite(t, 2, 2)
 	mounted := t.TempDir()
-	mount(t, mounted, "-t", "tmpfs", "-o", "size=4m", "partita")
-	s.dir = filepath.Join(mounted, "store")
-	d := s.run(t)
-	d.invoice(t, 7, 1)
-	d.stop(t)
+	mount(t, mounted, "-t", "tmpfs", "-o", "size=16m", "partita")
+	s := killed.at(filepath.Join(mounted, "store"))
+	check(t, os.Mkdir(s.dir, 0o700))
+	check(t, powerloss.Copy(killed.dir, s.dir))
 	remount := func(how string) {
 		out, err := exec.Command("mount", "-o", "remount,"+how, mounted).CombinedOutput()
 		if err != nil {
@@ -225,41 +221,70 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	remount("ro")
 	_, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
 	wantError(t, err, syscall.EROFS)
-	verifyFiles(t, s.dir)
-	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
-	if events := readPLog(t, store, 1); len(events) != 1 {
-		t.Errorf("got %d events, want 1", len(events))
-	}
-	check(t, store.Close(limit(t)))
+	s.wantReadable(t, want)
 	remount("rw")
-	d = s.run(t)
-	d.invoice(t, 7, 2)
-	d.stop(t)
+	s.wantGoesOn(t, want)
 }
 
-// TestReadOnlyFiles: a file that may not be written keeps the store from opening, and is
+// wantReadable makes sure that a store reads as it was where nobody writes.
+func (s *site) wantReadable(t *testing.T, want truth) {
+	t.Helper()
+	before := s.contents(t)
+	verifyFiles(t, s.dir)
+	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
+	want.compare(t, store)
+	check(t, store.Close(limit(t)))
+	if !slices.Equal(before, s.contents(t)) {
+		t.Error("the files were changed")
+	}
+}
+
+// wantGoesOn makes sure that a store opens with all that it had, and goes on.
+func (s *site) wantGoesOn(t *testing.T, want truth) {
+	t.Helper()
+	d := s.run(t)
+	want.compare(t, d.store)
+	if errored, wrong := d.goOn(limit(t), want); errored || len(wrong) > 0 {
+		t.Errorf("got an error: %v, wrong: %v", errored, wrong)
+	}
+	d.stop(t)
+	verifyFiles(t, s.dir)
+}
+
+// TestReadOnlyFiles: a file that may not be written keeps a store that was killed from opening, and is
 // named; when it may, all goes on.
 func TestReadOnlyFiles(t *testing.T) {
+	killed, want := killedSite(t, 2, 2)
 	for _, file := range storeFiles {
 		t.Run(file, func(t *testing.T) {
-			s := newSite(t, 2, neverFlushed())
-			d := s.run(t)
-			d.invoice(t, 7, 1)
-			check(t, d.store.(storage.Subscriptions).PutSubscription(limit(t), storage.Subscription{Name: "kept"}))
-			d.stop(t)
+			s := killed.copied(t)
 			allow := forbidWrites(t, s.path(file))
 			_, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
 			if !errors.Is(err, syscall.EROFS) && !errors.Is(err, os.ErrPermission) {
 				t.Errorf("got %v, want that it may not be written", err)
 			}
 			wantText(t, err, s.path(file))
-			verifyFiles(t, s.dir)
+			s.wantReadable(t, want)
 			allow()
-			d = s.run(t)
-			d.invoice(t, 7, 2)
-			d.stop(t)
+			s.wantGoesOn(t, want)
 		})
 	}
+	// It is not written, but removed: that its directory allows, unless it is mounted.
+	t.Run(walFile, func(t *testing.T) {
+		s := killed.copied(t)
+		allow := forbidWrites(t, s.path(walFile))
+		s.wantReadable(t, want)
+		store, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
+		if err == nil {
+			check(t, store.Close(limit(t)))
+		} else {
+			wantError(t, err, syscall.EBUSY)
+			wantText(t, err, s.path(walFile))
+			s.wantReadable(t, want)
+			allow()
+		}
+		s.wantGoesOn(t, want)
+	})
 }
 
 // forbidWrites makes a file read-only: by its permissions or, for those whom these do not

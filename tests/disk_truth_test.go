@@ -110,6 +110,16 @@ func (want truth) lost(got truth) bool {
 		!reflect.DeepEqual(got.subscriptions, want.subscriptions)
 }
 
+// compare makes sure that a store has all of it, and nothing else.
+func (want truth) compare(t testing.TB, store storage.Store) {
+	t.Helper()
+	got, errs := readTruth(limit(t), store, len(want.wlogs))
+	check(t, errors.Join(errs...))
+	if wrong := want.wrongs(got); len(wrong) > 0 || want.lost(got) {
+		t.Errorf("the store differs: %v", wrong)
+	}
+}
+
 // verdict is what a damage came to.
 type verdict struct {
 	// by is what noticed it first, "" if nothing did.

@@ -78,36 +78,60 @@ func (p *power) suffer(t *testing.T, name, call, errno string, n uint64) int {
 	return h.Injected
 }
 
-// TestUnreadableFiles lets the reads fail by which a child that opens the store looks at
+// TestUnreadableFiles lets the reads fail by which a child that opens what a kill has left looks at
 // its files. It is told so and has changed nothing, or it does not need what it could not read:
 // bbolt finds out a file's page size by whichever meta page there is.
 func TestUnreadableFiles(t *testing.T) {
 	needStrace(t)
 	c := newCrash(t)
-	d := c.run(t)
-	d.invoice(t, 7, 1)
-	d.stop(t)
 	trace := filepath.Join(scratch(t), "trace")
-	injected, refused := 0, 0
-	for n := range 12 {
-		file := storeFiles[n%len(storeFiles)]
-		config := c.load(uint64(n))
+	injected, refused := make(map[string]int), make(map[string]int)
+	for n := range 4 * len(allFiles) {
+		seed := 100 * uint64(n)
+		c.leaveWAL(t, seed)
+		file, call, when := allFiles[n%len(allFiles)], "pread64", 1+n/len(allFiles)
+		if file == walFile {
+			call = "read"
+		}
+		config := c.load(seed)
 		config.Suffers, config.StopAfter = true, 1
-		inject := fmt.Sprintf("inject=pread64:error=EIO:when=%d", 1+n/len(storeFiles))
-		flags := []string{"-f", "-o", trace, "-P", c.path(file), "-e", "trace=pread64", "-e", inject}
+		inject := fmt.Sprintf("inject=%s:error=EIO:when=%d", call, when)
+		flags := []string{"-f", "-o", trace, "-P", c.path(file), "-e", "trace=" + call, "-e", inject}
 		before := c.contents(t)
 		c.watch(t, under(t, c.command(t, config), flags), blow{name: "an unreadable " + file, phase: "never"})
-		injected += strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)")
+		injected[file] += strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)")
 		if c.phases[len(c.phases)-2] == "opening" {
-			refused++
+			refused[file]++
 			if !slices.Equal(before, c.contents(t)) {
-				t.Errorf("%s, read %d: the files were changed", file, 1+n/len(storeFiles))
+				t.Errorf("%s, read %d: the files were changed", file, when)
 			}
 		}
 		c.check(t, blow{name: "readable again"}, true)
 	}
-	t.Logf("unreadable: injected=%d refused=%d lost=0", injected, refused)
-	if refused == 0 {
-		t.Error("no read that failed was told")
+	t.Logf("unreadable: injected=%v refused=%v lost=0", injected, refused)
+	for _, file := range allFiles {
+		if refused[file] == 0 {
+			t.Errorf("%s: no read that failed was told", file)
+		}
 	}
+	if injected[walFile] != refused[walFile] {
+		t.Errorf("%s: %d reads failed, %d were told", walFile, injected[walFile], refused[walFile])
+	}
+}
+
+// leaveWAL kills a child so that log.wal has what log.db has not. What children do must differ:
+// their seeds are behind the one given.
+func (c *crash) leaveWAL(t *testing.T, seed uint64) {
+	t.Helper()
+	for range 20 { // what is appended is soon brought to log.db
+		seed++
+		c.strike(t, blow{name: "load", phase: "ready", acks: 50}, seed)
+		if !hasFile(t, c.dir, walFile) {
+			continue
+		}
+		if _, pending := c.applied(t); pending > 0 {
+			return
+		}
+	}
+	t.Fatal("log.db had everything each time")
 }
