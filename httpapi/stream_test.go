@@ -221,11 +221,8 @@ func TestSlowClient(t *testing.T) {
 	check(t, err)
 	eventually(r.ctx, t, "the stream", func() bool { return len(r.api.streams) == 1 })
 	// More than any buffer between the two takes.
-	sequencer, err := r.app.SequencerOf(42)
-	check(t, err)
 	for range 8 {
-		_, err := sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, 2<<20)})
-		check(t, err)
+		appendBody(r, 2<<20)
 	}
 	var got []string
 	for next := new("/v1/workspaces/42/log"); next != nil; {
@@ -240,6 +237,22 @@ func TestSlowClient(t *testing.T) {
 	if n, err := io.Copy(io.Discard, conn); n >= 16<<20 || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %d bytes, %v", n, err)
 	}
+}
+
+// appendBody appends an event of workspace 42 with a body of so many bytes.
+func appendBody(r *rig, bytes int) {
+	r.t.Helper()
+	sequencer, err := r.app.SequencerOf(42)
+	check(r.t, err)
+	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, bytes)})
+	check(r.t, err)
+}
+
+// streamTo streams the log of workspace 42 to w until the context ends.
+func streamTo(ctx context.Context, r *rig, w http.ResponseWriter) {
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workspaces/42/log", nil)
+	request.Header.Set("Accept", streamType)
+	r.api.ServeHTTP(w, request)
 }
 
 // strict is a recorder that wants each write to be bounded anew.
@@ -276,10 +289,7 @@ func (s *strict) use(what string) {
 // TestStreamEndsWithinAnEvent: who takes a large event slowly does not hold up a stop.
 func TestStreamEndsWithinAnEvent(t *testing.T) {
 	r := newRig(t, Options{WriteTimeout: time.Hour})
-	sequencer, err := r.app.SequencerOf(42)
-	check(t, err)
-	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, 200<<10)})
-	check(t, err)
+	appendBody(r, 200<<10)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	pieces := 0
@@ -288,9 +298,7 @@ func TestStreamEndsWithinAnEvent(t *testing.T) {
 			cancel()
 		}
 	}}
-	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workspaces/42/log", nil)
-	request.Header.Set("Accept", streamType)
-	r.api.ServeHTTP(w, request)
+	streamTo(ctx, r, w)
 	if pieces != 3 {
 		t.Errorf("got %d pieces, want the 3 before the end", pieces)
 	}
@@ -301,10 +309,7 @@ func TestStreamEndsWithinAnEvent(t *testing.T) {
 func TestEveryWriteIsBounded(t *testing.T) {
 	r := newRig(t, Options{Heartbeat: time.Millisecond, WriteTimeout: time.Hour})
 	r.write(42, 3)
-	sequencer, err := r.app.SequencerOf(42)
-	check(t, err)
-	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 42, Kind: shop}, partition.Draft{Body: make([]byte, 200<<10)})
-	check(t, err)
+	appendBody(r, 200<<10)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	events, comments, longest := 0, 0, 0
@@ -320,9 +325,7 @@ func TestEveryWriteIsBounded(t *testing.T) {
 			cancel()
 		}
 	}}
-	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workspaces/42/log", nil)
-	request.Header.Set("Accept", streamType)
-	r.api.ServeHTTP(w, request)
+	streamTo(ctx, r, w)
 	if events != 4 || comments != 3 || longest != streamPiece {
 		t.Errorf("got %d events, %d comments, up to %d bytes at a time", events, comments, longest)
 	}

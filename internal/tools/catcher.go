@@ -16,6 +16,9 @@ func leaveNoTrace(cmd *exec.Cmd, more ...string) {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
+// hangs is what caught a fault with which tests waited, or computed, until their time was over.
+const hangs = "a test that hangs"
+
 // catcher says what caught a fault: the first test that failed in a run that ended with an error.
 // An error is that the run could not be made.
 func catcher(output string, failed error) (string, error) {
@@ -27,7 +30,7 @@ func catcher(output string, failed error) (string, error) {
 		return test[1], nil
 	}
 	if strings.Contains(output, "panic: test timed out") || !exit.Exited() {
-		return "a test that hangs", nil
+		return hangs, nil
 	}
 	return "a panic", nil
 }

@@ -81,6 +81,21 @@ func TestMutate(t *testing.T) {
 	}
 }
 
+// What hangs once may have met a machine that stood still.
+func TestMutateHangsTwice(t *testing.T) {
+	dir := sum(t, "")
+	hangsOnce := "package sum\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) == 5 {\n\t\treturn\n\t}\n" +
+		"\tif _, err := os.Stat(\"hung\"); err != nil {\n\t\t_ = os.WriteFile(\"hung\", nil, 0o600)\n\t\tfor {\n\t\t}\n\t}\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "sum_test.go"), []byte(hangsOnce), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	wantError(t, mutate(t.Context(), dir, []string{"-timeout", "12s", "-match", `Sum: \+ -> -`, "sum.go"}, &out), "1 changes were not noticed")
+	if _, err := os.Stat(filepath.Join(dir, "hung")); err != nil {
+		t.Errorf("it did not hang at all: %v", err)
+	}
+}
+
 func TestMutateDraws(t *testing.T) {
 	dir := sum(t, "")
 	drawn := func(seed string) string {

@@ -191,7 +191,7 @@ func (p *program) tryAll(ctx context.Context, workers int, report func(*mutation
 }
 
 // try makes a change and returns which of the tests caught it: quick ones first, since most
-// changes are caught by many.
+// changes are caught by many. What hangs must do so twice: the machine may have stood still.
 func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 	tests := p.reaching(m)
 	for from := 0; from < len(tests); {
@@ -199,14 +199,26 @@ func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 		for to < len(tests) && tests[to].took < max(quick, 8*tests[from].took) {
 			to++
 		}
-		output, err := p.run(ctx, m.number, tests[from:to], p.limit)
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+		by, err := p.meet(ctx, m, tests[from:to])
+		if err == nil && by == hangs {
+			by, err = p.meet(ctx, m, tests[from:to])
 		}
-		if err != nil {
-			return catcher(output, err)
+		if err != nil || by != "" {
+			return by, err
 		}
 		from = to
+	}
+	return "", nil
+}
+
+// meet makes a change and returns which of some tests caught it.
+func (p *program) meet(ctx context.Context, m *mutation, tests []test) (string, error) {
+	output, err := p.run(ctx, m.number, tests, p.limit)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return catcher(output, err)
 	}
 	return "", nil
 }

@@ -138,6 +138,16 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 	}
 }
 
+// learnedOf returns what a look into state.db teaches of a request.
+func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) (l learned) {
+	t.Helper()
+	noError(t, s.state.view(func(tx *bbolt.Tx) error {
+		l = learnAll(tx, r, known, messages.TrustNone)
+		return nil
+	}))
+	return l
+}
+
 // A request is looked at because of one event: the others teach nothing.
 func TestLookAheadLearnsWhatIsNotKnown(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
@@ -150,13 +160,8 @@ func TestLookAheadLearnsWhatIsNotKnown(t *testing.T) {
 	if want := []foreknown{freeKnown, freeKnown, freeKnown, nothingKnown}; checkpoint != 2 || !slices.Equal(known, want) {
 		t.Errorf("got %v at %d, want %v", known, checkpoint, want)
 	}
-	var l learned
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		l = learnAll(tx, r, known, messages.TrustNone)
-		return nil
-	})
-	if err != nil || len(l.of) != 1 || l.of[6] == nil {
-		t.Errorf("learned %v, %v, want workspace 6 only", l.of, err)
+	if l := learnedOf(t, s, r, known); len(l.of) != 1 || l.of[6] == nil {
+		t.Errorf("learned %v, want workspace 6 only", l.of)
 	}
 	forgetEnds(s)
 	if _, known := r.beforehand(messages.TrustNone); !slices.Equal(known, []foreknown{nothingKnown, lastKnown, lastKnown, nothingKnown}) {
@@ -180,14 +185,8 @@ func TestLookAheadLearnsFromFirstEvents(t *testing.T) {
 	if want := []foreknown{freeKnown, lastKnown}; !slices.Equal(known, want) {
 		t.Fatalf("got %v, want %v", known, want)
 	}
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		if l := learnAll(tx, r, known, messages.TrustNone); len(l.of) > 0 {
-			t.Errorf("learned %+v", l.of[2])
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+	if l := learnedOf(t, s, r, known); len(l.of) > 0 {
+		t.Errorf("learned %+v", l.of[2])
 	}
 }
 

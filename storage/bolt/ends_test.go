@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
 	"github.com/partita-go/partita/messages"
@@ -105,13 +104,7 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	w := takeOver(t, s, 0)
 	e := w.event(2)
 	r := requestOf(t, s, &storage.Batch{Partition: 0, Epoch: e.Epoch, Events: []messages.Event{e}})
-	var l learned
-	if err := s.state.view(func(tx *bbolt.Tx) error {
-		l = learnAll(tx, r, make([]foreknown, len(r.events)), messages.TrustNone)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	l := learnedOf(t, s, r, make([]foreknown, len(r.events)))
 	w.append(2, 2)
 	w.flush()
 	forgetEnds(s)

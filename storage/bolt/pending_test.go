@@ -74,11 +74,7 @@ func TestPendingState(t *testing.T) {
 
 // A log is read in any order, be an event pending or in log.db.
 func TestLogReaderInAnyOrder(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	before, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1, 2, 3)
-	settled(t, s)
+	s, w, before, _ := openHooked(t, t.TempDir(), 1, 2, 3)
 	before.hold(t)
 	w.append(1, 2)
 	all := make(map[messages.LSN]string)

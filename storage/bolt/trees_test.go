@@ -146,18 +146,24 @@ func TestCircleInTheHeader(t *testing.T) {
 	}
 }
 
-// A page that takes others for its own keeps the store from being written: what is written
-// anew frees its pages, which others use, or so many that there is no memory for their list.
-// It can still be read.
-func TestPagesOfOthers(t *testing.T) {
-	dir := t.TempDir()
+// closedWith60 leaves a small store that was closed, with 60 events.
+func closedWith60(t *testing.T) (dir string, d messages.Descriptor, events []messages.Event) {
+	t.Helper()
+	dir = t.TempDir()
 	s := open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
 	w := takeOver(t, s, 0)
 	w.appendMany(60, 2)
 	w.flush()
-	want := collectEvents(t, s.Log(t.Context(), 1))
-	d := s.Descriptor()
+	events = collectEvents(t, s.Log(t.Context(), 1))
 	closeStore(t, s)
+	return dir, s.Descriptor(), events
+}
+
+// A page that takes others for its own keeps the store from being written: what is written
+// anew frees its pages, which others use, or so many that there is no memory for their list.
+// It can still be read.
+func TestPagesOfOthers(t *testing.T) {
+	dir, d, want := closedWith60(t)
 	refused := make(map[uint16]int)
 	for _, r := range []role{roleLog, roleState} {
 		unreadable := make(map[int]bool)
@@ -205,13 +211,7 @@ func TestPagesOfOthers(t *testing.T) {
 // A count of entries for which a page has no room is damage of that page, also where they
 // would end behind the file. A free page may say what it likes.
 func TestPageWithoutRoomForItsEntries(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
-	w := takeOver(t, s, 0)
-	w.appendMany(60, 2)
-	w.flush()
-	d := s.Descriptor()
-	closeStore(t, s)
+	dir, d, _ := closedWith60(t)
 	for _, r := range []role{roleLog, roleState} {
 		sound := []byte(filesOf(t, dir)[r.fileName()])
 		refused := 0

@@ -58,11 +58,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 	for name, applied := range map[string]bool{"log.db has nothing of it": false, "log.db has it, but is to be written anew": true} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-			s := open(t, dir, d, smallMap)
-			before, _ := hookLog(s)
-			w := takeOver(t, s, 0)
-			w.append(1)
-			settled(t, s)
+			s, w, before, _ := openHooked(t, dir, 1)
 			if !applied {
 				before.hold(t)
 			}
@@ -186,11 +182,7 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-			s := open(t, dir, d, smallMap)
-			before, after := hookLog(s)
-			w := takeOver(t, s, 0)
-			w.append(1)
-			settled(t, s)
+			s, w, before, after := openHooked(t, dir, 1)
 			old := filesOf(t, dir)[logFileName]
 			failing(before, after).fail(io.ErrUnexpectedEOF)
 			w.append(2, 1)
@@ -211,11 +203,7 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 // log.wal stays for the next open to write anew what it has.
 func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s := open(t, dir, d, smallMap)
-	before, after := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1, 2)
-	settled(t, s)
+	s, _, before, after := openHooked(t, dir, 1, 2)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	after.fail(io.ErrUnexpectedEOF)
 	_, err := s.TakeEpoch(t.Context(), 0)
@@ -258,11 +246,7 @@ func TestWALNoteIsUncertain(t *testing.T) {
 // are read, and log.wal keeps them: the store opens when the place is free again.
 func TestWALConflict(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s := open(t, dir, d, smallMap)
-	before, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, before, _ := openHooked(t, dir, 1)
 	before.fail(errNoSpace)
 	w.append(2, 1)
 	want := collectEvents(t, s.Log(t.Context(), 1))
@@ -313,11 +297,7 @@ func TestAppliedAfterARest(t *testing.T) {
 
 // What log.db had no room for is brought there when it has, though nobody asks for it.
 func TestAppliedWhenThereIsRoom(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	before, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, before, _ := openHooked(t, t.TempDir(), 1)
 	before.fail(errNoSpace)
 	w.append(2)
 	errorIs(t, s.awaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
@@ -333,11 +313,7 @@ func TestAppliedWhenThereIsRoom(t *testing.T) {
 
 // Who waits for log.db is answered when its context ends.
 func TestAwaitAppliedEnds(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	before, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, before, _ := openHooked(t, t.TempDir(), 1)
 	before.hold(t)
 	w.append(1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -371,11 +347,7 @@ func TestWALEpochWhenLogIsFull(t *testing.T) {
 
 // A store that closes itself because log.db could not be synced says so to whoever comes.
 func TestWALCauseIsTold(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	_, after := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, _, after := openHooked(t, t.TempDir(), 1)
 	after.fail(syscall.EIO)
 	w.append(1)
 	s.applier.hurry()

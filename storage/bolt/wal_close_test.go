@@ -34,11 +34,7 @@ func TestWALIsGoneAfterClose(t *testing.T) {
 // A crash comes between the steps of closing: the store opens with all events.
 func TestWALCrashWhileClosing(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s := open(t, dir, d, smallMap)
-	before, after := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1, 2)
-	settled(t, s)
+	s, w, before, after := openHooked(t, dir, 1, 2)
 	release := before.hold(t)
 	w.append(1, 2)
 	want := collectEvents(t, s.Log(t.Context(), 1))

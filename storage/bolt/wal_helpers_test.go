@@ -109,16 +109,24 @@ func quietCopy(t testing.TB, s *Store, dir string) string {
 	return crashCopy(t, dir)
 }
 
+// openHooked opens a store with an event of each of these workspaces, which log.db has, and
+// returns what happens before and after the next commit of log.db.
+func openHooked(t testing.TB, dir string, workspaces ...messages.WSID) (s *Store, w *writer, before, after *logHook) {
+	t.Helper()
+	s = open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
+	before, after = hookLog(s)
+	w = takeOver(t, s, 0)
+	w.append(workspaces...)
+	settled(t, s)
+	return s, w, before, after
+}
+
 // leftBehind returns a directory as a crash leaves it, with an event in log.db and four more
 // in log.wal, each a commit, and all of them.
 func leftBehind(t testing.TB) (dir string, d messages.Descriptor, want []messages.Event) {
 	t.Helper()
 	dir, d = t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s := open(t, dir, d, smallMap)
-	h, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, h, _ := openHooked(t, dir, 1)
 	release := h.hold(t)
 	w.append(2, 1, 2, 1)
 	crash := crashCopy(t, dir)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -103,11 +102,7 @@ func TestWALWithoutState(t *testing.T) {
 
 // A backup of a store in use has what log.db has not, and needs no log.wal.
 func TestWALBackup(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	before, _ := hookLog(s)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	settled(t, s)
+	s, w, before, _ := openHooked(t, t.TempDir(), 1)
 	before.hold(t)
 	w.append(2, 1, 2)
 	to := filepath.Join(t.TempDir(), "to")
