@@ -227,11 +227,10 @@ func TestRunFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// TestModelFindsPlantedBugs runs the random operations alone. Of the usual 100
-// runs of them, one time in thirty none meets the rarest bug; the first that
-// does is the last, so that more cost nothing.
+// TestModelFindsPlantedBugs runs the random operations alone. One time in thirty they do not meet
+// the rarest bug.
 func TestModelFindsPlantedBugs(t *testing.T) {
-	for name, value := range map[string]string{"rapid.checks": "5000", "rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
 		before := flag.Lookup(name).Value.String()
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
@@ -241,9 +240,12 @@ func TestModelFindsPlantedBugs(t *testing.T) {
 	for _, b := range bugs() {
 		if slices.Contains(b.by, modelChecks[0].name) {
 			t.Run(b.name, func(t *testing.T) {
-				if failureOf(t, modelChecks[0], mutants{&b}) == "" {
-					t.Error("the model did not find the bug")
+				for range 20 {
+					if failureOf(t, modelChecks[0], mutants{&b}) != "" {
+						return
+					}
 				}
+				t.Error("the model did not find the bug")
 			})
 		}
 	}
