@@ -74,6 +74,23 @@ func TestLargeBatchIntoAnEmptyTail(t *testing.T) {
 	}
 }
 
+// A record that one request of a commit brings is in the way of the next one's, also behind the
+// first that had to be looked for.
+func TestSameRecordInOneCommit(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	g := newStaging(s)
+	for _, e := range w.following(2, 2) {
+		e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 5000 + messages.Number(e.WLogOffset)}, New: true}}
+		noError(t, g.admit(w.request(t, e)))
+		e.PLogOffset++
+		e.WLogOffset++
+		if err := g.admit(w.request(t, e)); !conflictAt(err, storage.PlaceRecord) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	}
+}
+
 // What was staged for one commit is forgotten with it, and its memory does not grow.
 func TestStagingForgets(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailEvents: 2, TailBytes: 2 * tailBytes(0, 0, false)})

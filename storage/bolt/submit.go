@@ -28,7 +28,7 @@ func (s *Store) Submit(b storage.Batch, done func(error)) bool {
 	if err != nil {
 		return false
 	}
-	if s.schema.trust < messages.TrustAll && len(r.events) > 0 {
+	if s.schema.trust < messages.TrustAll {
 		if _, covered := r.coveredAt(s.schema.trust); !covered {
 			return false
 		}

@@ -352,6 +352,8 @@ func TestWALCauseIsTold(t *testing.T) {
 	w.append(1)
 	s.applier.hurry()
 	<-s.closing
+	// Before the closing was heard of, too.
+	errorIs(t, s.pending.state().failed, storage.ErrClosed)
 	err := w.try(w.event(1))
 	errorIs(t, err, storage.ErrClosed)
 	if !strings.Contains(err.Error(), syscall.EIO.Error()) {
