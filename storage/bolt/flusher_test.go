@@ -18,9 +18,9 @@ func (w *writer) flushRequest() *flushRequest {
 	}
 }
 
-// threeFlushes returns the flushes of three events of one partition, each for itself.
-func threeFlushes(w *writer) (requests []*flushRequest) {
-	for range 3 {
+// flushesOf returns the flushes of so many events of one partition, each for itself.
+func flushesOf(w *writer, events int) (requests []*flushRequest) {
+	for range events {
 		w.append(1)
 		requests = append(requests, w.flushRequest())
 		w.flushed = w.next
@@ -53,13 +53,13 @@ func flushTogether(t *testing.T, s *Store, requests []*flushRequest) (transactio
 	return transactions, outcomes
 }
 
-// Flushes of one partition that wait are written one after the other.
+// Flushes of one partition that wait are written one after the other, though no other comes.
 func TestFlushesOfAPartitionWait(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	transactions, outcomes := flushTogether(t, s, threeFlushes(w))
-	if err := errors.Join(outcomes...); err != nil || transactions != 3 {
-		t.Errorf("got %d transactions, %v, want three", transactions, err)
+	transactions, outcomes := flushTogether(t, s, flushesOf(w, 4))
+	if err := errors.Join(outcomes...); err != nil || transactions != 4 {
+		t.Errorf("got %d transactions, %v, want four", transactions, err)
 	}
 	w.append(1)
 	w.flush()
@@ -70,7 +70,7 @@ func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	s.state.afterCommit = func() error { return io.ErrUnexpectedEOF }
-	transactions, outcomes := flushTogether(t, s, threeFlushes(w))
+	transactions, outcomes := flushTogether(t, s, flushesOf(w, 3))
 	if transactions != 1 || !errors.Is(outcomes[0], messages.ErrOutcomeUnknown) {
 		t.Errorf("got %d transactions, the first: %v, want one: %v", transactions, outcomes[0], messages.ErrOutcomeUnknown)
 	}
