@@ -206,4 +206,8 @@ func TestLookAheadLearnsNoForeignEnd(t *testing.T) {
 	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
 		t.Errorf("got %v, want out of order", err)
 	}
+	w.append(2, 2)
+	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceWLog) {
+		t.Errorf("got %v, want a conflict", err)
+	}
 }

@@ -356,3 +356,19 @@ func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 	}
 	w.append(4)
 }
+
+// A row that recovery may write anew was written before by the same partition.
+func TestOwnRow(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	k := recordKey{2, w.event(2).Records[0].ID}
+	w.append(2)
+	w.flush()
+	row := get(t, s.state, bucketRecords, appendRecordKey(nil, k))
+	for _, thorough := range []bool{false, true} {
+		equal(t, true, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
+		equal(t, false, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
+		equal(t, false, s.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
+		equal(t, false, s.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
+	}
+}

@@ -154,3 +154,26 @@ func TestEndsAreBounded(t *testing.T) {
 		t.Errorf("got %d at once, want at most %d", len(p.ends.young), limit)
 	}
 }
+
+// What is remembered has room for just as much as its limit says.
+func TestEndsInUseStayYoung(t *testing.T) {
+	for size, young := range map[int]bool{6: true, 7: false} {
+		d := ends{limit: 10, size: size, old: map[messages.WSID]*workspaceEnds{1: {records: make([]messages.SequenceNumber, 3)}}}
+		equal(t, true, d.rejuvenate(1) != nil)
+		equal(t, young, d.young[1] != nil, size)
+	}
+}
+
+// The end of a sequence is looked for in so many events of the tail, not in all of them.
+func TestTailWalkIsBounded(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(tailWalk, 1)
+	end := messages.SequenceNumber{Seq: testSeq, Number: 7}
+	n, ok := s.partitions[0].tail.lastNumber(1, end)
+	equal(t, w.last[numberKey{1, testSeq}], n)
+	equal(t, true, ok)
+	w.append(1)
+	_, ok = s.partitions[0].tail.lastNumber(1, end)
+	equal(t, false, ok)
+}

@@ -53,6 +53,36 @@ func TestFlushComparesNumbers(t *testing.T) {
 	if err := s.Flush(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
+	w.flushed = w.next
+	clear(w.changed)
+	w.append(2)
+	f = w.pending()
+	f.Numbers = append(f.Numbers, wsNumbers(1, testSeq, 1002))
+	noError(t, s.Flush(t.Context(), f))
+}
+
+// A flush that is refused leaves nothing in the transaction that it shares with others.
+func TestRefusedInASharedFlush(t *testing.T) {
+	dir, d := t.TempDir(), testDescriptor(3, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	var requests []*flushRequest
+	for id := range messages.PartitionID(3) {
+		w := takeOver(t, s, id)
+		w.append(messages.WSID(id))
+		requests = append(requests, w.flushRequest())
+	}
+	requests[1].given[0].number++
+	transactions, outcomes := flushTogether(t, s, requests)
+	equal(t, 2, transactions)
+	noError(t, errors.Join(outcomes[0], outcomes[2]))
+	errorIs(t, outcomes[1], storage.ErrNumbers)
+	closeStore(t, s)
+	s = open(t, dir, d, Options{})
+	for id, want := range []messages.PLogOffset{2, 1, 2} {
+		r, err := s.TakeEpoch(t.Context(), messages.PartitionID(id))
+		noError(t, err)
+		equal(t, want, r.Checkpoint, id)
+	}
 }
 
 func wsNumbers(ws messages.WSID, seq messages.SeqID, n messages.Number) messages.WorkspaceNumbers {
