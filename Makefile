@@ -19,7 +19,7 @@ TOOLS     := $(GO) run ./internal/tools
 # What the targets run over; each can be set on the command line.
 PKG       ?= ./...
 RUN       ?= .
-TESTFLAGS ?= -shuffle=on -timeout=10m
+TESTFLAGS ?= -shuffle=on -timeout=20m
 DEMOFLAGS ?=
 FUZZTIME  ?= 5s
 FUZZ      ?= .
