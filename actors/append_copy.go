@@ -9,7 +9,6 @@ type ownAppend struct {
 	message  messages.Append
 	expected messages.WLogOffset
 	draft    [1]messages.Draft
-	records  [2]messages.DraftRecord
 	wanted   [2]messages.Wanted
 }
 
@@ -34,7 +33,7 @@ func newAppend(to *AppendTo, drafts []messages.Draft) *messages.Append {
 	}
 	parts := arena{
 		bytes:   make([]byte, 0, size),
-		records: room(own.records[:0], records),
+		records: make([]messages.DraftRecord, 0, records),
 		wanted:  room(own.wanted[:0], wanted),
 	}
 	m.Drafts = room(own.draft[:0], len(drafts))

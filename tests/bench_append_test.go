@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,14 +29,39 @@ func (*nowhere) Submit(_ storage.Batch, done func(error)) bool {
 	return true
 }
 
-// BenchmarkAppend puts one append with three numbers, storage out of the way,
-// beside the bare round trip of the same run, with the same number of callers. Bar:
-// at most 2 round trips.
+// BenchmarkAppend puts one append with three numbers, storage out of the way, beside
+// the bare round trip of the same run, with the same number of callers. Bar: at most 2
+// round trips, in turn.
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
-		b.Run(fmt.Sprintf("callers=%d/roundtrip=port", callers), func(b *testing.B) { benchmarkPorts(b, callers) })
-		b.Run(fmt.Sprintf("callers=%d/append", callers), func(b *testing.B) { benchmarkAppends(b, callers) })
+		b.Run(fmt.Sprintf("callers=%d/roundtrip=port", callers), func(b *testing.B) { byCallers(b, callers, roundTrips(b)) })
+		b.Run(fmt.Sprintf("callers=%d/append", callers), func(b *testing.B) { byCallers(b, callers, appends(b)) })
 	}
+	b.Run("callers=1/in-turn", func(b *testing.B) { inTurn(b, appends(b)) })
+}
+
+// inTurn measures f in bare round trips, a slice of each in turn, so that both have the
+// same machine. A slice is long enough for most of its garbage to be collected in it.
+func inTurn(b *testing.B, f func(caller int) error) {
+	const slice = 20_000
+	trip := roundTrips(b)
+	var bare, ours time.Duration
+	for b.Loop() {
+		bare += timed(b, slice, trip)
+		ours += timed(b, slice, f)
+	}
+	b.ReportMetric(float64(ours)/float64(bare), "round-trips")
+	b.ReportMetric(0, "ns/op") // of both
+}
+
+func timed(b *testing.B, n int, f func(caller int) error) time.Duration {
+	before := time.Now()
+	for range n {
+		if err := f(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(before)
 }
 
 // byCallers runs f b.N times, by so many goroutines.
@@ -63,36 +89,32 @@ func byCallers(b *testing.B, callers int, f func(caller int) error) {
 	})
 }
 
-func benchmarkPorts(b *testing.B, callers int) {
+// roundTrips returns a question to an actor that only answers, with a partition's
+// mailbox, dispatcher and reply port.
+func roundTrips(b *testing.B) func(int) error {
 	dispatcher := actors.NewDispatcher()
-	defer dispatcher.Close()
+	b.Cleanup(dispatcher.Close)
 	mailbox := actors.NewMailbox(actors.MailboxConfig{
 		Requests: 1024, IsRequest: func(any) bool { return false }, System: system,
 	})
 	pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return answerer{} },
 		actor.WithMailbox(func() actor.Mailbox { return mailbox }), actor.WithDispatcher(dispatcher)))
-	defer system.Root.Stop(pid)
+	b.Cleanup(func() { system.Root.Stop(pid) })
 	ports := actors.NewPorts(system)
-	defer ports.Close()
+	b.Cleanup(ports.Close)
 	ctx := context.Background()
-	byCallers(b, callers, func(int) error {
+	return func(int) error {
 		_, err := ports.Ask(ctx, pid, &messages.Start{}, nil)
 		return err
-	})
+	}
 }
 
-func benchmarkAppends(b *testing.B, callers int) {
-	descriptor := shop(1)
-	store := &nowhere{descriptor: descriptor.Normalized()}
-	parts := partition.NewAppParts(system, partition.Options{})
-	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
-	defer func() { check(b, parts.Close(limit(b))) }()
-	check(b, app.Ready(limit(b)))
-	sequencer := must(app.Sequencer(0))(b)
+func appends(b *testing.B) func(caller int) error {
+	sequencer := withoutStorage(b)
 	ctx := context.Background()
 	draft := messages.Draft{Wanted: []messages.Wanted{{Seq: seqInvoice, Count: 3}}, Body: make([]byte, 300)}
-	byCallers(b, callers, func(caller int) error {
+	return func(caller int) error {
 		_, err := sequencer.Append(ctx, partition.AppendTo{Workspace: messages.WSID(caller), Kind: kindShop}, draft)
 		return err
-	})
+	}
 }

@@ -46,14 +46,15 @@ func (answerer) Receive(ctx actor.Context) {
 }
 
 // BenchmarkInteractive puts one transaction (Start, one Next, Flush) beside the
-// bare round trips of the same run. Bar: transaction at most 4 times port, and at
+// bare round trips of the same run. Bar: at most 4 round trips, in turn, and at
 // most 12 allocations. The typed client counts the numbers itself; by=messages asks
 // the partition for each, as an actor may.
 func BenchmarkInteractive(b *testing.B) {
-	b.Run("roundtrip=port", func(b *testing.B) { benchmarkPorts(b, 1) })
+	b.Run("roundtrip=port", func(b *testing.B) { byCallers(b, 1, roundTrips(b)) })
 	b.Run("roundtrip=future", benchmarkFuture)
-	b.Run("transaction", benchmarkTransaction)
-	b.Run("by=messages", benchmarkMessages)
+	b.Run("transaction", func(b *testing.B) { byCallers(b, 1, transactions(b)) })
+	b.Run("by=messages", func(b *testing.B) { byCallers(b, 1, byMessages(b)) })
+	b.Run("in-turn", func(b *testing.B) { inTurn(b, transactions(b)) })
 }
 
 func benchmarkFuture(b *testing.B) {
@@ -67,28 +68,23 @@ func benchmarkFuture(b *testing.B) {
 	}
 }
 
-// benchmarkPartition runs f against a partition whose storage is out of the way.
-func benchmarkPartition(b *testing.B, f func(ctx context.Context, s *actors.Sequencer, ws messages.WSID) error) {
+// withoutStorage returns a partition whose storage is out of the way.
+func withoutStorage(b *testing.B) *actors.Sequencer {
 	descriptor := shop(1)
 	store := &nowhere{descriptor: descriptor.Normalized()}
 	parts := partition.NewAppParts(system, partition.Options{})
 	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
-	defer func() { check(b, parts.Close(limit(b))) }()
+	b.Cleanup(func() { check(b, parts.Close(limit(b))) })
 	check(b, app.Ready(limit(b)))
-	sequencer := must(app.Sequencer(0))(b)
-	ctx := context.Background()
-	var ws messages.WSID
-	b.ReportAllocs()
-	for b.Loop() {
-		ws = (ws + 1) % 100
-		if err := f(ctx, sequencer, ws); err != nil {
-			b.Fatal(err)
-		}
-	}
+	return must(app.Sequencer(0))(b)
 }
 
-func benchmarkTransaction(b *testing.B) {
-	benchmarkPartition(b, func(ctx context.Context, s *actors.Sequencer, ws messages.WSID) error {
+func transactions(b *testing.B) func(int) error {
+	s := withoutStorage(b)
+	ctx := context.Background()
+	var ws messages.WSID
+	return func(int) error {
+		ws = (ws + 1) % 100
 		tx, err := s.Start(ctx, kindShop, ws)
 		if err != nil {
 			return err
@@ -97,13 +93,17 @@ func benchmarkTransaction(b *testing.B) {
 			return err
 		}
 		return tx.Flush(ctx)
-	})
+	}
 }
 
-func benchmarkMessages(b *testing.B) {
+func byMessages(b *testing.B) func(int) error {
+	s := withoutStorage(b)
 	ports := actors.NewPorts(system)
-	defer ports.Close()
-	benchmarkPartition(b, func(ctx context.Context, s *actors.Sequencer, ws messages.WSID) error {
+	b.Cleanup(ports.Close)
+	ctx := context.Background()
+	var ws messages.WSID
+	return func(int) error {
+		ws = (ws + 1) % 100
 		reply, err := ports.Ask(ctx, s.PID(), &messages.Start{Workspace: ws, Kind: kindShop}, nil)
 		if err != nil {
 			return err
@@ -114,5 +114,5 @@ func benchmarkMessages(b *testing.B) {
 		}
 		_, err = ports.Ask(ctx, s.PID(), &messages.Flush{Token: token}, nil)
 		return err
-	})
+	}
 }

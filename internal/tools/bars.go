@@ -24,9 +24,9 @@ type bar struct {
 }
 
 var bars = []bar{
-	{promise: "interactive transaction, in bare round trips", unit: "ns/op", figure: `^Interactive/transaction$`, over: `^Interactive/roundtrip=port$`, atMost: 4},
+	{promise: "interactive transaction, in bare round trips", unit: "round-trips", figure: `^Interactive/in-turn$`, atMost: 4},
 	{promise: "interactive transaction, allocations", unit: "allocs/op", figure: `^Interactive/transaction$`, atMost: 12},
-	{promise: "an append of three numbers without its storage, in bare round trips", unit: "ns/op", figure: `^Append/callers=1/append$`, over: `^Append/callers=1/roundtrip=port$`, atMost: 2},
+	{promise: "an append of three numbers without its storage, in bare round trips", unit: "round-trips", figure: `^Append/callers=1/in-turn$`, atMost: 2},
 	{promise: "RequestFuture with the defaults, in bare round trips (for comparison)", unit: "ns/op", figure: `^Interactive/roundtrip=future$`, over: `^Interactive/roundtrip=port$`},
 	{promise: "recovery of a tail of 1,000,000 events, in plain scans", unit: "ns/op", figure: `^Recovery/events=1000000/tail$`, over: `^Recovery/events=1000000/scan$`, atMost: 3},
 	{promise: "first Start after a clean stop, 100,000 events in the log, ms", unit: "ns/op", figure: `^FirstStart/events=100000$`, scale: 1e-6, atMost: 100},
