@@ -16,8 +16,11 @@ func leaveNoTrace(cmd *exec.Cmd, more ...string) {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// hangs is what caught a fault with which tests waited, or computed, until their time was over.
+// hangs begins what caught a fault with which tests waited, or computed, until their time was over.
 const hangs = "a test that hangs"
+
+// runningTest is the first of those that a time-out names.
+var runningTest = regexp.MustCompile(`(?m)^panic: test timed out.*\n\s*running tests:\n\s*(\S+)`)
 
 // catcher says what caught a fault: the first test that failed in a run that ended with an error.
 // An error is that the run could not be made.
@@ -28,6 +31,9 @@ func catcher(output string, failed error) (string, error) {
 	}
 	if test := failedTest.FindStringSubmatch(output); test != nil {
 		return test[1], nil
+	}
+	if test := runningTest.FindStringSubmatch(output); test != nil {
+		return hangs + ": " + test[1], nil
 	}
 	if strings.Contains(output, "panic: test timed out") || !exit.Exited() {
 		return hangs, nil

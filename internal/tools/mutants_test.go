@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // sum is a module with a function and a test that sees one fault in it.
@@ -93,6 +94,29 @@ func TestMutateHangsTwice(t *testing.T) {
 	wantError(t, mutate(t.Context(), dir, []string{"-timeout", "12s", "-match", `Sum: \+ -> -`, "sum.go"}, &out), "1 changes were not noticed")
 	if _, err := os.Stat(filepath.Join(dir, "hung")); err != nil {
 		t.Errorf("it did not hang at all: %v", err)
+	}
+}
+
+func TestMutateNamesWhatHangs(t *testing.T) {
+	dir := sum(t, "")
+	waits := "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 {\n\t\tselect {}\n\t}\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "sum_test.go"), []byte(waits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := mutate(t.Context(), dir, []string{"-timeout", "1s", "-match", `Sum: \+ -> -`, "sum.go"}, &out); err != nil {
+		t.Fatal(err, out.String())
+	}
+	if want := "caught by a test that hangs: TestSum\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got output %q, want %q in it", out.String(), want)
+	}
+}
+
+// Tests that take their time are no hanging one.
+func TestMutatePatience(t *testing.T) {
+	p := program{limit: time.Minute}
+	if got, want := p.patience(45*time.Second), 4*time.Minute; got != want {
+		t.Errorf("got %v for tests that take 45 s, want %v", got, want)
 	}
 }
 

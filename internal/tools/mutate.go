@@ -35,7 +35,7 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	match := flags.String("match", ".", "try the changes whose names match this regular expression")
 	excused := flags.String("excused", "", "a file with the changes that make no difference")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many changes are tried at the same time")
-	limit := flags.Duration("timeout", 2*time.Minute, "how long tests may wait before they count as hanging")
+	limit := flags.Duration("timeout", 2*time.Minute, "how long tests may wait, beyond four times what they usually take, before they count as hanging")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

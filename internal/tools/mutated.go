@@ -66,7 +66,7 @@ func (p *program) build(ctx context.Context) error {
 			return fmt.Errorf("does not build: %w:\n%s", err, output)
 		}
 	}
-	if output, err := p.run(ctx, 0, p.tests, 10*p.limit); err != nil {
+	if output, err := p.run(ctx, 0, p.tests); err != nil {
 		return fmt.Errorf("tests fail without a change: %w:\n%s", err, output)
 	}
 	return nil
@@ -200,7 +200,7 @@ func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 			to++
 		}
 		by, err := p.meet(ctx, m, tests[from:to])
-		if err == nil && by == hangs {
+		if err == nil && strings.HasPrefix(by, hangs) {
 			by, err = p.meet(ctx, m, tests[from:to])
 		}
 		if err != nil || by != "" {
@@ -213,7 +213,7 @@ func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 
 // meet makes a change and returns which of some tests caught it.
 func (p *program) meet(ctx context.Context, m *mutation, tests []test) (string, error) {
-	output, err := p.run(ctx, m.number, tests, p.limit)
+	output, err := p.run(ctx, m.number, tests)
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -226,18 +226,21 @@ func (p *program) meet(ctx context.Context, m *mutation, tests []test) (string, 
 // quick is what a test may take to be run in the first round.
 const quick = 50 * time.Millisecond
 
+// patience is how long tests may wait that usually take so long in sum.
+func (p *program) patience(usual time.Duration) time.Duration { return 4*usual + p.limit }
+
 // run runs tests with a change made, 0 being none. Besides the limit on how long they may wait
 // there is one on what they compute, which does not depend on what else the machine does, and one
 // on memory: some changes ask for it without end.
-func (p *program) run(ctx context.Context, change int, tests []test, limit time.Duration) (string, error) {
+func (p *program) run(ctx context.Context, change int, tests []test) (string, error) {
 	var names []string
 	var usual time.Duration
 	for i := range tests {
 		names, usual = append(names, tests[i].name), usual+tests[i].took
 	}
-	limits := fmt.Sprintf("ulimit -t %d && ulimit -d %d && exec \"$0\" \"$@\"", int((4*usual + limit/12).Seconds()), dataLimit)
+	limits := fmt.Sprintf("ulimit -t %d && ulimit -d %d && exec \"$0\" \"$@\"", 1+int((4*usual+p.limit/12).Seconds()), dataLimit)
 	cmd := exec.CommandContext(ctx, "sh", "-c", limits, p.binary(), "-test.short", "-test.failfast",
-		"-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
+		"-test.timeout", p.patience(usual).String(), "-test.run", "^("+strings.Join(names, "|")+")$")
 	cmd.Dir = p.dir
 	// Tests that are killed leave their files.
 	leaveNoTrace(cmd, fmt.Sprintf("%s=%d", changeVariable, change), "TMPDIR="+p.tmp)
