@@ -77,3 +77,15 @@ func TestEndBeforeAForeignKey(t *testing.T) {
 		})
 	}
 }
+
+// Who takes a partition over is told of a foreign entry at the end of its log, although nobody
+// who appends looks there any more.
+func TestTakeEpochBeforeAForeignPLogEntry(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 2), []byte("foreign!"))
+	if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlacePLog) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}

@@ -27,3 +27,21 @@ func TestKindOfAForgottenWorkspace(t *testing.T) {
 	}
 	w.append(1)
 }
+
+// An append that was refused leaves no kind behind it, though the store looked for the end of
+// its workspace.
+func TestKindOfARefusedAppend(t *testing.T) {
+	d := testDescriptor(1, messages.TrustNone)
+	d.Kinds = append(d.Kinds, messages.Kind{ID: 2, Name: "another"})
+	w := takeOver(t, open(t, t.TempDir(), d, Options{}), 0)
+	e := w.event(1)
+	e.PLogOffset += 9
+	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
+		t.Fatalf("offset 10 of an empty log: got %v, want out of order", err)
+	}
+	e = w.event(1)
+	e.WorkspaceKind, e.Numbers, e.Records = 2, nil, nil
+	if err := w.try(e); err != nil {
+		t.Errorf("the first event of workspace 1: got %v", err)
+	}
+}
