@@ -205,9 +205,13 @@ func BenchmarkPlainScan1M(b *testing.B) {
 					return err
 				}
 				e := view.event()
-				raise(last, numberKey{e.Workspace, messages.SeqWLogOffset}, messages.Number(e.WLogOffset))
+				raise := func(n messages.SequenceNumber) {
+					k := numberKey{e.Workspace, n.Seq}
+					last[k] = max(last[k], n.Number)
+				}
+				raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)})
 				for _, n := range e.Numbers {
-					raise(last, numberKey{e.Workspace, n.Seq}, n.Number)
+					raise(n)
 				}
 				events++
 				return nil

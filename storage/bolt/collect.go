@@ -66,12 +66,12 @@ func (p *projection) collect() error {
 	for _, at := range order {
 		lsns = append(lsns, at.e.lsn)
 	}
-	numbers := make(map[numberKey]messages.Number, events)
+	p.places = placesOf(order)
 	for next := 0; next < len(order); next++ {
 		err := p.s.scanLog(lsns[next:], func(v *eventView) error {
 			at := order[next]
 			if at.r.refusal == nil {
-				at.r.refusal = p.gather(at, v, numbers)
+				at.r.refusal = p.gather(at, v, p.places.of[next])
 			}
 			next++
 			return nil
@@ -87,8 +87,9 @@ func (p *projection) collect() error {
 		damage.Partition, damage.PLogOffset = order[next].r.partition.id, order[next].o
 		order[next].r.refusal = damage
 	}
-	p.wlog = order
-	p.shareNumbers(numbers)
+	p.wlog = inPlaces(order, func(i int) uint32 { return p.places.of[i] }, p.places.n(), compareWLog)
+	p.records = inPlaces(p.records, func(i int) uint32 { return p.records[i].place }, p.places.n(), compareRecords)
+	p.shareNumbers()
 	return nil
 }
 
@@ -98,14 +99,8 @@ func asEventDamage(err error, lsn messages.LSN, damage **storage.DamagedError) b
 	return errors.As(err, damage) && (*damage).Where == logPlace(lsn)
 }
 
-// numberKey names a sequence of a workspace.
-type numberKey struct {
-	ws  messages.WSID
-	seq messages.SeqID
-}
-
 // gather takes what an event changes. An error refuses its flush.
-func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]messages.Number) error {
+func (p *projection) gather(at indexPut, v *eventView, place uint32) error {
 	e := at.e
 	if err := v.belongs(at.r.partition.id, at.o); err != nil {
 		return damagedEvent(e.lsn, at.r.partition.id, at.o, err)
@@ -117,15 +112,16 @@ func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]mes
 	if !ok {
 		return damagedEvent(e.lsn, at.r.partition.id, at.o, fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind))
 	}
+	numbers := &p.places.numbers[place]
 	if v.wlog == 1 {
-		raise(numbers, numberKey{v.ws, kindSeq}, messages.Number(v.wsKind))
+		numbers.raise(kindSeq, messages.Number(v.wsKind))
 	}
-	raise(numbers, numberKey{v.ws, messages.SeqWLogOffset}, messages.Number(v.wlog))
+	numbers.raise(messages.SeqWLogOffset, messages.Number(v.wlog))
 	for _, n := range v.numbering() {
 		// A number below the initial value, a singleton's say, says nothing about
 		// the sequence.
 		if seq := sequence(all, n.Seq); seq != nil && n.Number >= seq.Initial {
-			raise(numbers, numberKey{v.ws, n.Seq}, n.Number)
+			numbers.raise(n.Seq, n.Number)
 		}
 	}
 	if !v.dedup.IsZero() {
@@ -137,30 +133,22 @@ func (p *projection) gather(at indexPut, v *eventView, numbers map[numberKey]mes
 		key := recordKey{ws: v.ws, id: rec.ID}
 		row := row{partition: v.partition, offset: v.offset, lsn: v.lsn, data: rec.Data}
 		value := appendRow(p.arena.reserve(len(rec.Data)+maxRowOverhead), key, &row)
-		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New})
+		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New, place: place})
 	}
 	return nil
 }
 
-// raise merges by maximum.
-func raise(numbers map[numberKey]messages.Number, k numberKey, n messages.Number) {
-	if n > numbers[k] {
-		numbers[k] = n
-	}
-}
-
 // shareNumbers gives each flush the numbers of its partition's workspaces, ordered
 // by key.
-func (p *projection) shareNumbers(numbers map[numberKey]messages.Number) {
+func (p *projection) shareNumbers() {
 	flushes := make(map[messages.PartitionID]*flushRequest, len(p.group))
 	for _, r := range p.group {
 		flushes[r.partition.id] = r
 	}
-	for k, n := range numbers {
-		r := flushes[messages.PartitionOf(k.ws, p.s.schema.partitions)]
-		r.derived = append(r.derived, numberPut{ws: k.ws, seq: k.seq, number: n})
-	}
-	for _, r := range p.group {
-		slices.SortFunc(r.derived, compareNumbers)
+	for place, ws := range p.places.workspaces {
+		r := flushes[messages.PartitionOf(ws, p.s.schema.partitions)]
+		for _, n := range p.places.numbers[place] {
+			r.derived = append(r.derived, numberPut{ws: ws, seq: n.Seq, number: n.Number})
+		}
 	}
 }

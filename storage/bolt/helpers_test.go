@@ -48,6 +48,12 @@ func closeStore(t testing.TB, s *Store) {
 	}
 }
 
+// numberKey names a sequence of a workspace.
+type numberKey struct {
+	ws  messages.WSID
+	seq messages.SeqID
+}
+
 // writer makes valid events of one partition.
 type writer struct {
 	t       testing.TB

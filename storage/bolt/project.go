@@ -22,6 +22,7 @@ type projection struct {
 	s     *Store
 	group []*flushRequest
 
+	places  places
 	wlog    []indexPut
 	records []recordPut
 	ids     []idPut
@@ -43,6 +44,7 @@ type recordPut struct {
 	value []byte
 	// isNew says that the event creates the record.
 	isNew bool
+	place uint32 // of its workspace
 }
 
 func compareNumbers(a, b numberPut) int {
@@ -73,8 +75,6 @@ func (s *Store) project(group []*flushRequest) error {
 	if err := p.collect(); err != nil {
 		return err
 	}
-	slices.SortFunc(p.wlog, compareWLog)
-	slices.SortFunc(p.records, compareRecords)
 	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
 	var projected messages.LSN
 	err := s.state.update(func(tx *bbolt.Tx) (err error) {
