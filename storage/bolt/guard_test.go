@@ -1,8 +1,11 @@
 package bolt
 
 import (
+	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -11,6 +14,22 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
+// freelistOf returns where the list of free pages of a file begins.
+func freelistOf(t *testing.T, dir string, r role) int {
+	t.Helper()
+	f := openPlain(t, dir, r)
+	freelist := uint64(0)
+	err := f.view(func(tx *bbolt.Tx) (err error) {
+		c := f.newPageCheck(t.Context(), tx, nil, nil)
+		_, freelist, err = c.meta(uint64(tx.ID()))
+		return err
+	})
+	if err := errors.Join(err, f.close()); err != nil {
+		t.Fatal(err)
+	}
+	return int(freelist) * os.Getpagesize()
+}
+
 // TestPanicWhileOpening lets bbolt panic while it opens a file, at a freelist that is none:
 // the file is damaged, and no lock is left behind that would keep out who opens it repaired.
 func TestPanicWhileOpening(t *testing.T) {
@@ -18,17 +37,11 @@ func TestPanicWhileOpening(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, whole)
 	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
-		f := openPlain(t, dir, r)
-		freelist := uint64(0)
-		err := f.view(func(tx *bbolt.Tx) (err error) {
-			c := f.newPageCheck(t.Context(), tx, nil, nil)
-			_, freelist, err = c.meta(uint64(tx.ID()))
-			return err
-		})
-		if err := errors.Join(err, f.close()); err != nil {
-			t.Fatal(err)
+		writeFiles(t, dir, withByte(whole, name, freelistOf(t, dir, r)+pageFlagsAt, 1<<5))
+		path := filepath.Join(dir, name)
+		if _, err := openFile(path, path, &bbolt.Options{}); !errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("%s: got %v, want damage", name, err)
 		}
-		writeFiles(t, dir, withByte(whole, name, int(freelist)*os.Getpagesize()+pageFlagsAt, 1<<5))
 		if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
 			t.Errorf("%s: got %v, want damage", name, err)
 		}
@@ -37,6 +50,30 @@ func TestPanicWhileOpening(t *testing.T) {
 		}
 		writeFiles(t, dir, whole)
 		closeStore(t, open(t, dir, d, Options{}))
+		writeFiles(t, dir, whole)
+	}
+}
+
+// TestFreelistLongerThanMemory: bbolt takes as much memory as a freelist says before anything
+// can look at it, and the process ends where there is not so much.
+func TestFreelistLongerThanMemory(t *testing.T) {
+	whole, d := runningStore(t)
+	dir := t.TempDir()
+	writeFiles(t, dir, whole)
+	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
+		at := freelistOf(t, dir, r)
+		damaged := maps.Clone(whole)
+		content := []byte(damaged[name])
+		binary.NativeEndian.PutUint16(content[at+pageCountAt:], manyFree)
+		binary.NativeEndian.PutUint64(content[at+pageHeaderLen:], 1<<60-1)
+		damaged[name] = string(content)
+		writeFiles(t, dir, damaged)
+		if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("%s: got %v, want damage", name, err)
+		}
+		if report, err := Verify(t.Context(), dir, verify.Options{}); err != nil || report.FaultCount == 0 {
+			t.Errorf("%s: verify: got %v, %v", name, report, err)
+		}
 		writeFiles(t, dir, whole)
 	}
 }

@@ -243,20 +243,28 @@ func sameDescriptor(a, b *messages.Descriptor) bool {
 }
 
 // inspect reads a file's header through a read-only handle, and makes sure that what is
-// behind it can be read.
+// behind it can be read, and written.
 func (op *opening) inspect(r role) (header, error) {
 	f, err := op.openFile(r, true)
 	if err != nil {
 		return header{}, err
 	}
 	h, err := f.readHeader(r)
+	if err == nil && !op.readOnly(r) {
+		err = f.checkFreelist()
+	}
 	return h, errors.Join(err, f.close())
+}
+
+// readOnly reports whether a file will not be written.
+func (op *opening) readOnly(r role) bool {
+	return op.options.ReadOnly && (r != roleSubscriptions || !op.options.KeepSubscriptions)
 }
 
 // openAgain opens a file whose header was found right, and makes sure that it is
 // still the same.
 func (op *opening) openAgain(r role) (*file, error) {
-	f, err := op.openFile(r, op.options.ReadOnly && (r != roleSubscriptions || !op.options.KeepSubscriptions))
+	f, err := op.openFile(r, op.readOnly(r))
 	if err != nil {
 		return nil, err
 	}

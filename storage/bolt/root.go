@@ -14,10 +14,23 @@ import (
 // of it becomes a pointer to nowhere: the garbage collector ends the process when it meets
 // that, and nothing can catch it. Elsewhere entries point into the map, where a fault can
 // be caught.
-//
-// In a file that will be written it checks the list of free pages, too: the next write takes
-// pages from there, and frees those of the list itself.
 func (f *file) checkRoot() error {
+	return f.checkSome(func(c *pageCheck, root, _ uint64) error {
+		c.inlineOnly = true
+		return c.walk(root, nil, nil, 0)
+	})
+}
+
+// checkFreelist checks the list of free pages of a file that will be written. The next write
+// takes pages from there, and frees those of the list itself; and bbolt takes as much memory
+// as the list says, before anything else can look at it: where there is not so much, the
+// process ends, and nothing can catch that.
+func (f *file) checkFreelist() error {
+	return f.checkSome(func(c *pageCheck, _, freelist uint64) error { return c.readFreelist(freelist) })
+}
+
+// checkSome checks what hangs on the last commit's meta page, and returns the first fault.
+func (f *file) checkSome(check func(c *pageCheck, root, freelist uint64) error) error {
 	var found error
 	fault := func(where, text string) {
 		if found == nil {
@@ -26,21 +39,14 @@ func (f *file) checkRoot() error {
 	}
 	err := f.view(func(tx *bbolt.Tx) error {
 		c := f.newPageCheck(context.Background(), tx, fault, func(uint64, uint64) {})
-		c.inlineOnly = true
 		root, freelist, err := c.meta(uint64(tx.ID()))
 		if err != nil {
 			return err
 		}
-		if !f.db.IsReadOnly() {
-			err = c.readFreelist(freelist)
+		if err := check(c, root, freelist); !errors.Is(err, errPage) {
+			return err
 		}
-		if err == nil {
-			err = c.walk(root, nil, nil, 0)
-		}
-		if errors.Is(err, errPage) {
-			return nil
-		}
-		return err
+		return nil
 	})
 	if err == nil {
 		err = found
