@@ -372,3 +372,19 @@ func TestOwnRow(t *testing.T) {
 		equal(t, false, s.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
 	}
 }
+
+// Of the conflicts of a workspace's log the first one is kept: there its log ends.
+func TestFirstConflictStays(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2, 2, 2)
+	for _, o := range []messages.WLogOffset{2, 3} {
+		plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: o})
+	}
+	w.flush()
+	key := conflictKeyOf(&storage.ConflictError{Place: storage.PlaceWLog, Workspace: 2}).append(nil)
+	kept, err := decodeConflict(key, get(t, s.state, bucketConflicts, key))
+	if err != nil || kept.WLogOffset != 2 || kept.PLogOffset != 2 {
+		t.Errorf("got %v, %v, want that of offset 2", kept, err)
+	}
+}

@@ -334,3 +334,17 @@ func TestLogContradictsItself(t *testing.T) {
 		checkFailed(t, s, map[messages.PartitionID]messages.PLogOffset{1: 3})
 	})
 }
+
+// An entry of an index that leads to another event is damage, whichever half of its place is wrong.
+func TestBelongs(t *testing.T) {
+	v := eventView{partition: 1, offset: 3}
+	for _, tt := range []struct {
+		p    messages.PartitionID
+		o    messages.PLogOffset
+		want error
+	}{{1, 3, nil}, {1, 4, errMisplaced}, {2, 3, errMisplaced}, {2, 4, errMisplaced}} {
+		if err := v.belongs(tt.p, tt.o); !errors.Is(err, tt.want) {
+			t.Errorf("partition %d, offset %d: got %v, want %v", tt.p, tt.o, err, tt.want)
+		}
+	}
+}

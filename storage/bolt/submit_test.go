@@ -1,9 +1,12 @@
 package bolt
 
 import (
+	"errors"
+	"io"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -50,5 +53,40 @@ func TestDoorIsShut(t *testing.T) {
 	closeStore(t, s)
 	if s.letIn(r) {
 		t.Error("it was taken, and nobody will answer it")
+	}
+}
+
+// TestSubmittedBehindAnUnknownOutcome: what waits behind a commit of which nobody knows whether it
+// is on the disk is answered, though nothing is written any more.
+func TestSubmittedBehindAnUnknownOutcome(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustAll), Options{})
+	writers := []*writer{takeOver(t, s, 0), takeOver(t, s, 1)}
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	s.wal.afterCommit = func() error {
+		close(entered)
+		<-proceed
+		return io.ErrUnexpectedEOF
+	}
+	answers := make(chan error, len(writers))
+	submit := func(w *writer, ws messages.WSID) {
+		b := storage.Batch{Partition: w.id, Epoch: w.epoch, Events: []messages.Event{w.event(ws)}}
+		if !s.Submit(b, func(err error) { answers <- err }) {
+			t.Fatalf("partition %d: the batch was not taken", w.id)
+		}
+	}
+	submit(writers[0], 2)
+	<-entered
+	submit(writers[1], 1)
+	close(proceed)
+	closeStore(t, s)
+	for i, want := range []error{messages.ErrOutcomeUnknown, storage.ErrClosed} {
+		select {
+		case err := <-answers:
+			if !errors.Is(err, want) {
+				t.Errorf("batch %d: got %v, want %v", i, err, want)
+			}
+		default:
+			t.Errorf("batch %d: nobody has answered", i)
+		}
 	}
 }
