@@ -34,6 +34,8 @@ type Draft struct {
 	// list is stored with it.
 	Body []byte
 
+	// Records are the rows that it writes. Of several writes of one row the last
+	// counts; only the first may create it.
 	Records []DraftRecord
 }
 

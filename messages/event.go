@@ -36,7 +36,10 @@ type Event struct {
 	// the workspace's log is a number too, but stands in WLogOffset only.
 	Numbers []SequenceNumber
 
-	Body    []byte
+	Body []byte
+
+	// Records are the rows that the event writes. Of several writes of one row the
+	// last counts; only the first may create it.
 	Records []Record
 
 	// DedupID is the append's deduplication id, zero if it has none. It stands in

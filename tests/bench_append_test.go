@@ -41,7 +41,8 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // inTurn measures f in bare round trips, a slice of each in turn, so that both have the
-// same machine. A slice is long enough for most of its garbage to be collected in it.
+// same machine. A slice is long enough for most of f's garbage to be collected in it; the
+// little that the round trips leave is collected in both.
 func inTurn(b *testing.B, f func(caller int) error) {
 	const slice = 20_000
 	trip := roundTrips(b)

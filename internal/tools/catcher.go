@@ -19,7 +19,8 @@ var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 // hangs begins what caught a fault with which tests waited, or computed, until their time was over.
 const hangs = "a test that hangs"
 
-// runningTest is the first of those that a time-out names.
+// runningTest is the first of those that were running, as a time-out names them: the one that hangs,
+// where none runs beside it.
 var runningTest = regexp.MustCompile(`(?m)^panic: test timed out.*\n\s*running tests:\n\s*(\S+)`)
 
 // catcher says what caught a fault: the first test that failed in a run that ended with an error.

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // sum is a module with a function and a test that sees one fault in it.
@@ -112,12 +111,18 @@ func TestMutateNamesWhatHangs(t *testing.T) {
 	}
 }
 
-// Tests that take their time are no hanging one.
+// Tests that take their time are no hanging one. Without the change they take less than the limit,
+// with it more: nothing else is wrong.
 func TestMutatePatience(t *testing.T) {
-	p := program{limit: time.Minute}
-	if got, want := p.patience(45*time.Second), 4*time.Minute; got != want {
-		t.Errorf("got %v for tests that take 45 s, want %v", got, want)
+	dir := sum(t, "")
+	slow := "package sum\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestSum(t *testing.T) {\n" +
+		"\ttook := 300 * time.Millisecond\n\tif Sum(2, 3) != 5 {\n\t\ttook = 1500 * time.Millisecond\n\t}\n\t<-time.After(took)\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "sum_test.go"), []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	var out strings.Builder
+	err := mutate(t.Context(), dir, []string{"-timeout", "1s", "-match", `Sum: \+ -> -`, "sum.go"}, &out)
+	wantError(t, err, "1 changes were not noticed")
 }
 
 func TestMutateDraws(t *testing.T) {

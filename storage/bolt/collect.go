@@ -66,12 +66,12 @@ func (p *projection) collect() error {
 	for _, at := range order {
 		lsns = append(lsns, at.e.lsn)
 	}
-	p.places = placesOf(order)
+	places := placesOf(order)
 	for next := 0; next < len(order); next++ {
 		err := p.s.scanLog(lsns[next:], func(v *eventView) error {
 			at := order[next]
 			if at.r.refusal == nil {
-				at.r.refusal = p.gather(at, v, p.places.of[next])
+				at.r.refusal = p.gather(at, v, places.of[next], &places.numbers[places.of[next]])
 			}
 			next++
 			return nil
@@ -87,9 +87,9 @@ func (p *projection) collect() error {
 		damage.Partition, damage.PLogOffset = order[next].r.partition.id, order[next].o
 		order[next].r.refusal = damage
 	}
-	p.wlog = inPlaces(order, func(i int) uint32 { return p.places.of[i] }, p.places.n(), compareWLog)
-	p.records = inPlaces(p.records, func(i int) uint32 { return p.records[i].place }, p.places.n(), compareRecords)
-	p.shareNumbers()
+	p.wlog = inPlaces(order, func(i int) uint32 { return places.of[i] }, places.n(), compareWLog)
+	p.records = inPlaces(p.records, func(i int) uint32 { return p.records[i].place }, places.n(), compareRecords)
+	p.shareNumbers(&places)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func asEventDamage(err error, lsn messages.LSN, damage **storage.DamagedError) b
 }
 
 // gather takes what an event changes. An error refuses its flush.
-func (p *projection) gather(at indexPut, v *eventView, place uint32) error {
+func (p *projection) gather(at indexPut, v *eventView, place uint32, numbers *lastNumbers) error {
 	e := at.e
 	if err := v.belongs(at.r.partition.id, at.o); err != nil {
 		return damagedEvent(e.lsn, at.r.partition.id, at.o, err)
@@ -112,7 +112,6 @@ func (p *projection) gather(at indexPut, v *eventView, place uint32) error {
 	if !ok {
 		return damagedEvent(e.lsn, at.r.partition.id, at.o, fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind))
 	}
-	numbers := &p.places.numbers[place]
 	if v.wlog == 1 {
 		numbers.raise(kindSeq, messages.Number(v.wsKind))
 	}
@@ -133,21 +132,22 @@ func (p *projection) gather(at indexPut, v *eventView, place uint32) error {
 		key := recordKey{ws: v.ws, id: rec.ID}
 		row := row{partition: v.partition, offset: v.offset, lsn: v.lsn, data: rec.Data}
 		value := appendRow(p.arena.reserve(len(rec.Data)+maxRowOverhead), key, &row)
-		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New, place: place})
+		write := uint32(len(p.records))
+		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New, place: place, write: write})
 	}
 	return nil
 }
 
 // shareNumbers gives each flush the numbers of its partition's workspaces, ordered
 // by key.
-func (p *projection) shareNumbers() {
+func (p *projection) shareNumbers(places *places) {
 	flushes := make(map[messages.PartitionID]*flushRequest, len(p.group))
 	for _, r := range p.group {
 		flushes[r.partition.id] = r
 	}
-	for place, ws := range p.places.workspaces {
+	for place, ws := range places.workspaces {
 		r := flushes[messages.PartitionOf(ws, p.s.schema.partitions)]
-		for _, n := range p.places.numbers[place] {
+		for _, n := range places.numbers[place] {
 			r.derived = append(r.derived, numberPut{ws: ws, seq: n.Seq, number: n.Number})
 		}
 	}

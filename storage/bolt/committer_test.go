@@ -83,14 +83,14 @@ func TestLogPagesAreFull(t *testing.T) {
 		w.appendMany(20, 1)
 	}
 	var stats bbolt.BucketStats
-	if err := s.log.view(func(tx *bbolt.Tx) error {
+	if err := settled(t, s).view(func(tx *bbolt.Tx) error {
 		stats = tx.Bucket(bucketLog).Stats()
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); used < 0.8 {
-		t.Errorf("got leaves that are used to %.2f, want more than 0.8", used)
+	if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); stats.KeyN != 2000 || used < 0.8 {
+		t.Errorf("got %d entries in leaves that are used to %.2f, want 2000 and more than 0.8", stats.KeyN, used)
 	}
 }
 

@@ -348,3 +348,21 @@ func TestBelongs(t *testing.T) {
 		}
 	}
 }
+
+// An event of the log that is not the one of the tail is damage, whichever half of its place in the
+// workspace's log is wrong.
+func TestFlushComparesWorkspaceAndOffset(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	at := indexPut{r: &flushRequest{partition: &s.partitions[0]}, e: &entry{lsn: 1, ws: 2, wlog: 3}, o: 1}
+	for _, tt := range []struct {
+		ws   messages.WSID
+		wlog messages.WLogOffset
+		want bool
+	}{{2, 3, false}, {2, 4, true}, {1, 3, true}, {1, 4, true}} {
+		p := &projection{s: s}
+		err := p.gather(at, &eventView{offset: 1, ws: tt.ws, wlog: tt.wlog, wsKind: testKind}, 0, new(lastNumbers))
+		if damagedAt(err, 0, 1) != tt.want || (err != nil) != tt.want {
+			t.Errorf("workspace %d, offset %d: got %v, want damage: %t", tt.ws, tt.wlog, err, tt.want)
+		}
+	}
+}

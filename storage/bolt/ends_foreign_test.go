@@ -84,6 +84,9 @@ func TestTakeEpochBeforeAForeignPLogEntry(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	w.append(2)
+	if !s.partitions[0].ends.plogFree {
+		t.Fatal("those who append look there")
+	}
 	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 2), []byte("foreign!"))
 	if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlacePLog) {
 		t.Errorf("got %v, want a conflict", err)

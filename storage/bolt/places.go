@@ -55,7 +55,8 @@ func placesOf(events []indexPut) places {
 
 func (p *places) n() int { return len(p.workspaces) }
 
-// inPlaces returns items ordered by the place of each, and in one place by comparison.
+// inPlaces returns items ordered by the place of each, and in one place by comparison, which must
+// tell any two of them apart.
 func inPlaces[T any](items []T, placeOf func(i int) uint32, places int, compare func(a, b T) int) []T {
 	next := make([]int, places+1)
 	for i := range items {

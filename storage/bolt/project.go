@@ -22,7 +22,6 @@ type projection struct {
 	s     *Store
 	group []*flushRequest
 
-	places  places
 	wlog    []indexPut
 	records []recordPut
 	ids     []idPut
@@ -44,7 +43,9 @@ type recordPut struct {
 	value []byte
 	// isNew says that the event creates the record.
 	isNew bool
-	place uint32 // of its workspace
+	// place is that of its workspace, write its own among all writes, in the order of the log
+	// and of the event.
+	place, write uint32
 }
 
 func compareNumbers(a, b numberPut) int {
@@ -57,10 +58,11 @@ func compareWLog(a, b indexPut) int {
 	return cmp.Or(cmp.Compare(a.e.ws, b.e.ws), cmp.Compare(a.e.wlog, b.e.wlog), cmp.Compare(a.e.lsn, b.e.lsn))
 }
 
-// compareRecords orders by key, and the writes of one record by time.
+// compareRecords orders by key, and the writes of one record by time: an event may write a
+// record several times, too.
 func compareRecords(a, b recordPut) int {
 	return cmp.Or(cmp.Compare(a.key.ws, b.key.ws), cmp.Compare(a.key.id.Seq, b.key.id.Seq),
-		cmp.Compare(a.key.id.Number, b.key.id.Number), cmp.Compare(a.e.lsn, b.e.lsn))
+		cmp.Compare(a.key.id.Number, b.key.id.Number), cmp.Compare(a.write, b.write))
 }
 
 // errNothingAccepted ends a transaction in which no flush is left.

@@ -2,6 +2,9 @@ package bolt
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -134,6 +137,40 @@ func TestExplicitIDs(t *testing.T) {
 		if err := w.try(e); !errors.Is(err, want) || want != nil && !errors.Is(err, storage.ErrInvalidEvent) {
 			t.Errorf("%v: got %v, want %v", id, err, want)
 		}
+	}
+}
+
+// The last write of a record in an event counts, however many there are: before a flush, after it,
+// and where state.db was rebuilt.
+func TestRecordsShowTheLastWriteOfAnEvent(t *testing.T) {
+	for _, writes := range []int{2, 10, 200} {
+		dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		e := w.event(1)
+		created := e.Records
+		for i := range writes {
+			for _, r := range created {
+				e.Records = append(e.Records, messages.Record{ID: r.ID, Data: fmt.Append(nil, i)})
+			}
+		}
+		noError(t, w.try(e))
+		check := func(when string) {
+			t.Helper()
+			for _, r := range created {
+				rows := collectRows(t, s, 1, storage.RecordRange{Seq: r.ID.Seq})
+				if want := fmt.Sprint(writes - 1); len(rows) != 1 || string(rows[0].Data) != want {
+					t.Errorf("%d writes, %s: got %v, want %q", writes, when, rows, want)
+				}
+			}
+		}
+		check("before a flush")
+		w.flush()
+		check("after a flush")
+		closeStore(t, s)
+		noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+		s = open(t, dir, d, Options{})
+		check("rebuilt")
 	}
 }
 
