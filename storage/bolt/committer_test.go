@@ -75,22 +75,26 @@ func TestCommitCountsItsOwnBytes(t *testing.T) {
 	}
 }
 
-// The log's pages are full: it is written in order.
-func TestLogPagesAreFull(t *testing.T) {
+// Pages are full that are written in order: those of the log, of its partitions and of a workspace.
+func TestPagesAreFull(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	for range 100 {
 		w.appendMany(20, 1)
 	}
-	var stats bbolt.BucketStats
-	if err := settled(t, s).view(func(tx *bbolt.Tx) error {
-		stats = tx.Bucket(bucketLog).Stats()
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); stats.KeyN != 2000 || used < 0.8 {
-		t.Errorf("got %d entries in leaves that are used to %.2f, want 2000 and more than 0.8", stats.KeyN, used)
+	w.flush()
+	for name, c := range map[string]struct {
+		f      *file
+		bucket []byte
+	}{"log": {settled(t, s), bucketLog}, "PLog": {s.state, bucketPLog}, "WLog": {s.state, bucketWLog}} {
+		var stats bbolt.BucketStats
+		noError(t, c.f.view(func(tx *bbolt.Tx) error {
+			stats = tx.Bucket(c.bucket).Stats()
+			return nil
+		}))
+		if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); stats.KeyN != 2000 || used < 0.8 {
+			t.Errorf("%s: got %d entries in leaves that are used to %.2f, want 2000 and more than 0.8", name, stats.KeyN, used)
+		}
 	}
 }
 
