@@ -70,15 +70,24 @@ func (f *file) vouch(tx *bbolt.Tx) error {
 	if f.vouched {
 		return nil
 	}
-	newer := (tx.ID() - 1) % metaPages
-	page := make([]byte, f.db.Info().PageSize)
-	at := int64(newer) * int64(len(page))
-	if _, err := f.handle.ReadAt(page, at); err != nil {
+	last := tx.ID() - 1
+	newer, page := last%metaPages, make([]byte, f.db.Info().PageSize)
+	read := func() (uint64, error) {
+		_, err := f.handle.ReadAt(page, int64(newer)*int64(len(page)))
+		return binary.NativeEndian.Uint64(page[metaTxidAt:]), err
+	}
+	got, err := read()
+	if err == nil && got != uint64(last) {
+		newer = 1 - newer // a copy that bbolt has made
+		got, err = read()
+	}
+	if err != nil {
 		return fmt.Errorf("%s: read meta page %d: %w", f.name, newer, err)
 	}
-	if got := binary.NativeEndian.Uint64(page[metaTxidAt:]); got != uint64(tx.ID()-1) {
-		return fmt.Errorf("%s: meta page %d: %w: got commit %d, want %d", f.name, newer, errMissing, got, tx.ID()-1)
+	if got != uint64(last) {
+		return fmt.Errorf("%s: meta page %d: %w: got commit %d, want %d", f.name, newer, errMissing, got, last)
 	}
+	at := int64(newer) * int64(len(page))
 	if _, err := f.handle.WriteAt(page, at); err != nil {
 		return fmt.Errorf("%s: write meta page %d: %w", f.name, newer, err)
 	}
