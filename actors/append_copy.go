@@ -1,6 +1,10 @@
 package actors
 
-import "github.com/partita-go/partita/messages"
+import (
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+)
 
 // ownAppend is a message with its own copy of all that it refers to: it may still be on
 // its way to the store when its sender goes on, since its context has ended, or the
@@ -41,6 +45,18 @@ func newAppend(to *AppendTo, drafts []messages.Draft) *messages.Append {
 		m.Drafts = append(m.Drafts, parts.draft(&drafts[i]))
 	}
 	return m
+}
+
+// ownCommand returns a command with its own copy of all that it refers to, for the same
+// reason.
+func ownCommand(c *messages.Command) *messages.Command {
+	own := *c
+	own.Body, own.RawRecords = slices.Clone(c.Body), slices.Clone(c.RawRecords)
+	if c.Expected != nil {
+		expected := *c.Expected
+		own.Expected = &expected
+	}
+	return &own
 }
 
 // room returns have if it has room for n.

@@ -72,8 +72,49 @@ func TestCommandDraftRefused(t *testing.T) {
 	wants(t, "panicked", err, actors.ErrHandlerPanic)
 	_, err = r.spawnAppender(draftAll).Execute(r.ctx, command(1, 1))
 	wants(t, "raw id twice", err, messages.ErrRawID)
+	for name, add := range map[string]func(d *actors.DraftContext){
+		"update of no record":   func(d *actors.DraftContext) { d.Update(messages.RecordID{}, []byte("of another row")) },
+		"new record without id": func(d *actors.DraftContext) { d.InsertID(messages.RecordID{}, []byte("of another row")) },
+	} {
+		_, err = r.spawnAppender(func(ctx context.Context, d *actors.DraftContext) error {
+			add(d)
+			return draftAll(ctx, d)
+		}).Execute(r.ctx, command(1))
+		wants(t, name, err, messages.ErrUnknownSequence)
+	}
 	if n := r.append(7); n != 1 || len(r.log(0)) != 1 {
 		t.Errorf("got number %d, %d events", n, len(r.log(0)))
+	}
+}
+
+// Who has given up may use the memory of a command again, although it is still under way.
+func TestCommandIsCopied(t *testing.T) {
+	r := readyRig(t, setup{})
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	var raw []messages.RawRecord
+	p := r.spawnAppender(func(_ context.Context, d *actors.DraftContext) error {
+		close(entered)
+		<-proceed
+		raw = d.Command().RawRecords
+		return nil
+	})
+	c := command(1)
+	c.Body, c.Expected = []byte("pay 100 to A"), new(messages.WLogOffset(0))
+	ctx, cancel := context.WithCancel(r.ctx)
+	outcome := make(chan error)
+	go func() {
+		_, err := p.Execute(ctx, c)
+		outcome <- err
+	}()
+	<-entered
+	cancel()
+	wants(t, "given up", <-outcome, messages.ErrOutcomeUnknown)
+	copy(c.Body, "pay 999 to B")
+	*c.Expected, c.RawRecords[0].ID = 9, 99
+	close(proceed)
+	r.check(p.Stop(r.ctx))
+	if log := r.log(0); len(log) != 1 || string(log[0].Body) != "pay 100 to A" || raw[0].ID != 1 {
+		t.Errorf("got events %+v of raw records %v", log, raw)
 	}
 }
 

@@ -29,6 +29,8 @@ type DraftContext struct {
 	draft   messages.Draft
 	// places are the indices of the raw ids' numbers.
 	places map[messages.RawID]int
+	// err is the first of what was asked for that no event can have.
+	err error
 }
 
 // newDraftContext returns the draft that a command begins with: one number for each
@@ -73,15 +75,24 @@ func (d *DraftContext) Insert(number int, data []byte) {
 }
 
 // InsertID adds a new record with an explicit id: the id's sequence goes on above
-// it.
+// it. With the zero id the command is refused with ErrUnknownSequence.
 func (d *DraftContext) InsertID(id messages.RecordID, data []byte) {
-	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, New: true, Data: data})
+	d.add(messages.DraftRecord{ID: id, New: true, Data: data})
 }
 
 // Update adds a new state of a record to the event. If the record is ahead of its
-// sequence, the command is refused with a [*messages.RecordAheadError].
+// sequence, the command is refused with a [*messages.RecordAheadError]; with the zero
+// id it is refused with ErrUnknownSequence.
 func (d *DraftContext) Update(id messages.RecordID, data []byte) {
-	d.draft.Records = append(d.draft.Records, messages.DraftRecord{ID: id, Data: data})
+	d.add(messages.DraftRecord{ID: id, Data: data})
+}
+
+// add adds a record with an explicit id. The zero one would stand for a number's index.
+func (d *DraftContext) add(r messages.DraftRecord) {
+	if r.ID == (messages.RecordID{}) && d.err == nil {
+		d.err = fmt.Errorf("%w: record %d: got id %v", messages.ErrUnknownSequence, len(d.draft.Records), r.ID)
+	}
+	d.draft.Records = append(d.draft.Records, r)
 }
 
 func noSuchRaw(raw messages.RawID) error {
@@ -93,6 +104,9 @@ func (p *commandProcessor) appendCommand(ctx context.Context, s *Sequencer, m *m
 	d := newDraftContext(m)
 	if err := p.call(func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
 		return nil, err
+	}
+	if d.err != nil {
+		return nil, d.err
 	}
 	done, err := s.Append(ctx, AppendTo{Workspace: m.Workspace, Kind: m.Kind, DedupID: m.DedupID, Expected: m.Expected}, d.draft)
 	if err != nil {

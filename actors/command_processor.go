@@ -98,7 +98,7 @@ func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*me
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the command is not sent
 	}
-	reply, err := p.ports.Ask(ctx, p.pid, &c, nil)
+	reply, err := p.ports.Ask(ctx, p.pid, ownCommand(&c), nil)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)

@@ -198,3 +198,27 @@ func TestReplayEndsOneByOne(t *testing.T) {
 	w.mustRefuse(calls[2], errPoison)
 	w.finish()
 }
+
+// TestCreatedByNumberAndID: a row that a message creates by the index of its number cannot be created
+// or written before by its id. Those behind it are not refused with it.
+func TestCreatedByNumberAndID(t *testing.T) {
+	first := messages.RecordID{Seq: seqPlain, Number: 1}
+	for name, rows := range map[string][]messages.DraftRecord{
+		"created twice":      {{New: true}, {ID: first, New: true}},
+		"written by id":      {{ID: first}, {New: true}},
+		"created by id, too": {{ID: first, New: true}, {New: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := warm(t, messages.Settings{FlushInterval: never})
+			busy := w.append(w.one(3, kindWide))
+			wrong := w.one(1, kindWide, seqPlain)
+			wrong.Drafts[0].Records = rows
+			refused, behind := w.append(wrong), w.append(w.one(1, kindWide, seqPlain))
+			for _, c := range []*call{busy, behind} {
+				w.done(c)
+			}
+			w.mustRefuse(refused, messages.ErrDraft)
+			w.finish()
+		})
+	}
+}

@@ -123,8 +123,8 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 		unexplained = truth.kind == 0 || truth.kind == m.Kind
 	case errors.Is(err, messages.ErrOverflow):
 		unexplained = !w.overflows(m)
-	case errors.Is(err, messages.ErrExplicitID) && c.wrong == nil:
-		unexplained = !createsLater(m)
+	case refusedForRows(c, err):
+		unexplained = !createsByBoth(m) && !createsLater(m)
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -140,7 +140,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	if unexplained {
 		w.t.Fatalf("%+v: refused: %v\nworkspace: %+v", m, err, truth)
 	}
-	if isOffset || isAhead || errors.Is(err, messages.ErrOverflow) {
+	if isOffset || isAhead || errors.Is(err, messages.ErrOverflow) || refusedForRows(c, err) {
 		w.checkRecognised(c, m, err)
 	}
 }
@@ -174,6 +174,37 @@ func (w *world) checkNotThere(c *call, m *messages.Append) {
 	if m.DedupID == (messages.DedupID{}) && w.bodies[bodyOf(m)] > 0 {
 		w.t.Fatalf("%+v (%d) was refused with %v, but is in the log", m, c.id, refusalOf(c))
 	}
+}
+
+// refusedForRows reports whether a message, in which nothing is wrong by itself, was refused since its
+// rows and its numbers do not go together.
+func refusedForRows(c *call, err error) bool {
+	return c.wrong == nil && (errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrExplicitID))
+}
+
+// createsByBoth reports whether a message has rows of one sequence by the index of a number and by
+// an id, of which one is new: they can be the same row.
+func createsByBoth(m *messages.Append) bool {
+	var given []messages.SeqID
+	indexed, named := make(map[messages.SeqID]bool), make(map[messages.SeqID]bool)
+	for i := range m.Drafts {
+		for _, wanted := range m.Drafts[i].Wanted {
+			given = append(given, slices.Repeat([]messages.SeqID{wanted.Seq}, wanted.Numbers())...)
+		}
+		for _, r := range m.Drafts[i].Records {
+			rows, seq := named, r.ID.Seq
+			if r.ID == (messages.RecordID{}) {
+				rows, seq = indexed, given[r.Number]
+			}
+			rows[seq] = rows[seq] || r.New
+		}
+	}
+	for seq, isNew := range indexed {
+		if other, ok := named[seq]; ok && (isNew || other) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOneOf reports whether an error is one of those joined.
