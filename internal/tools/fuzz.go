@@ -110,7 +110,13 @@ func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, 
 		cmd.Stderr = cmd.Stdout
 		err = cmd.Run()
 		if err == nil {
-			return inputsTried(output.String())
+			inputs, err = inputsTried(output.String())
+			if attempt > 1 || !errors.Is(err, errNoInput) {
+				return inputs, err
+			}
+			duration *= 10
+			_, _ = fmt.Fprintf(stdout, "fuzz: what earlier runs have kept took all the time: once more, for %v\n", duration)
+			continue
 		}
 		if attempt > 1 || !endedTooLate(output.String()) {
 			return 0, err
@@ -126,6 +132,10 @@ var (
 
 var executions = regexp.MustCompile(`(?m)^fuzz: elapsed: .*, execs: (\d+) `)
 
+// errNoInput is the error of a run that was over before it tried anything new: the inputs that earlier
+// runs have kept come first.
+var errNoInput = errors.New("no input was tried")
+
 // inputsTried returns what the last line of a run says that has a count.
 func inputsTried(output string) (inputs int, err error) {
 	lines := executions.FindAllStringSubmatch(output, -1)
@@ -133,7 +143,7 @@ func inputsTried(output string) (inputs int, err error) {
 		inputs, err = strconv.Atoi(lines[len(lines)-1][1])
 	}
 	if err == nil && inputs == 0 {
-		err = errors.New("no input was tried")
+		err = errNoInput
 	}
 	return inputs, err
 }
