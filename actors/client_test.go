@@ -33,6 +33,27 @@ func TestClientGivesNumbersFromTheirInitialValues(t *testing.T) {
 	}
 }
 
+// The place of a cancelled transaction is given to another one, whose event is not the cancelled one's.
+func TestFlushAfterCancel(t *testing.T) {
+	r := readyRig(t, setup{})
+	tx := r.start(7)
+	r.check(tx.Cancel(r.ctx))
+	r.commit(7)
+	if at := messages.PLogOffset(len(r.log(0))); at != tx.PLogOffset() {
+		t.Fatalf("the event of another one is at %d, want %d", at, tx.PLogOffset())
+	}
+	wants(t, "cancelled", tx.Flush(r.ctx), messages.ErrNoTransaction)
+
+	ctx, cancel := context.WithCancel(r.ctx)
+	lapsed, err := r.of(7).Start(ctx, shop, 7)
+	r.check(err)
+	cancel()
+	_, err = lapsed.Next(ctx, invoices)
+	wants(t, "next", err, context.Canceled)
+	r.commit(7)
+	wants(t, "lapsed", lapsed.Flush(r.ctx), messages.ErrNoTransaction)
+}
+
 func TestClientCancelGivesNumbersBack(t *testing.T) {
 	r := readyRig(t, setup{})
 	tx := r.start(7)

@@ -16,8 +16,9 @@ import (
 type txPhase uint32
 
 const (
-	phaseOpen    txPhase = iota // no write has begun: it may be cancelled
-	phaseWriting                // only Flush or Actualize end it
+	phaseOpen      txPhase = iota // no write has begun: it may be cancelled
+	phaseWriting                  // only Flush or Actualize end it
+	phaseCancelled                // its place in the log is another's
 	phaseEnded
 )
 
@@ -255,8 +256,12 @@ func (t *Transaction) askLog(ctx context.Context, unknown error) error {
 // Flush ends the transaction: its event is durable. It may be repeated; a late
 // one is answered from the log: nil if the event is there, ErrFenced if it is not
 // and will never be. When ctx ends before the answer, Flush has been asked for
-// all the same.
+// all the same. ErrNoTransaction: it was cancelled, by Cancel or by the end of the
+// context that it was started with, and nothing of it is there.
 func (t *Transaction) Flush(ctx context.Context) error {
+	if is := txPhase(t.phase.Load()); is == phaseCancelled {
+		return t.phaseError(is)
+	}
 	t.end()
 	return conclude[*messages.Flushed](ctx, t.sequencer, &t.flush)
 }
@@ -274,7 +279,7 @@ func (t *Transaction) Actualize(ctx context.Context) error {
 // something, and does nothing then. Cancelling again, or after ctx did, is
 // harmless.
 func (t *Transaction) Cancel(ctx context.Context) error {
-	switch err := t.enter(phaseEnded, phaseOpen); {
+	switch err := t.enter(phaseCancelled, phaseOpen); {
 	case errors.Is(err, messages.ErrNoTransaction):
 		return nil
 	case err != nil:
@@ -291,7 +296,7 @@ var ErrWriteBegun = errors.New("a write was begun: only Flush or Actualize end t
 // expire cancels the transaction when its context ends before a write has begun.
 func (t *Transaction) expire() {
 	t.lapsed.Store(true)
-	if t.enter(phaseEnded, phaseOpen) == nil {
+	if t.enter(phaseCancelled, phaseOpen) == nil {
 		t.sequencer.send(&messages.Cancel{Token: t.Token()})
 	}
 }

@@ -3,6 +3,7 @@ package messages
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 )
 
 // DedupID is a caller's name for an append, so that it can be repeated without
@@ -22,8 +23,8 @@ type Wanted struct {
 	Count uint32
 }
 
-// Numbers is how many numbers that are.
-func (w Wanted) Numbers() int { return max(1, int(w.Count)) }
+// Numbers is how many numbers that are, at most 2,147,483,647: more than any event can have.
+func (w Wanted) Numbers() int { return max(1, int(min(w.Count, math.MaxInt32))) }
 
 // Draft is an event that has no numbers yet.
 type Draft struct {
