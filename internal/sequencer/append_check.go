@@ -86,11 +86,31 @@ func (w *waiting) checkRecord(r *messages.DraftRecord) error {
 // store would refuse it too, but not without everything that it writes together
 // with it.
 func checkCreated(m *messages.Append) error {
+	return createdOnce(m, func(draft, record int) row { return draftRow(&m.Drafts[draft].Records[record]) })
+}
+
+// checkNumbered is checkCreated with the ids of all rows known: an explicit one may be a
+// number that the same message was given.
+func checkNumbered(m *messages.Append, events []messages.Event) error {
+	var named, numbered bool
+	for i := range m.Drafts {
+		for j := range m.Drafts[i].Records {
+			byNumber := m.Drafts[i].Records[j].ID == (messages.RecordID{})
+			named, numbered = named || !byNumber, numbered || byNumber
+		}
+	}
+	if !named || !numbered {
+		return nil
+	}
+	return createdOnce(m, func(draft, record int) row { return row{id: events[draft].Records[record].ID} })
+}
+
+// createdOnce returns an error unless each new record is the first write of its row.
+func createdOnce(m *messages.Append, rowAt func(draft, record int) row) error {
 	var written rows
 	for i := range m.Drafts {
 		for j := range m.Drafts[i].Records {
-			r := &m.Drafts[i].Records[j]
-			if was := written.add(r); was && r.New {
+			if was := written.add(rowAt(i, j)); was && m.Drafts[i].Records[j].New {
 				return fmt.Errorf("%w: workspace %d, draft %d, record %d: was written before it is created",
 					messages.ErrDraft, m.Workspace, i, j)
 			}
@@ -105,6 +125,13 @@ type row struct {
 	number int
 }
 
+func draftRow(r *messages.DraftRecord) row {
+	if r.ID == (messages.RecordID{}) {
+		return row{number: r.Number}
+	}
+	return row{id: r.ID}
+}
+
 // rows is a set; a small one needs no memory.
 type rows struct {
 	few  [8]row
@@ -112,12 +139,8 @@ type rows struct {
 	many map[row]struct{}
 }
 
-// add adds a record's row and reports whether it was there.
-func (s *rows) add(r *messages.DraftRecord) (was bool) {
-	k := row{id: r.ID}
-	if r.ID == (messages.RecordID{}) {
-		k.number = r.Number
-	}
+// add adds a row and reports whether it was there.
+func (s *rows) add(k row) (was bool) {
 	for i := range s.n {
 		if s.few[i] == k {
 			return true

@@ -1,7 +1,6 @@
 package sequencer
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
@@ -125,38 +124,12 @@ func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, 
 			return nil, err
 		}
 	}
-	if err := createdOnce(m, b.events[at:]); err != nil {
+	if err := checkNumbered(m, b.events[at:]); err != nil {
 		return nil, err
 	}
 	b.events[at].DedupID = m.DedupID
 	b.events[at].Together = uint32(len(m.Drafts) - 1)
 	return numbers, nil
-}
-
-// createdOnce is checkCreated with the ids known: an explicit id may be a number that the
-// same message was given.
-func createdOnce(m *messages.Append, events []messages.Event) error {
-	var named, numbered bool
-	for i := range m.Drafts {
-		for j := range m.Drafts[i].Records {
-			byNumber := m.Drafts[i].Records[j].ID == (messages.RecordID{})
-			named, numbered = named || !byNumber, numbered || byNumber
-		}
-	}
-	if !named || !numbered {
-		return nil
-	}
-	var written rows
-	for i := range events {
-		for j := range events[i].Records {
-			r := &events[i].Records[j]
-			if was := written.add(&messages.DraftRecord{ID: r.ID}); was && r.New {
-				return fmt.Errorf("%w: workspace %d, draft %d, record %d: %v was written before it is created",
-					messages.ErrDraft, m.Workspace, i, j, r.ID)
-			}
-		}
-	}
-	return nil
 }
 
 // writeDraft makes the next event. numbers are those of the message so far.
