@@ -75,7 +75,8 @@ func TestCommitCountsItsOwnBytes(t *testing.T) {
 	}
 }
 
-// Pages are full that are written in order: those of the log, of its partitions and of a workspace.
+// Pages are full that are written in order: those of the log, of its partitions, of a workspace and
+// of its records.
 func TestPagesAreFull(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
@@ -86,14 +87,18 @@ func TestPagesAreFull(t *testing.T) {
 	for name, c := range map[string]struct {
 		f      *file
 		bucket []byte
-	}{"log": {settled(t, s), bucketLog}, "PLog": {s.state, bucketPLog}, "WLog": {s.state, bucketWLog}} {
+		keys   int
+	}{
+		"log":  {settled(t, s), bucketLog, 2000},
+		"PLog": {s.state, bucketPLog, 2000}, "WLog": {s.state, bucketWLog, 2000}, "records": {s.state, bucketRecords, 4000},
+	} {
 		var stats bbolt.BucketStats
 		noError(t, c.f.view(func(tx *bbolt.Tx) error {
 			stats = tx.Bucket(c.bucket).Stats()
 			return nil
 		}))
-		if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); stats.KeyN != 2000 || used < 0.8 {
-			t.Errorf("%s: got %d entries in leaves that are used to %.2f, want 2000 and more than 0.8", name, stats.KeyN, used)
+		if used := float64(stats.LeafInuse) / float64(stats.LeafAlloc); stats.KeyN != c.keys || used < 0.8 {
+			t.Errorf("%s: got %d entries in leaves that are used to %.2f, want %d and more than 0.8", name, stats.KeyN, used, c.keys)
 		}
 	}
 }
