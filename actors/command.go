@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -24,6 +23,8 @@ type CommandContext struct {
 	ids     map[messages.RawID]messages.RecordID
 	body    []byte
 	records []messages.Record
+	// given finds what Next gave.
+	given messages.NumberSet
 }
 
 // Command returns the command. The handler must not change it.
@@ -59,7 +60,7 @@ func (c *CommandContext) SetBody(body []byte) { c.body = body }
 // or an explicit one: then the id's sequence goes on above it, and ErrExplicitID is
 // returned if it is above the cap.
 func (c *CommandContext) Insert(ctx context.Context, id messages.RecordID, data []byte) error {
-	if !c.gave(id) {
+	if !c.given.Has(c.tx.Numbers(), messages.SequenceNumber(id)) {
 		if err := c.tx.Raise(ctx, id); err != nil {
 			return err
 		}
@@ -72,10 +73,6 @@ func (c *CommandContext) Insert(ctx context.Context, id messages.RecordID, data 
 // sequence, the command is refused with a [*messages.RecordAheadError].
 func (c *CommandContext) Update(id messages.RecordID, data []byte) {
 	c.records = append(c.records, messages.Record{ID: id, Data: data})
-}
-
-func (c *CommandContext) gave(id messages.RecordID) bool {
-	return slices.Contains(c.tx.Numbers(), messages.SequenceNumber(id))
 }
 
 // checkRaw returns an error unless every raw id is used once.

@@ -43,7 +43,7 @@ type Transaction struct {
 	// few is where numbers begins.
 	few [4]messages.SequenceNumber
 	// raised are the explicit ids that were announced.
-	raised  []messages.RecordID
+	raised  []messages.SequenceNumber
 	unwatch func() bool
 
 	// phase is a txPhase: the end of the context may change it at any time.
@@ -109,7 +109,7 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	if err := t.reservation.Raise(id); err != nil {
 		return err
 	}
-	t.raised = append(t.raised, id)
+	t.raised = append(t.raised, messages.SequenceNumber(id))
 	return nil
 }
 
@@ -132,27 +132,26 @@ func (t *Transaction) countable(ctx context.Context) error {
 var ErrNotRaised = errors.New("explicit record id and Raise do not agree")
 
 // unannounced returns the explicit ids of the event that were not announced yet.
-func (t *Transaction) unannounced(records []messages.Record) []messages.RecordID {
-	var ids []messages.RecordID
-	for i := range records {
-		r := &records[i]
-		given := slices.Contains(t.numbers, messages.SequenceNumber(r.ID)) || slices.Contains(t.raised, r.ID)
-		if r.New && !given {
-			ids = append(ids, r.ID)
-		}
-	}
-	return ids
+func (t *Transaction) unannounced(records []messages.Record) []messages.SequenceNumber {
+	var announced messages.NumberSet
+	return slices.DeleteFunc(messages.AppendExplicit(nil, t.numbers, records), func(id messages.SequenceNumber) bool {
+		return announced.Has(t.raised, id)
+	})
 }
 
 // agrees returns an error unless the event's explicit ids are those announced.
 func (t *Transaction) agrees(records []messages.Record) error {
 	if ids := t.unannounced(records); len(ids) > 0 {
-		return fmt.Errorf("%w: %v: new record %v: got no Raise", ErrNotRaised, t.Token(), ids[0])
+		return fmt.Errorf("%w: %v: new record %v: got no Raise", ErrNotRaised, t.Token(), messages.RecordID(ids[0]))
 	}
+	if len(t.raised) == 0 {
+		return nil
+	}
+	var brought messages.NumberSet
+	created := messages.AppendExplicit(nil, nil, records)
 	for _, id := range t.raised {
-		brought := slices.ContainsFunc(records, func(r messages.Record) bool { return r.New && r.ID == id })
-		if !brought {
-			return fmt.Errorf("%w: %v: got Raise of %v, want it among the new records", ErrNotRaised, t.Token(), id)
+		if !brought.Has(created, id) {
+			return fmt.Errorf("%w: %v: got Raise of %v, want it among the new records", ErrNotRaised, t.Token(), messages.RecordID(id))
 		}
 	}
 	return nil
@@ -196,7 +195,7 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 // record, ErrInvalidEvent, ErrTailFull, ErrFull, the error of ctx), Cancel is allowed and cheaper.
 func (t *Transaction) Write(ctx context.Context, body []byte, records ...messages.Record) error {
 	for _, id := range t.unannounced(records) {
-		if err := t.Raise(ctx, id); err != nil {
+		if err := t.Raise(ctx, messages.RecordID(id)); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,8 @@ type Append struct {
 	Workspace WSID
 	Kind      WSKind
 
-	// Drafts are at least one, and at most the setting BatchEvents.
+	// Drafts are at least one, and at most the setting BatchEvents; a repeated append
+	// that was written under a higher setting is recognised first.
 	Drafts []Draft
 
 	// DedupID, if set, makes the append happen once: if an event of the workspace

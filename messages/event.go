@@ -1,9 +1,6 @@
 package messages
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // EventKind says what an event is. Kinds other than [EventBusiness] are
 // reserved for later.
@@ -90,46 +87,4 @@ type Record struct {
 type Section struct {
 	Tag  uint16
 	Data []byte
-}
-
-// Numbering is what one event says about the sequences of its partition, and
-// all that actualization needs of it.
-type Numbering struct {
-	Epoch         Epoch
-	PLogOffset    PLogOffset
-	Workspace     WSID
-	WorkspaceKind WSKind
-	WLogOffset    WLogOffset
-	RegisteredAt  Timestamp
-
-	// Numbers are the numbers given out and the ids of new records, in this
-	// order. They are merged by maximum; those below their sequence's initial
-	// value are ignored. WLogOffset is not repeated here.
-	Numbers []SequenceNumber
-}
-
-// Numbering returns what the event says about the sequences. New records whose
-// id is also among the numbers given out are not listed twice.
-func (e *Event) Numbering() Numbering {
-	numbers := slices.Clip(e.Numbers)
-	for i := range e.Records {
-		r := &e.Records[i]
-		if r.New && !e.gave(r.ID) {
-			numbers = append(numbers, SequenceNumber(r.ID))
-		}
-	}
-	return Numbering{
-		Epoch:         e.Epoch,
-		PLogOffset:    e.PLogOffset,
-		Workspace:     e.Workspace,
-		WorkspaceKind: e.WorkspaceKind,
-		WLogOffset:    e.WLogOffset,
-		RegisteredAt:  e.RegisteredAt,
-		Numbers:       numbers,
-	}
-}
-
-// gave reports whether id is one of the numbers given out to the event.
-func (e *Event) gave(id RecordID) bool {
-	return slices.Contains(e.Numbers, SequenceNumber(id))
 }

@@ -25,7 +25,12 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 		return err
 	}
 	if n := len(m.Drafts); n == 0 || n > c.settings.BatchEvents {
-		return fmt.Errorf("%w: workspace %d: got %d drafts, want 1 to %d", messages.ErrDraft, m.Workspace, n, c.settings.BatchEvents)
+		err := fmt.Errorf("%w: workspace %d: got %d drafts, want 1 to %d", messages.ErrDraft, m.Workspace, n, c.settings.BatchEvents)
+		if n == 0 || m.DedupID.IsZero() {
+			return err
+		}
+		// The setting may have been higher when it was written first.
+		w.otherwise = err
 	}
 	for i := range m.Drafts {
 		if err := w.checkDraft(&m.Drafts[i]); err != nil {

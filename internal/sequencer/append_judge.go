@@ -1,10 +1,6 @@
 package sequencer
 
-import (
-	"slices"
-
-	"github.com/partita-go/partita/messages"
-)
+import "github.com/partita-go/partita/messages"
 
 // judge decides what becomes of an Append whose turn has come: it is numbered and
 // joins the batch, or waits for what becomes of a member of the batch, or is
@@ -17,6 +13,10 @@ func (c *Core) judge(w waiting) {
 	}
 	if leader, ok := b.leader(w.append); ok {
 		b.join(member{waiting: w, fate: follows, at: leader})
+		return
+	}
+	if w.otherwise != nil {
+		c.search(&w, 0, w.otherwise)
 		return
 	}
 	at := len(b.events)
@@ -177,6 +177,7 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber,
 		return nil, nil
 	}
 	records := make([]messages.Record, len(d.Records))
+	var own messages.NumberSet
 	for i := range d.Records {
 		draft := &d.Records[i]
 		id, given := draft.ID, false
@@ -184,7 +185,7 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber,
 			// Most new records are of this kind, and as many as the numbers.
 			id, given = messages.RecordID(numbers[draft.Number]), draft.Number >= from
 		}
-		if draft.New && !given && !slices.Contains(numbers[from:], messages.SequenceNumber(id)) {
+		if draft.New && !given && !own.Has(numbers[from:], messages.SequenceNumber(id)) {
 			if err := r.Raise(id); err != nil {
 				return nil, err
 			}

@@ -145,6 +145,13 @@ func TestConflictRefusesNobodyElse(t *testing.T) {
 			},
 			[]int{0}, []int{0},
 		},
+		"behind an explicit id that this try gives": {
+			taken{1, seqPlain, 1},
+			func(w *world) []messages.Append {
+				return []messages.Append{plain(w), explicit(w.one(1, kindWide, seqPlain), 2)}
+			},
+			[]int{0}, []int{0},
+		},
 		"before": {
 			taken{1, seqPlain, 2},
 			func(w *world) []messages.Append { return []messages.Append{plain(w), plain(w), plain(w)} },

@@ -13,14 +13,7 @@ import (
 type search struct {
 	generation, serial uint64
 	// appends wait for what is found.
-	appends []searching
-}
-
-// searching is an Append that may be a repetition, and why it is refused if it is
-// none.
-type searching struct {
-	waiting
-	otherwise error
+	appends []waiting
 }
 
 // refuseUnlessRepeated refuses an Append for what its workspace is like, unless it
@@ -48,9 +41,10 @@ func (c *Core) search(w *waiting, first messages.WLogOffset, otherwise error) ui
 // joinSearch lets an Append wait for a search that was begun.
 func (c *Core) joinSearch(w *waiting, serial uint64, otherwise error) {
 	c.release(w)
+	w.otherwise = otherwise
 	for i := len(c.searches) - 1; i >= 0; i-- {
 		if s := &c.searches[i]; s.serial == serial {
-			s.appends = append(s.appends, searching{*w, otherwise})
+			s.appends = append(s.appends, *w)
 			return
 		}
 	}
@@ -65,14 +59,14 @@ func (c *Core) eventsLoaded(m *messages.EventsLoaded) {
 	found := c.searches[i]
 	c.searches = slices.Delete(c.searches, i, i+1)
 	for i := range found.appends {
-		s := &found.appends[i]
+		w := &found.appends[i]
 		switch {
 		case m.Err != nil:
-			c.refuseWaiter(&s.waiting, outcomeUnknown(m.Err))
-		case len(m.Events) == 0 || m.Events[0].DedupID != s.append.DedupID:
-			c.refuseWaiter(&s.waiting, s.otherwise)
+			c.refuseWaiter(w, outcomeUnknown(m.Err))
+		case len(m.Events) == 0 || m.Events[0].DedupID != w.append.DedupID:
+			c.refuseWaiter(w, w.otherwise)
 		default:
-			c.answerRepeated(&s.waiting, m.Events)
+			c.answerRepeated(w, m.Events)
 		}
 	}
 }
@@ -81,7 +75,7 @@ func (c *Core) eventsLoaded(m *messages.EventsLoaded) {
 func (c *Core) abandonSearches(cause error) {
 	for i := range c.searches {
 		for j := range c.searches[i].appends {
-			c.refuseWaiter(&c.searches[i].appends[j].waiting, outcomeUnknown(cause))
+			c.refuseWaiter(&c.searches[i].appends[j], outcomeUnknown(cause))
 		}
 	}
 	c.searches = nil

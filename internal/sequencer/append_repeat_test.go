@@ -81,6 +81,32 @@ func TestRepeatedIsRecognisedFirst(t *testing.T) {
 	w.finish()
 }
 
+// TestRepeatedIsLong: a limit that was lowered says nothing about what is in the log.
+func TestRepeatedIsLong(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	m := w.group(1)
+	first := w.done(w.append(m))
+	before := len(w.log)
+	w.reconfigure(messages.Settings{BatchEvents: 2})
+	w.mustRepeat(w.settled(w.append(m)), first)
+	other := w.group(2)
+	w.mustRefuse(w.settled(w.append(other)), messages.ErrDraft)
+	// Behind others of its batch, with nothing of it in the log; and in one batch with
+	// one that has its id.
+	short := w.withID(3, 1)
+	calls := w.batched(w.one(1, kindWide), other, short, w.group(3), m)
+	w.settle()
+	w.mustAppend(calls[0])
+	w.mustRefuse(calls[1], messages.ErrDraft)
+	w.mustAppend(calls[2])
+	w.mustRefuse(calls[3], messages.ErrDedupMismatch)
+	w.mustRepeat(calls[4], first)
+	if got := len(w.log) - before; got != 3 {
+		t.Fatalf("got %d events, want calls 0 and 2, and what they waited for", got)
+	}
+	w.finish()
+}
+
 // TestOtherDrafts: the same id with other drafts is refused, whatever differs.
 func TestOtherDrafts(t *testing.T) {
 	id := messages.RecordID{Seq: seqFrom, Number: 201}

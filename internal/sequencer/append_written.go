@@ -144,14 +144,15 @@ func (a *attempt) demand(m *member, seq messages.SeqID) (first messages.Number, 
 	}
 	events := a.eventsOf(m)
 	for i := range events {
-		for _, r := range events[i].Records {
+		drafts := m.append.Drafts[i].Records
+		for j, r := range events[i].Records {
 			switch {
 			case !r.New || r.ID.Seq != seq:
+			case drafts[j].ID != (messages.RecordID{}):
+				// An explicit id may lift the sequence, though in this try it is a number given.
+				return first, false, true
 			case r.ID.Number == first:
 				needs = true
-			case !slices.Contains(m.numbers, messages.SequenceNumber(r.ID)):
-				// An explicit id may lift the sequence.
-				return first, false, true
 			}
 		}
 	}

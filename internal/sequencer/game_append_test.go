@@ -51,6 +51,7 @@ func (g *game) hitHeld() {
 // message makes an Append, and says what is wrong with it whatever the state.
 func (g *game) message() (messages.Append, error) {
 	if again := g.earlier(); again != nil && g.dice.roll(3, "again") == 0 {
+		g.hitIf(len(again.Drafts) > g.core.settings.BatchEvents && g.findID(again.Workspace, again.DedupID) != nil, "repeated beyond the batch limit")
 		return g.repeat(again), nil
 	}
 	m := messages.Append{Workspace: messages.WSID(2*g.dice.roll(6, "workspace") + 1), Kind: kindWide}

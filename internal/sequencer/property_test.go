@@ -37,7 +37,7 @@ var situations = []string{
 	"appended", "appended a group", "appended where expected", "appended with an id", "appended with explicit ids", "appended with an update",
 	"appended after a load", "append while actualizing", "append behind a transaction",
 	"landed in doubt", "lost in doubt, appended later", "rested, appended later", "followed, appended later",
-	"repeated", "repeated in flight", "repeated though its offset is old",
+	"repeated", "repeated in flight", "repeated though its offset is old", "repeated beyond the batch limit",
 	"append refused: offset", "append refused: offset in flight", "append refused: kind", "append refused: kind in flight",
 	"append refused: overflow", "append refused: overflow in flight", "append refused: overflow in a group",
 	"append refused: ahead", "append refused: ahead in flight", "append refused: ahead in a group",

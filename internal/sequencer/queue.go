@@ -13,6 +13,9 @@ type waiting struct {
 	ws *workspace
 	// numbers and bytes are what an Append asks for.
 	numbers, bytes int
+	// otherwise is why an Append is refused unless it is a repetition, nil if that is
+	// not known yet.
+	otherwise error
 	// divergences counts the tries to write an Append for which the log was not as
 	// the partition holds it.
 	divergences int

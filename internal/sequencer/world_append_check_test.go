@@ -140,9 +140,15 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	if unexplained {
 		w.t.Fatalf("%+v: refused: %v\nworkspace: %+v", m, err, truth)
 	}
-	if isOffset || isAhead || errors.Is(err, messages.ErrOverflow) || refusedForRows(c, err) {
+	if deniesRepetition(c, err) {
 		w.checkRecognised(c, m, err)
 	}
+}
+
+// deniesRepetition reports whether an error must not be told of an append that was written before.
+func deniesRepetition(c *call, err error) bool {
+	return errors.Is(err, messages.ErrExpectedOffset) || errors.Is(err, messages.ErrRecordAhead) || errors.Is(err, messages.ErrOverflow) ||
+		c.long && errors.Is(err, messages.ErrDraft) || refusedForRows(c, err)
 }
 
 // checkRecognised: an append that was in the log when it was sent again is a

@@ -242,11 +242,12 @@ func (w *world) append(m messages.Append) *call { return w.appendWrong(m, nil) }
 
 // appendWrong asks for one that is to be refused whatever the state, with an error.
 func (w *world) appendWrong(m messages.Append, wrong error) *call {
-	if n := len(m.Drafts); n == 0 || n > w.core.settings.BatchEvents {
+	long := len(m.Drafts) > w.core.settings.BatchEvents
+	if long || len(m.Drafts) == 0 {
 		wrong = errors.Join(wrong, messages.ErrDraft)
 	}
 	w.lastCall++
-	c := &call{id: w.lastCall, message: &m, sent: len(w.log), wrong: wrong}
+	c := &call{id: w.lastCall, message: &m, sent: len(w.log), wrong: wrong, long: long}
 	w.unanswered[c] = true
 	w.appends = append(w.appends, c)
 	w.step(c, &m)

@@ -244,9 +244,7 @@ func (c *Core) waiters() (all []waiting) {
 		}
 	}
 	for _, s := range c.searches {
-		for _, a := range s.appends {
-			all = append(all, a.waiting)
-		}
+		all = append(all, s.appends...)
 	}
 	return all
 }

@@ -70,9 +70,10 @@ type call struct {
 	reply   any
 
 	// Of an Append: the log's length when it was sent, what is wrong with it whatever
-	// the state, and where it has been.
+	// the state, also if that is its length only, and where it has been.
 	sent                      int
 	wrong                     error
+	long                      bool
 	followed, rested, doubted bool
 	waited                    string
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -86,7 +87,7 @@ func (s *Store) prepare(n *newEvent, e *messages.Event, b *storage.Batch) error 
 	case e.Epoch != b.Epoch:
 		return invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
-	n.numbers = appendNumbering(make([]messages.SequenceNumber, 0, len(e.Numbers)), e.Numbers, e.Records)
+	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
 	if err := s.schema.checkEvent(e, n.numbers); err != nil {
 		return err
 	}

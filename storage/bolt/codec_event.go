@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -291,48 +290,9 @@ func take(arena, data []byte) (copied, rest []byte) {
 // numbering returns the numbers given out and the ids of new records that are not
 // among them: what [messages.Event.Numbering] lists. The slice is the view's.
 func (v *eventView) numbering() []messages.SequenceNumber {
-	v.numberings = appendNumbering(v.numberings[:0], v.numbers, v.records)
+	v.numberings = append(v.numberings[:0], v.numbers...)
+	v.numberings = messages.AppendExplicit(v.numberings, v.numbers, v.records)
 	return v.numberings
-}
-
-// appendNumbering appends the numbers and the ids of new records that are not
-// among them. Records mostly come in the order of their numbers, so the search
-// begins where the last one ended, and it stays cheap for large events.
-func appendNumbering(dst, numbers []messages.SequenceNumber, records []messages.Record) []messages.SequenceNumber {
-	dst = append(dst, numbers...)
-	next := 0
-	var given map[messages.SequenceNumber]struct{}
-	for i := range records {
-		id := messages.SequenceNumber(records[i].ID)
-		switch {
-		case !records[i].New:
-		case next < len(numbers) && numbers[next] == id:
-			next++
-		case len(numbers) <= fewNumbers:
-			if !slices.Contains(numbers, id) {
-				dst = append(dst, id)
-			}
-		default:
-			if given == nil {
-				given = numberSet(numbers)
-			}
-			if _, ok := given[id]; !ok {
-				dst = append(dst, id)
-			}
-		}
-	}
-	return dst
-}
-
-// fewNumbers is up to how many numbers a linear search beats building a set.
-const fewNumbers = 32
-
-func numberSet(numbers []messages.SequenceNumber) map[messages.SequenceNumber]struct{} {
-	set := make(map[messages.SequenceNumber]struct{}, len(numbers))
-	for _, n := range numbers {
-		set[n] = struct{}{}
-	}
-	return set
 }
 
 // byteReader reads a payload. Once something was wrong it reads zeros.
