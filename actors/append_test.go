@@ -384,12 +384,13 @@ func TestAppendConflictOfMany(t *testing.T) {
 	}
 }
 
-// Damage refuses the appends that meet it, whether the store can name them or not;
-// the partition's view of the log is as good as it was.
+// Damage refuses the appends that meet it, whether the store can name them or not,
+// and so does what is wrong with an event; the partition's view of the log is as good as it was.
 func TestAppendDamaged(t *testing.T) {
 	damage := &storage.DamagedError{Where: "bucket dedup, run 1", Cause: errAny}
 	for name, c := range map[string]struct{ err, want error }{
-		"named": {&storage.LookupError{PLogOffsets: []messages.PLogOffset{4}, Cause: damage}, storage.ErrDamaged},
+		"named":   {&storage.LookupError{PLogOffsets: []messages.PLogOffset{4}, Cause: damage}, storage.ErrDamaged},
+		"invalid": {&storage.InvalidEventError{PLogOffset: 4, Cause: errAny}, storage.ErrInvalidEvent},
 		// Tried one by one, the store takes all of them now.
 		"unnamed": {damage, nil},
 	} {

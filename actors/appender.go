@@ -98,6 +98,9 @@ func refusedEvents(err error) []messages.RefusedEvent {
 		}
 		return refused
 	}
+	if invalid, ok := errors.AsType[*storage.InvalidEventError](err); ok {
+		return []messages.RefusedEvent{{PLogOffset: invalid.PLogOffset}}
+	}
 	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	if !ok {
 		return nil

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -47,10 +48,17 @@ type RawID uint16
 // Timestamp is a time in microseconds since the Unix epoch. Zero means "none".
 type Timestamp int64
 
-// TimestampOf returns t in microseconds since the Unix epoch.
+// TimestampOf returns t in microseconds since the Unix epoch, and the first or last
+// timestamp for what is before or behind them: about 292,000 years from 1970.
 func TimestampOf(t time.Time) Timestamp {
-	if t.IsZero() {
+	const perSecond = 1_000_000
+	switch s := t.Unix(); {
+	case t.IsZero():
 		return 0
+	case s >= math.MaxInt64/perSecond:
+		return math.MaxInt64
+	case s <= math.MinInt64/perSecond:
+		return math.MinInt64
 	}
 	return Timestamp(t.UnixMicro())
 }

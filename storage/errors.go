@@ -16,7 +16,7 @@ var (
 	ErrTimeFell = errors.New("registration time falls")
 	// ErrInvalidEvent is returned when an event contradicts itself or the
 	// descriptor: another partition's workspace, an unknown kind or sequence, an
-	// explicit id above the cap, too large.
+	// explicit id above the cap, too large. The error is an [*InvalidEventError].
 	ErrInvalidEvent = errors.New("invalid event")
 	// ErrConflict is returned when a key that must be free is not. The error is a
 	// [*ConflictError].
@@ -119,6 +119,25 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) hold.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// InvalidEventError names the first event of a batch that contradicts itself or the
+// descriptor. Nothing of the batch was written.
+type InvalidEventError struct {
+	Partition  messages.PartitionID
+	PLogOffset messages.PLogOffset
+	// Cause says what is wrong with it.
+	Cause error
+}
+
+func (e *InvalidEventError) Error() string {
+	return fmt.Sprintf("%v: partition %d, offset %d: %v", ErrInvalidEvent, e.Partition, e.PLogOffset, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrInvalidEvent) hold.
+func (e *InvalidEventError) Is(target error) bool { return target == ErrInvalidEvent }
+
+// Unwrap returns the cause.
+func (e *InvalidEventError) Unwrap() error { return e.Cause }
 
 // DuplicateError names the events of a batch whose deduplication ids are in their
 // workspaces' logs already. Nothing of the batch was written.

@@ -149,7 +149,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 			numbers = append(numbers, messages.SequenceNumber{Seq: wanted.Seq, Number: n})
 		}
 	}
-	records, err := r.records(d, numbers, from)
+	records, err := r.records(d, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -170,22 +170,21 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 	return numbers, nil
 }
 
-// records returns the rows of a draft whose numbers begin at an index, and lifts
-// the sequences of new ones that have other ids. No other row may be ahead then.
-func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber, from int) ([]messages.Record, error) {
+// records returns the rows of a draft, and lifts the sequences of new ones whose ids
+// it brings along. No other row may be ahead then. numbers are those of the message so
+// far.
+func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber) ([]messages.Record, error) {
 	if len(d.Records) == 0 {
 		return nil, nil
 	}
 	records := make([]messages.Record, len(d.Records))
-	var own messages.NumberSet
 	for i := range d.Records {
 		draft := &d.Records[i]
-		id, given := draft.ID, false
-		if id == (messages.RecordID{}) {
-			// Most new records are of this kind, and as many as the numbers.
-			id, given = messages.RecordID(numbers[draft.Number]), draft.Number >= from
-		}
-		if draft.New && !given && !own.Has(numbers[from:], messages.SequenceNumber(id)) {
+		id := draft.ID
+		switch {
+		case id == (messages.RecordID{}):
+			id = messages.RecordID(numbers[draft.Number])
+		case draft.New:
 			if err := r.Raise(id); err != nil {
 				return nil, err
 			}

@@ -124,7 +124,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	case errors.Is(err, messages.ErrOverflow):
 		unexplained = !w.overflows(m)
 	case refusedForRows(c, err):
-		unexplained = !createsByBoth(m) && !createsLater(m)
+		unexplained = !createsByBoth(m)
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -185,7 +185,7 @@ func (w *world) checkNotThere(c *call, m *messages.Append) {
 // refusedForRows reports whether a message, in which nothing is wrong by itself, was refused since its
 // rows and its numbers do not go together.
 func refusedForRows(c *call, err error) bool {
-	return c.wrong == nil && (errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrExplicitID))
+	return c.wrong == nil && errors.Is(err, messages.ErrDraft)
 }
 
 // createsByBoth reports whether a message has rows of one sequence by the index of a number and by
@@ -298,23 +298,6 @@ func (w *world) runsAhead(m *messages.Append, e *messages.RecordAheadError) bool
 // isAhead reports whether a record's number is still to be given out by its sequence.
 func (w *world) isAhead(kind messages.WSKind, id messages.RecordID, last messages.Number) bool {
 	return id.Number > last && id.Number >= w.kinds()[kind][id.Seq].Initial
-}
-
-// createsLater reports whether a record is created under a number of an earlier
-// draft: for its own event that is an explicit id.
-func createsLater(m *messages.Append) bool {
-	before := 0
-	for _, d := range m.Drafts {
-		for _, r := range d.Records {
-			if r.New && r.ID == (messages.RecordID{}) && r.Number < before {
-				return true
-			}
-		}
-		for _, wanted := range d.Wanted {
-			before += int(max(wanted.Count, 1))
-		}
-	}
-	return false
 }
 
 // sameAs reports whether a message would write the events that begin with one.

@@ -175,7 +175,7 @@ func (w *world) appendBatch(events []messages.Event) {
 }
 
 // checkNumbering: the numbers of an event are the next ones, in order, explicit ids
-// leave room above them, and no record is ahead of its sequence afterwards.
+// that lift a sequence leave room above them, and no record is ahead of its sequence afterwards.
 func (w *world) checkNumbering(e *messages.Event) {
 	def, last := w.kinds()[e.WorkspaceKind], make(map[messages.SeqID]messages.Number)
 	maps.Copy(last, w.truth[e.Workspace].numbers)
@@ -186,7 +186,7 @@ func (w *world) checkNumbering(e *messages.Event) {
 		last[n.Seq] = n.Number
 	}
 	for _, r := range e.Records {
-		if s := def[r.ID.Seq]; r.New && r.ID.Number > s.MaxExplicit() && !slices.Contains(e.Numbers, messages.SequenceNumber(r.ID)) {
+		if s := def[r.ID.Seq]; r.New && r.ID.Number > max(s.MaxExplicit(), last[r.ID.Seq]) {
 			w.t.Fatalf("event %d: explicit id %v is above the cap", e.PLogOffset, r.ID)
 		}
 		if r.New {

@@ -406,6 +406,8 @@ func checkKind(tx *bbolt.Tx, p messages.PartitionID, n *newEvent, known bool) er
 }
 
 func kindMismatch(p messages.PartitionID, n *newEvent, want messages.WSKind) error {
-	return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got kind %d, want %d: %w",
-		storage.ErrInvalidEvent, p, n.offset, n.ws, n.wsKind, want, messages.ErrKindMismatch)
+	return &storage.InvalidEventError{
+		Partition: p, PLogOffset: n.offset,
+		Cause: fmt.Errorf("workspace %d: got kind %d, want %d: %w", n.ws, n.wsKind, want, messages.ErrKindMismatch),
+	}
 }

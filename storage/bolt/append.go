@@ -70,7 +70,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 	r := &writeRequest{partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	for i := range b.Events {
 		n := &r.events[i]
-		if err := s.prepare(n, &b.Events[i], b); err != nil {
+		if err := s.prepare(n, i, b); err != nil {
 			return nil, err
 		}
 		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
@@ -80,7 +80,8 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 
 // prepare checks what can be known of an event alone, and encodes it. This is the
 // caller's goroutine: many prepare while one commits.
-func (s *Store) prepare(n *newEvent, e *messages.Event, b *storage.Batch) error {
+func (s *Store) prepare(n *newEvent, at int, b *storage.Batch) error {
+	e := &b.Events[at]
 	switch {
 	case e.Partition != b.Partition:
 		return invalid(e, "got partition %d in a batch of partition %d", e.Partition, b.Partition)
@@ -88,7 +89,7 @@ func (s *Store) prepare(n *newEvent, e *messages.Event, b *storage.Batch) error 
 		return invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
 	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
-	if err := s.schema.checkEvent(e, n.numbers); err != nil {
+	if err := s.schema.checkEvent(e, n.numbers, b.Events[:at]); err != nil {
 		return err
 	}
 	if size := sizeHint(e); size > maxEventSize {

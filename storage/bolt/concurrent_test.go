@@ -60,14 +60,7 @@ func TestRefusedInTheSameCommit(t *testing.T) {
 	second := w.event(2)
 	bad.Records[1] = messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1000}, New: true} // taken
 	batch := func(events ...messages.Event) *writeRequest {
-		r := &writeRequest{ticket: newTicket(), partition: &s.partitions[0], epoch: w.epoch, events: make([]newEvent, len(events))}
-		b := storage.Batch{Partition: 0, Epoch: w.epoch}
-		for i := range events {
-			if err := s.prepare(&r.events[i], &events[i], &b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return r
+		return prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
 	}
 	second.PLogOffset, second.Records = 3, nil
 	good2 := second

@@ -760,7 +760,7 @@ func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	t.Helper()
 	r := &writeRequest{ticket: newTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	for i := range b.Events {
-		if err := s.prepare(&r.events[i], &b.Events[i], b); err != nil {
+		if err := s.prepare(&r.events[i], i, b); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,9 +24,9 @@ func forgetEnds(s *Store) {
 // coveredNow reports whether an event needs no look into state.db.
 func coveredNow(s *Store, events ...messages.Event) bool {
 	r := &writeRequest{partition: &s.partitions[events[0].Partition], events: make([]newEvent, len(events))}
+	b := storage.Batch{Partition: events[0].Partition, Epoch: events[0].Epoch, Events: events}
 	for i := range events {
-		b := storage.Batch{Partition: events[i].Partition, Epoch: events[i].Epoch}
-		if err := s.prepare(&r.events[i], &events[i], &b); err != nil {
+		if err := s.prepare(&r.events[i], i, &b); err != nil {
 			return false
 		}
 	}

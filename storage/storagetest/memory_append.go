@@ -107,7 +107,10 @@ func (j *judge) judge(i int) error {
 	for _, check := range []func(int, *messages.Event) error{
 		j.identity, j.order, j.contents, j.sections, j.together, j.workspace, j.records,
 	} {
-		if err := check(i, e); err != nil {
+		switch err := check(i, e); {
+		case errors.Is(err, storage.ErrInvalidEvent):
+			return &storage.InvalidEventError{Partition: j.batch.Partition, PLogOffset: e.PLogOffset, Cause: err}
+		case err != nil:
 			return fmt.Errorf("partition %d, offset %d: %w", j.batch.Partition, e.PLogOffset, err)
 		}
 	}
@@ -152,7 +155,7 @@ func (j *judge) order(i int, e *messages.Event) error {
 }
 
 // contents checks the numbers and records against the descriptor.
-func (j *judge) contents(_ int, e *messages.Event) error {
+func (j *judge) contents(at int, e *messages.Event) error {
 	if len(e.Numbers) > messages.MaxEventNumbers {
 		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
 	}
@@ -168,7 +171,10 @@ func (j *judge) contents(_ int, e *messages.Event) error {
 			return err
 		}
 		limit := seqs[id.Seq].MaxExplicit()
-		if e.Records[i].New && id.Number > limit && !slices.Contains(e.Numbers, messages.SequenceNumber(id)) {
+		gives := func(g messages.Event) bool {
+			return g.Workspace == e.Workspace && slices.Contains(g.Numbers, messages.SequenceNumber(id))
+		}
+		if e.Records[i].New && id.Number > limit && !slices.ContainsFunc(j.events[:at+1], gives) {
 			return fmt.Errorf("%w: %w: got %v, want at most %d", storage.ErrInvalidEvent, messages.ErrExplicitID, id, limit)
 		}
 	}

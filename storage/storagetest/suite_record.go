@@ -14,6 +14,7 @@ var recordChecks = []check{
 	{"RecordKeysOfSequencesAndWorkspacesDiffer", eachLevel, checkRecordKeys},
 	{"LowExplicitIDLowersNothing", eachLevel, checkLowExplicit},
 	{"ExplicitIDRaises", eachLevel, checkHighExplicit},
+	{"GivenIsNotExplicit", eachLevel, checkHighGiven},
 }
 
 // checkNewRecordTaken: at trust level 0 the key of a new record must be free of
@@ -126,6 +127,32 @@ func checkLowExplicit(e *env) {
 	if n := e.model.numbers(3, e.model.partitions[0].events).Numbers; n[len(n)-1].Number != InitialInvoice+4 {
 		e.Fatalf("the check is wrong: numbers are %v", n)
 	}
+}
+
+// checkHighGiven: what an event of the batch before it was given for the workspace is
+// no explicit id, however high.
+func checkHighGiven(e *env) {
+	e.open()
+	p := e.take(0)
+	ids := messages.Sequence{ID: messages.SeqOWRecordID, Initial: messages.InitialOWRecordID}
+	high := messages.RecordID{Seq: ids.ID, Number: ids.MaxExplicit() + 1}
+	raise := Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: ids.ID, Number: ids.MaxExplicit()}}}
+	give := Spec{Workspace: 3, Give: []messages.SeqID{ids.ID}}
+	create := Spec{Workspace: 3, Explicit: []messages.RecordID{high}}
+	e.append(p, raise, give, Spec{Workspace: 6}, create)
+	e.same("created under an earlier number")
+	e.flushAll(p)
+	e.same("created under an earlier number, flushed")
+
+	high.Number++
+	create.Explicit = []messages.RecordID{high}
+	e.refused("created before its number", e.store.Append(e.Context(), p.Build(create, give)), invalid...)
+	other := create
+	other.Workspace = 6
+	e.refused("created under another workspace's number", e.store.Append(e.Context(), p.Build(give, other)), invalid...)
+	e.append(p, give)
+	e.refused("created in another batch", e.store.Append(e.Context(), p.Build(create)), invalid...)
+	e.same("after the refusals")
 }
 
 // checkHighExplicit: the sequence goes on above an explicit id, up to the cap.

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,11 +85,25 @@ func checkRefusals(e *env) {
 			b := p.Build(create, create, create)
 			f.spoil(&b.Events[at])
 			what := fmt.Sprintf("%s in event %d of 3", f.name, at+1)
-			e.refused(what, e.store.Append(e.Context(), b), f.want...)
+			err := e.store.Append(e.Context(), b)
+			e.refused(what, err, f.want...)
+			e.names(what, err, b.Events[at].PLogOffset)
 		}
 		e.append(p, create)
 	}
 	e.reopen()
+}
+
+// names checks that an invalid event is named, so that those beside it can be
+// written without it.
+func (e *env) names(what string, err error, want messages.PLogOffset) {
+	e.Helper()
+	if !errors.Is(err, storage.ErrInvalidEvent) {
+		return
+	}
+	if got, ok := errors.AsType[*storage.InvalidEventError](err); !ok || got.PLogOffset != want {
+		e.Errorf("%s: got %#v, want an *InvalidEventError of offset %d", what, err, want)
+	}
 }
 
 // checkTakenLogEntries: entries that the projections hold already are taken too.

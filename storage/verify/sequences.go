@@ -74,7 +74,7 @@ func (s *sequences) bring(r *run, e *messages.Event, n messages.SequenceNumber) 
 		r.fault(CheckEvent, placeOf(e), "workspace %d: record of sequence %d, which kind %d does not have", s.id, n.Seq, s.kind.id)
 		return
 	}
-	if limit := s.kind.sequences[i].MaxExplicit(); n.Number > limit {
+	if limit := s.kind.sequences[i].MaxExplicit(); n.Number > max(limit, s.last[i]) {
 		r.fault(CheckEvent, placeOf(e), "workspace %d, sequence %d: explicit id is %d, want at most %d", s.id, n.Seq, n.Number, limit)
 	}
 	s.raise(i, n.Number)
