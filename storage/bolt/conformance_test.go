@@ -38,8 +38,49 @@ func (f *factory) Reopen(t testing.TB, s storage.Store) storage.Store {
 	return f.open(t, f.dirOf(s), s.Descriptor(), bolt.Options{})
 }
 
-// Rebuild deletes state.db.
-func (f *factory) Rebuild(t testing.TB, s storage.Store) storage.Store {
+// Copies are all ways to a store of what another one holds.
+func (f *factory) Copies() []storagetest.Copy {
+	return []storagetest.Copy{
+		{Name: "a rebuild", Projected: true, Do: f.rebuild},
+		{Name: "a backup", Do: f.copied(func(t testing.TB, s storage.Store, to string) error {
+			return errors.Join(backUp(t, s, to), s.Close(t.Context()))
+		})},
+		{Name: "a restore", Projected: true, Do: f.copied(func(t testing.TB, s storage.Store, to string) error {
+			backup := filepath.Join(t.TempDir(), "backup")
+			err := errors.Join(backUp(t, s, backup), s.Close(t.Context()))
+			if err == nil {
+				_, err = bolt.Restore(t.Context(), backup, to, bolt.CopyOptions{})
+			}
+			return err
+		})},
+		{Name: "a compaction", Do: f.copied(func(t testing.TB, s storage.Store, to string) error {
+			err := s.Close(t.Context())
+			if err == nil {
+				_, err = bolt.Compact(t.Context(), filepath.Join(f.dirOf(s), "store"), to, bolt.CopyOptions{})
+			}
+			return err
+		})},
+	}
+}
+
+func backUp(t testing.TB, s storage.Store, to string) error {
+	_, err := s.(*bolt.Store).Backup(t.Context(), to, bolt.CopyOptions{})
+	return err
+}
+
+// copied opens a copy, which is made of a store that is closed then.
+func (f *factory) copied(copyTo func(t testing.TB, s storage.Store, to string) error) func(testing.TB, storage.Store) storage.Store {
+	return func(t testing.TB, s storage.Store) storage.Store {
+		dir := t.TempDir()
+		if err := copyTo(t, s, filepath.Join(dir, "store")); err != nil {
+			t.Fatal(err)
+		}
+		return f.open(t, dir, s.Descriptor(), bolt.Options{})
+	}
+}
+
+// rebuild deletes state.db.
+func (f *factory) rebuild(t testing.TB, s storage.Store) storage.Store {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

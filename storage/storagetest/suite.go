@@ -16,7 +16,7 @@ import (
 // is passed to Reopen at most once. The suite closes every store; the factory
 // releases whatever else belongs to it in t.Cleanup.
 //
-// An implementation may be a [Crasher], a [TailLimiter] and a [Rebuilder] too.
+// An implementation may be a [Crasher], a [TailLimiter] and a [Copier] too.
 type Factory interface {
 	// Open returns a new, empty store, or fails the test.
 	Open(t testing.TB, d messages.Descriptor) storage.Store
@@ -39,11 +39,21 @@ type TailLimiter interface {
 	OpenLimited(t testing.TB, d messages.Descriptor, events int) storage.Store
 }
 
-// Rebuilder is implemented by factories that can throw the projections away.
-type Rebuilder interface {
-	// Rebuild closes the store and opens what its log alone holds. The projections
-	// are then up to the end of the log.
-	Rebuild(t testing.TB, s storage.Store) storage.Store
+// Copier is implemented by factories that can make a store of what another one holds: of
+// a copy of it, or of its log alone.
+type Copier interface {
+	// Copies are the ways to do it.
+	Copies() []Copy
+}
+
+// Copy is a way to make a store of what another one holds.
+type Copy struct {
+	Name string
+	// Projected says that the new store's projections are up to the end of its log;
+	// else they are where they were.
+	Projected bool
+	// Do closes the store and returns the new one.
+	Do func(t testing.TB, s storage.Store) storage.Store
 }
 
 // Run checks that the factory's stores keep all promises of [storage.Store], and those of
@@ -165,6 +175,28 @@ func (e *env) crash() bool {
 		e.replace(c.Crash(e, e.store))
 	}
 	return ok
+}
+
+// copies are the factory's.
+func (e *env) copies() []Copy {
+	c, ok := e.factory.(Copier)
+	if !ok {
+		return nil
+	}
+	return c.Copies()
+}
+
+// goOnIn goes on with a store that is made of what this one holds.
+func (e *env) goOnIn(c Copy) {
+	e.Helper()
+	e.replace(c.Do(e, e.store))
+	if !c.Projected {
+		return
+	}
+	for id, p := range e.parts {
+		p.Flushed(p.last + 1)
+		e.model.partitions[id].checkpoint = p.checkpoint
+	}
 }
 
 func (e *env) replace(s storage.Store) {

@@ -12,7 +12,7 @@ import (
 
 var dedupChecks = []check{
 	{"DuplicateIsRefused", eachLevel, checkDuplicate},
-	{"DuplicateIsRefusedAfterRebuild", eachLevel, checkDuplicateRebuilt},
+	{"DuplicateIsRefusedInCopies", eachLevel, checkDuplicateCopied},
 	{"DuplicatesAreAllNamed", eachLevel, checkDuplicatesNamed},
 	{"DuplicateInItsBatch", eachLevel, checkDuplicateInBatch},
 	{"DuplicateBeforeConflict", levelNone, checkDuplicateBeforeConflict},
@@ -79,25 +79,21 @@ func checkDuplicate(e *env) {
 	e.append(p, named(3, 4), named(6, 4))
 }
 
-// checkDuplicateRebuilt: the ids are rebuilt from the log.
-func checkDuplicateRebuilt(e *env) {
-	r, ok := e.factory.(Rebuilder)
-	if !ok {
-		return
-	}
+// checkDuplicateCopied: the ids go along, or are rebuilt from the log.
+func checkDuplicateCopied(e *env) {
 	e.open()
 	p := e.take(0)
 	for i := range byte(20) {
 		e.append(p, named(3, 2*i+1), named(6, i+1))
 	}
 	e.flush(p, 30)
-	e.replace(r.Rebuild(e, e.store))
-	p.Flushed(p.last + 1)
-	e.model.partitions[0].checkpoint = p.checkpoint
-	e.same("rebuilt")
-	for i := range byte(20) {
-		b := p.Build(named(3, 2*i+1), named(6, 21+i), named(6, i+1))
-		e.duplicate("an id rebuilt", b, duplicateOf(&b.Events[0], messages.WLogOffset(i)+1), duplicateOf(&b.Events[2], messages.WLogOffset(i)+1))
+	for _, c := range e.copies() {
+		e.goOnIn(c)
+		e.same(c.Name)
+		for i := range byte(20) {
+			b := p.Build(named(3, 2*i+1), named(6, 21+i), named(6, i+1))
+			e.duplicate("an id in "+c.Name, b, duplicateOf(&b.Events[0], messages.WLogOffset(i)+1), duplicateOf(&b.Events[2], messages.WLogOffset(i)+1))
+		}
 	}
 }
 

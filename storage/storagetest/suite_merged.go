@@ -179,13 +179,9 @@ func checkMergedSurvives(e *env) {
 	if e.crash() {
 		look("after a crash")
 	}
-	if r, ok := e.factory.(Rebuilder); ok {
-		e.replace(r.Rebuild(e, e.store))
-		for _, p := range parts {
-			p.Flushed(p.last + 1)
-			e.model.partitions[p.id].checkpoint = p.checkpoint
-		}
-		look("without projections")
+	for _, c := range e.copies() {
+		e.goOnIn(c)
+		look("in " + c.Name)
 	}
 }
 

@@ -37,6 +37,7 @@ func checkModel(e *env) {
 			"take epoch":       m.takeEpoch,
 			"reopen":           func(*rapid.T) { m.env.reopen() },
 			"crash":            func(*rapid.T) { m.env.crash() },
+			"copy":             m.copy,
 			"flush to the end": func(t *rapid.T) { m.env.flushAll(m.partition(t)) },
 		})
 		Verify(m.env, m.env.store)
@@ -257,6 +258,23 @@ func (m *machine) flushTooFar(t *rapid.T) {
 	f := p.BuildFlush(p.last + 1)
 	f.Checkpoint += messages.PLogOffset(rapid.IntRange(1, 3).Draw(t, "too far"))
 	m.env.isOneOf(fmt.Sprintf("flush to %d", f.Checkpoint), m.env.store.Flush(m.env.Context(), f), storage.ErrCheckpoint)
+}
+
+// copy goes on in a copy, which is written from then on. It takes long, and so is done
+// less often than the rest.
+func (m *machine) copy(t *rapid.T) {
+	copies := m.env.copies()
+	if len(copies) == 0 {
+		t.Skip("the factory makes none")
+	}
+	if rapid.IntRange(0, 2).Draw(t, "copy") > 0 {
+		t.Skip("another time")
+	}
+	way := rapid.SampledFrom(copies).Draw(t, "way")
+	m.env.goOnIn(way)
+	if way.Projected {
+		m.flushed = nil
+	}
 }
 
 func (m *machine) takeEpoch(t *rapid.T) {
