@@ -36,8 +36,10 @@ func (s *sequences) take(r *run, e *messages.Event, explicit []messages.Sequence
 		r.fault(CheckWLog, placeOf(e), "workspace %d: offset is %d, want %d", s.id, e.WLogOffset, want)
 	}
 	s.last[0] = max(s.last[0], messages.Number(e.WLogOffset))
+	var brought messages.NumberSet
 	for _, n := range e.Numbers {
-		s.give(r, e, n, explicit)
+		before := messages.SequenceNumber{Seq: n.Seq, Number: n.Number - 1}
+		s.give(r, e, n, func() bool { return brought.Has(explicit, before) })
 	}
 	for _, n := range explicit {
 		s.bring(r, e, n)
@@ -45,8 +47,9 @@ func (s *sequences) take(r *run, e *messages.Event, explicit []messages.Sequence
 }
 
 // give checks a number given out: it is one above the last, or above an explicit
-// id that the same event brought along before the number was asked for.
-func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, explicit []messages.SequenceNumber) {
+// id that the same event brought along before the number was asked for, as raised
+// reports.
+func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, raised func() bool) {
 	i := s.kind.index(n.Seq)
 	if i <= 0 {
 		r.fault(CheckEvent, placeOf(e), "workspace %d: number %d of sequence %d, which kind %d does not have", s.id, n.Number, n.Seq, s.kind.id)
@@ -60,8 +63,7 @@ func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, e
 	if s.last[i] >= def.Initial && s.last[i] < math.MaxUint64 {
 		want = s.last[i] + 1
 	}
-	raised := n.Number > want && slices.Contains(explicit, messages.SequenceNumber{Seq: n.Seq, Number: n.Number - 1})
-	if n.Number != want && !raised {
+	if n.Number != want && (n.Number < want || !raised()) {
 		r.fault(CheckSequence, placeOf(e), "workspace %d, sequence %d: number is %d, want %d", s.id, n.Seq, n.Number, want)
 	}
 	s.raise(i, n.Number)
