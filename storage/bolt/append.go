@@ -68,9 +68,10 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 		return nil, fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 	}
 	r := &writeRequest{partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	c := batchCheck{Batch: b}
 	for i := range b.Events {
 		n := &r.events[i]
-		if err := s.prepare(n, i, b); err != nil {
+		if err := s.prepare(n, i, &c); err != nil {
 			return nil, err
 		}
 		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
@@ -80,7 +81,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 
 // prepare checks what can be known of an event alone, and encodes it. This is the
 // caller's goroutine: many prepare while one commits.
-func (s *Store) prepare(n *newEvent, at int, b *storage.Batch) error {
+func (s *Store) prepare(n *newEvent, at int, b *batchCheck) error {
 	e := &b.Events[at]
 	switch {
 	case e.Partition != b.Partition:
@@ -89,7 +90,8 @@ func (s *Store) prepare(n *newEvent, at int, b *storage.Batch) error {
 		return invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
 	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
-	if err := s.schema.checkEvent(e, n.numbers, b.Events[:at]); err != nil {
+	given := func(n messages.SequenceNumber) bool { return b.gave(at, n) }
+	if err := s.schema.checkEvent(e, n.numbers, given); err != nil {
 		return err
 	}
 	if size := sizeHint(e); size > maxEventSize {
@@ -100,6 +102,36 @@ func (s *Store) prepare(n *newEvent, at int, b *storage.Batch) error {
 	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
 	n.value = encodeEvent(e)
 	return nil
+}
+
+// batchCheck is a batch that is being checked.
+type batchCheck struct {
+	*storage.Batch
+	// given are the numbers of its first events, as many as were noted.
+	given map[workspaceNumber]struct{}
+	noted int
+}
+
+type workspaceNumber struct {
+	ws messages.WSID
+	n  messages.SequenceNumber
+}
+
+// gave reports whether an event before one gave its workspace a number: what is created
+// under that lifts no sequence. It is asked for what is above the cap, which is rare, so
+// that numbers are noted when they are needed, and once.
+func (b *batchCheck) gave(at int, n messages.SequenceNumber) bool {
+	if b.given == nil {
+		b.given = make(map[workspaceNumber]struct{})
+	}
+	for ; b.noted < at; b.noted++ {
+		e := &b.Events[b.noted]
+		for _, n := range e.Numbers {
+			b.given[workspaceNumber{e.Workspace, n}] = struct{}{}
+		}
+	}
+	_, ok := b.given[workspaceNumber{b.Events[at].Workspace, n}]
+	return ok
 }
 
 func recordRefs(dst []recordRef, records []messages.Record) []recordRef {

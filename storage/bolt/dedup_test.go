@@ -759,8 +759,9 @@ func requestOf(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	t.Helper()
 	r := &writeRequest{ticket: newTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	c := batchCheck{Batch: b}
 	for i := range b.Events {
-		if err := s.prepare(&r.events[i], i, b); err != nil {
+		if err := s.prepare(&r.events[i], i, &c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ func forgetEnds(s *Store) {
 // coveredNow reports whether an event needs no look into state.db.
 func coveredNow(s *Store, events ...messages.Event) bool {
 	r := &writeRequest{partition: &s.partitions[events[0].Partition], events: make([]newEvent, len(events))}
-	b := storage.Batch{Partition: events[0].Partition, Epoch: events[0].Epoch, Events: events}
+	b := batchCheck{Batch: &storage.Batch{Partition: events[0].Partition, Epoch: events[0].Epoch, Events: events}}
 	for i := range events {
 		if err := s.prepare(&r.events[i], i, &b); err != nil {
 			return false

@@ -57,6 +57,8 @@ type opening struct {
 	logEpochs []messages.Epoch
 	// rebuild says that state.db is new and the log is not.
 	rebuild bool
+	// anyOrigin takes a state.db of another log too.
+	anyOrigin bool
 }
 
 func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Options) (*Store, error) {
@@ -68,7 +70,11 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 		return nil, err
 	}
 	op := &opening{Store: &Store{options: o}, dir: dir, wanted: d}
-	op.subscriptions.dir = dir
+	return op.open(ctx)
+}
+
+func (op *opening) open(ctx context.Context) (*Store, error) {
+	op.subscriptions.dir = op.dir
 	if err := op.run(ctx); err != nil {
 		return nil, errors.Join(err, op.abandon())
 	}

@@ -37,8 +37,9 @@ func sequence(all []messages.Sequence, id messages.SeqID) *messages.Sequence {
 
 // checkEvent returns an [storage.ErrInvalidEvent] that names the first field that
 // contradicts the descriptor, or nil. numbering are the event's numbers and then
-// the explicit ids of its new records; before are the events of the batch before it.
-func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumber, before []messages.Event) error {
+// the explicit ids of its new records; given reports whether an event of the batch before
+// it gave its workspace a number.
+func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumber, given func(messages.SequenceNumber) bool) error {
 	all, known := s.kinds[e.WorkspaceKind]
 	switch {
 	case e.Kind != messages.EventBusiness:
@@ -57,14 +58,13 @@ func (s *schema) checkEvent(e *messages.Event, numbering []messages.SequenceNumb
 			return invalid(e, "section: got tag %d, tags up to %d are the runtime's", s.Tag, messages.MaxReservedTag)
 		}
 	}
-	if err := checkNumbers(e, all, numbering, before); err != nil {
+	if err := checkNumbers(e, all, numbering, given); err != nil {
 		return err
 	}
 	return checkRecords(e, all)
 }
 
-func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messages.SequenceNumber, before []messages.Event) error {
-	given := earlierNumbers{before: before, ws: e.Workspace}
+func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messages.SequenceNumber, given func(messages.SequenceNumber) bool) error {
 	for i, n := range numbering {
 		seq := sequence(all, n.Seq)
 		if seq == nil || n.Seq == messages.SeqWLogOffset {
@@ -72,33 +72,13 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		}
 		explicit := i >= len(e.Numbers)
 		switch {
-		case explicit && (n.Number == 0 || n.Number > seq.MaxExplicit() && !given.has(n)):
+		case explicit && (n.Number == 0 || n.Number > seq.MaxExplicit() && !given(n)):
 			return invalid(e, "record %v: want an id from 1 to %d: %w", messages.RecordID(n), seq.MaxExplicit(), messages.ErrExplicitID)
 		case !explicit && (n.Number < seq.Initial || n.Number > seq.Max()):
 			return invalid(e, "sequence %d: got number %d, want %d to %d", n.Seq, n.Number, seq.Initial, seq.Max())
 		}
 	}
 	return nil
-}
-
-// earlierNumbers are those that the events of a batch before one gave its workspace:
-// what it creates under them lifts no sequence.
-type earlierNumbers struct {
-	before  []messages.Event
-	ws      messages.WSID
-	numbers []messages.SequenceNumber
-	set     messages.NumberSet
-}
-
-// has is asked for what is above the cap, which is rare.
-func (g *earlierNumbers) has(n messages.SequenceNumber) bool {
-	for i := range g.before {
-		if e := &g.before[i]; e.Workspace == g.ws {
-			g.numbers = append(g.numbers, e.Numbers...)
-		}
-	}
-	g.before = nil
-	return g.set.Has(g.numbers, n)
 }
 
 func checkRecords(e *messages.Event, all []messages.Sequence) error {

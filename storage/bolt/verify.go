@@ -26,7 +26,9 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		// A tree that is at fault cannot be trusted to end.
 		return report, err
 	}
-	s, err := OpenExisting(ctx, dir, Options{ReadOnly: true})
+	// What a state.db of another log says of this one is told place by place.
+	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir, anyOrigin: true}
+	s, err := op.open(ctx)
 	if errors.Is(err, ErrNoState) {
 		return verifyLog(ctx, dir, o)
 	}

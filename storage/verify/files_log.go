@@ -186,7 +186,7 @@ func (f *files) checkSequences(lsn messages.LSN, e *messages.Event, k *kind, pro
 		w.hasTail = true
 		f.tails[key] = slices.Clone(s.last)
 	}
-	f.explicit = appendExplicit(f.explicit[:0], e)
+	f.explicit = messages.AppendExplicit(f.explicit[:0], e.Numbers, e.Records)
 	s.take(&f.run, e, f.explicit)
 }
 
@@ -224,26 +224,4 @@ func (f *files) projectedOf(key uint64, w *workspaceState) []messages.Number {
 		return nil
 	}
 	return last
-}
-
-// appendExplicit appends the ids of an event's new records that are not among its
-// numbers. Records mostly come in the order of their numbers, so the search begins
-// where the last one ended.
-func appendExplicit(dst []messages.SequenceNumber, e *messages.Event) []messages.SequenceNumber {
-	next := 0
-	for i := range e.Records {
-		id := messages.SequenceNumber(e.Records[i].ID)
-		switch {
-		case !e.Records[i].New:
-		case next < len(e.Numbers) && e.Numbers[next] == id:
-			next++
-		default:
-			if at := slices.Index(e.Numbers, id); at >= 0 {
-				next = at + 1
-			} else {
-				dst = append(dst, id)
-			}
-		}
-	}
-	return dst
 }
