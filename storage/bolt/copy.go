@@ -70,10 +70,14 @@ func newCopying(o CopyOptions) *copying {
 // whole copy under that name, or nothing.
 func (c *copying) into(ctx context.Context, dir string, build func(temporary string) error) (err error) {
 	dir = filepath.Clean(dir)
+	switch name := filepath.Base(dir); name {
+	case logFileName, walFileName, stateFileName, subscriptionsFileName:
+		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
+	}
 	if err := mustBeFree(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := makeDirs(filepath.Dir(dir), syncDir); err != nil {
 		return err
 	}
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)

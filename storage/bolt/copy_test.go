@@ -115,8 +115,10 @@ func TestCopyRefuses(t *testing.T) {
 		if _, err := copyTo(t.Context(), dir, CopyOptions{}); !errors.Is(err, ErrExists) {
 			t.Errorf("%s over a store: got %v", name, err)
 		}
-		if _, err := copyTo(t.Context(), filepath.Join(dir, logFileName), CopyOptions{}); !errors.Is(err, ErrExists) {
-			t.Errorf("%s over a file: got %v", name, err)
+		for _, file := range []string{logFileName, walFileName, subscriptionsFileName} {
+			if _, err := copyTo(t.Context(), filepath.Join(dir, file), CopyOptions{}); !errors.Is(err, ErrExists) {
+				t.Errorf("%s under the name of %s: got %v", name, file, err)
+			}
 		}
 		if _, err := copyTo(t.Context(), to, CopyOptions{}); !errors.Is(err, verify.ErrFaults) {
 			t.Errorf("%s of a damaged store: got %v", name, err)

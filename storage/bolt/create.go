@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -89,6 +90,28 @@ func publishFile(temporary, final string) error {
 		return errors.Join(fmt.Errorf("%w: %s was made by another process", storage.ErrLocked, final), os.Remove(temporary))
 	}
 	return os.Rename(temporary, final)
+}
+
+// makeDirs makes a directory and those above it that are not there. sync is called for
+// what each of them stands in: without that a loss of power takes it, with all in it.
+func makeDirs(dir string, sync func(dir string) error) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s: not a directory", storage.ErrForeign, dir)
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	above := filepath.Dir(dir)
+	if err := makeDirs(above, sync); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		if there, statErr := os.Stat(dir); statErr != nil || !there.IsDir() {
+			return err
+		}
+	}
+	return sync(above)
 }
 
 // syncDir makes names durable, where directories can be synced.

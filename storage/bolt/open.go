@@ -154,6 +154,10 @@ func present(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		// Where a link leads may be there again tomorrow.
+		if _, err := os.Lstat(path); err == nil {
+			return false, fmt.Errorf("%w: %s: a link to nothing", storage.ErrForeign, path)
+		}
 		return false, nil
 	case err != nil:
 		return false, err
@@ -164,7 +168,7 @@ func present(path string) (bool, error) {
 }
 
 func (op *opening) createStore() error {
-	if err := os.MkdirAll(op.dir, 0o700); err != nil {
+	if err := makeDirs(filepath.Clean(op.dir), syncDir); err != nil {
 		return err
 	}
 	op.descriptor, op.stored = *op.wanted, *op.wanted

@@ -1,0 +1,65 @@
+package bolt
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// What a new directory stands in is synced, from the top down.
+func TestMakeDirsSyncs(t *testing.T) {
+	base := t.TempDir()
+	at := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
+	noError(t, os.WriteFile(at("file"), nil, 0o600))
+	for _, test := range []struct {
+		dir  string
+		want []string
+	}{
+		{at("a", "b", "c"), []string{base, at("a"), at("a", "b")}},
+		{at("a", "b", "c"), nil},
+		{at("a", "b", "d"), []string{at("a", "b")}},
+		{base, nil},
+	} {
+		var synced []string
+		noError(t, makeDirs(test.dir, func(dir string) error {
+			synced = append(synced, dir)
+			return nil
+		}))
+		if info, err := os.Stat(test.dir); err != nil || !info.IsDir() || !slices.Equal(synced, test.want) {
+			t.Errorf("%s: got %v, %v, synced %v, want %v", test.dir, info, err, synced, test.want)
+		}
+	}
+	errorIs(t, makeDirs(at("e"), func(string) error { return os.ErrInvalid }), os.ErrInvalid)
+	errorIs(t, makeDirs(at("file"), syncDir), storage.ErrForeign)
+	if err := makeDirs(at("file", "below"), syncDir); err == nil {
+		t.Error("a directory below a file: got no error")
+	}
+}
+
+// A link that leads nowhere is a file that is away, not one that was never there.
+func TestLinkToNothing(t *testing.T) {
+	for _, name := range []string{logFileName, stateFileName, subscriptionsFileName} {
+		t.Run(name, func(t *testing.T) {
+			dir, s := verifiable(t)
+			d := s.Descriptor()
+			noError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "s"}))
+			closeStore(t, s)
+			path, away := filepath.Join(dir, name), filepath.Join(t.TempDir(), "away")
+			noError(t, os.Rename(path, away))
+			noError(t, os.Symlink(filepath.Join(t.TempDir(), "nothing"), path))
+			_, err := Open(t.Context(), dir, d, Options{})
+			errorIs(t, err, storage.ErrForeign)
+			_, err = Verify(t.Context(), dir, verify.Options{})
+			errorIs(t, err, storage.ErrForeign)
+			_, err = Compact(t.Context(), dir, filepath.Join(t.TempDir(), "copy"), CopyOptions{})
+			errorIs(t, err, storage.ErrForeign)
+			noError(t, os.Remove(path))
+			noError(t, os.Symlink(away, path))
+			closeStore(t, open(t, dir, d, Options{}))
+		})
+	}
+}
