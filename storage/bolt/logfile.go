@@ -163,7 +163,7 @@ func (m *logImage) Standing(_ context.Context, p messages.PartitionID) (verify.S
 func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
 	l, err := OpenLog(ctx, dir)
 	if err != nil {
-		return damageReport(dir, r, err)
+		return damageReport(dir, r, err, &o)
 	}
 	m, err := l.image(ctx)
 	if err == nil {
@@ -172,13 +172,17 @@ func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Repo
 	}
 	m.close()
 	if err != nil {
-		r, err = damageReport(dir, r, err)
+		r, err = damageReport(dir, r, err, &o)
 	}
-	r.FaultCount++
-	r.Faults = append([]verify.Fault{{
+	missing := verify.Fault{
 		Check: verify.CheckMissing, Where: "file " + (&opening{dir: dir}).path(stateFileName), Projection: true,
 		Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
-	}}, r.Faults...)
+	}
+	if o.EachFault != nil {
+		o.EachFault(missing)
+	}
+	r.FaultCount++
+	r.Faults = append([]verify.Fault{missing}, r.Faults...)
 	if o.MaxFaults > 0 && len(r.Faults) > o.MaxFaults {
 		r.Faults = r.Faults[:o.MaxFaults]
 	}

@@ -33,7 +33,7 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		return verifyLog(ctx, dir, o)
 	}
 	if err != nil {
-		return damageReport(dir, report, err)
+		return damageReport(dir, report, err, &o)
 	}
 	m, err := newImage(s)
 	if err == nil {
@@ -41,15 +41,15 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		m.close()
 	}
 	if err != nil {
-		report, err = damageReport(dir, report, err)
+		report, err = damageReport(dir, report, err, &o)
 	}
 	return report, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
 
 // damageReport adds an error to the report if it says that the store is damaged: what stands
 // in the files was not read then, or not to its end.
-func damageReport(dir string, r verify.Report, err error) (verify.Report, error) {
-	if err := addDamage(&r, err); err != nil {
+func damageReport(dir string, r verify.Report, err error, o *verify.Options) (verify.Report, error) {
+	if err := addDamage(&r, err, o); err != nil {
 		return r, err
 	}
 	r.Unread = append(r.Unread, unread(dir)...)
@@ -68,26 +68,22 @@ func unread(dir string) (all []string) {
 
 // addDamage adds an error to the report if it says that the store is damaged, and returns any
 // other.
-func addDamage(r *verify.Report, err error) error {
+func addDamage(r *verify.Report, err error, o *verify.Options) error {
 	damage, ok := errors.AsType[*storage.DamagedError](err)
 	if !ok {
 		return err
 	}
-	r.FaultCount++
 	f := verify.Fault{Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error(), Projection: ofState(damage.Where)}
 	if damage.PLogOffset != 0 {
 		f.Where, f.Partition, f.PLogOffset, f.Text = "", damage.Partition, damage.PLogOffset, fmt.Sprintf("%s: %v", damage.Where, damage.Cause)
 	}
-	r.Faults = append(r.Faults, f)
+	r.Add(o, f)
 	return nil
 }
 
 // verifyPages checks the pages of the files, one after the other: a fault of one does not keep
 // the others from being checked.
 func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
-	if o.MaxFaults == 0 {
-		o.MaxFaults = 100
-	}
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
 	roles, err := op.rolesThere()
 	if err != nil {
@@ -102,7 +98,7 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 	// note takes what was found in a file. Once there is a fault, that another file cannot be
 	// looked at is part of the report.
 	note := func(name string, err error) error {
-		err = addDamage(&r, err)
+		err = addDamage(&r, err, &o)
 		if err == nil || r.FaultCount == 0 || ctx.Err() != nil {
 			return err
 		}
@@ -123,7 +119,6 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 		err = note(walFileName, op.verifyWAL())
 	}
 	r.Unread = append(r.Unread, unread(dir)...)
-	r.Faults = r.Faults[:min(len(r.Faults), o.MaxFaults)]
 	return r, err
 }
 
@@ -164,9 +159,7 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	}
 	before := r.FaultCount
 	fault := func(where, text string) {
-		if r.FaultCount++; len(r.Faults) < o.MaxFaults {
-			r.Faults = append(r.Faults, verify.Fault{Check: verify.CheckPages, Where: where, Text: text, Projection: role == roleState})
-		}
+		r.Add(&o, verify.Fault{Check: verify.CheckPages, Where: where, Text: text, Projection: role == roleState})
 	}
 	progress := func(done, total uint64) {
 		if o.Progress != nil {

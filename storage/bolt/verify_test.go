@@ -560,3 +560,32 @@ func elementKey(page []byte, i int) []byte {
 	pos, n := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
 	return e[pos : pos+n]
 }
+
+// Numbers given twice lie before a damaged event of their partition: they are told and
+// counted in whichever pass they come.
+func TestVerifyInPassesBesideDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	var workspaces []messages.WSID
+	for ws := messages.WSID(0); len(workspaces) < 3000; ws += 2 {
+		workspaces = append(workspaces, ws)
+	}
+	w.appendMany(9000, workspaces...)
+	w.flush()
+	for lsn := messages.LSN(3100); lsn < 8000; lsn += 400 {
+		rewriteLog(t, s, lsn, func(e *messages.Event) { e.Numbers[1].Number-- })
+	}
+	damageLog(t, s, 8500)
+	closeStore(t, s)
+	whole := verified(t, dir, verify.Options{MaxFaults: 1000})
+	if whole.FaultCount < 15 || whole.Workspaces != 3000 {
+		t.Fatalf("in one pass: got %v", whole)
+	}
+	for _, memory := range []int64{400_000, 150_000, 50_000} {
+		r := verified(t, dir, verify.Options{MaxFaults: 1000, MaxMemory: memory})
+		if r.FaultCount != whole.FaultCount || r.Workspaces != whole.Workspaces {
+			t.Errorf("with %d bytes: got %d faults, %d workspaces, want %d, %d", memory, r.FaultCount, r.Workspaces, whole.FaultCount, whole.Workspaces)
+		}
+	}
+}

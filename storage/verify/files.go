@@ -42,10 +42,12 @@ type files struct {
 	lastLSN messages.LSN
 	lost    uint64
 
-	found    findings
-	explicit []messages.SequenceNumber
-	done     uint64
-	total    uint64
+	found findings
+	// unreadable is what was found not to be readable to its end; later passes find it again.
+	unreadable map[string]bool
+	explicit   []messages.SequenceNumber
+	done       uint64
+	total      uint64
 }
 
 // partition is what is known of one partition.
@@ -55,8 +57,18 @@ type partition struct {
 	// failed says that its log cannot be read wholly: what it has is not compared, since
 	// that would be with half a log.
 	failed bool
+	// unread is the entry of the log from which on its events are not looked at, if it
+	// has failed. Every pass looks at the same ones.
+	unread messages.LSN
 	// index stands for the entries that its index must have.
 	index uint64
+}
+
+// fail notes that a partition's events are not looked at from an entry of the log on.
+func (p *partition) fail(from messages.LSN) {
+	if !p.failed {
+		p.failed, p.unread = true, from
+	}
 }
 
 // defaultMaxMemory is used where Options leave MaxMemory zero.
@@ -73,7 +85,7 @@ func Files(ctx context.Context, image Image, o Options) (Report, error) {
 	f := &files{
 		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
 		tails: make(map[uint64][]messages.Number), ids: newIDSums(),
-		kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
+		unreadable: make(map[string]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
 	}
 	for _, k := range f.kinds {
 		f.kindIndex[k] = uint16(len(f.kindsByIndex))
@@ -121,7 +133,7 @@ func (f *files) stand(ctx context.Context) error {
 		p.partition = messages.PartitionID(i)
 		standing, err := f.image.Standing(ctx, p.partition)
 		if err != nil {
-			p.failed = true
+			p.fail(0)
 			f.projection = errors.Is(err, storage.ErrConflict)
 			if err := f.readFault(place{partition: p.partition}, "register", err); err != nil {
 				return err

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -52,15 +53,14 @@ func (f *files) damage(what string, err error) error {
 	if !errors.Is(err, storage.ErrDamaged) {
 		return err
 	}
-	f.fault(CheckDamage, place{file: what}, "it cannot be read any further: %v", err)
-	f.failAll()
-	return nil
-}
-
-func (f *files) failAll() {
-	for i := range f.partitions {
-		f.partitions[i].failed = true
+	if !f.unreadable[what] {
+		f.unreadable[what] = true
+		f.fault(CheckDamage, place{file: what}, "it cannot be read any further: %v", err)
 	}
+	for i := range f.partitions {
+		f.partitions[i].fail(math.MaxUint64)
+	}
+	return nil
 }
 
 // entry checks one entry of the log.
@@ -81,7 +81,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 		return nil
 	}
 	p := &f.partitions[e.Partition]
-	if p.failed {
+	if p.failed && lsn >= p.unread {
 		return nil
 	}
 	where := placeOf(e)
@@ -90,7 +90,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 		f.subscribed.see(e)
 		known = f.checkPlace(p, lsn, e, where)
 	}
-	if known == nil || p.failed {
+	if known == nil {
 		return nil
 	}
 	projected := e.PLogOffset < p.register.Checkpoint
@@ -115,7 +115,7 @@ func (f *files) checkPlace(p *partition, lsn messages.LSN, e *messages.Event, wh
 	hole := e.PLogOffset != p.last+1
 	f.checkOrder(&p.position, e, where)
 	if hole && f.lost > 0 {
-		p.failed = true
+		p.fail(lsn)
 		return nil
 	}
 	f.checkTogether(&p.position, e, where)
@@ -158,8 +158,9 @@ func (f *files) checkEnds() {
 		if p.failed {
 			continue
 		}
-		sound := f.checkRegister(&p.position)
-		p.failed = !sound || f.lost > 0 && p.last != p.register.Last
+		if sound := f.checkRegister(&p.position); !sound || f.lost > 0 && p.last != p.register.Last {
+			p.fail(math.MaxUint64)
+		}
 	}
 }
 

@@ -107,6 +107,26 @@ type Report struct {
 	Unread []string
 }
 
+// Add counts a fault, and keeps it as far as the options allow.
+func (r *Report) Add(o *Options, f Fault) {
+	if o.keeps(r) {
+		r.Faults = append(r.Faults, f)
+	}
+	r.FaultCount++
+	if o.EachFault != nil {
+		o.EachFault(f)
+	}
+}
+
+// keeps reports whether one more fault is kept.
+func (o *Options) keeps(r *Report) bool {
+	most := o.MaxFaults
+	if most == 0 {
+		most = defaultMaxFaults
+	}
+	return len(r.Faults) < most
+}
+
 // Err returns nil if there is no fault, else an [ErrFaults] that lists those in
 // words.
 func (r Report) Err() error {

@@ -31,6 +31,10 @@ type Options struct {
 	LogOnly bool
 	// MaxFaults is how many faults are kept in words; all are counted. Default 100.
 	MaxFaults int
+	// EachFault is called with each fault as it is found, also with those that are not kept.
+	// It may get one twice where the files are read several times. Those that are not kept
+	// have no Text. Default: nobody is told.
+	EachFault func(Fault)
 	// MaxMemory is about how much memory [Files] may take for what it must remember
 	// of workspaces and records, in bytes; with more of them it reads the files several
 	// times. Default 256 MiB.
@@ -179,13 +183,14 @@ func (r *run) progress(p messages.PartitionID) {
 
 // fault notes a fault; its place is where.
 func (r *run) fault(check Check, where place, format string, args ...any) {
-	r.report.FaultCount++
-	if len(r.report.Faults) < r.options.MaxFaults {
-		r.report.Faults = append(r.report.Faults, Fault{
-			Check: check, Where: where.file, Partition: where.partition, PLogOffset: where.offset, Workspace: where.workspace,
-			Projection: r.projection, Text: fmt.Sprintf(format, args...),
-		})
+	f := Fault{
+		Check: check, Where: where.file, Partition: where.partition, PLogOffset: where.offset, Workspace: where.workspace,
+		Projection: r.projection,
 	}
+	if r.options.keeps(&r.report) {
+		f.Text = fmt.Sprintf(format, args...)
+	}
+	r.report.Add(&r.options, f)
 }
 
 // readFault turns an error of a read into a fault if it is the store's data that

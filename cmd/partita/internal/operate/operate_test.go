@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -617,6 +619,26 @@ func TestRepair(t *testing.T) {
 			}
 			untouched(t, dir, before)
 		})
+	}
+}
+
+// What is to be done follows from all faults, not from those that are told in words.
+func TestRepairOfManyFaults(t *testing.T) {
+	dir := newStore(t)
+	subscribe(t, dir)
+	spoilPosition(t, dir)
+	change(t, dir, "log.db", "log", func(b *bbolt.Bucket) error {
+		var errs []error
+		for lsn := range uint64(150) {
+			errs = append(errs, b.Put(binary.BigEndian.AppendUint64(nil, 1000+lsn), []byte("foreign")))
+		}
+		return errors.Join(errs...)
+	})
+	o := run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault)
+	for _, want := range []string{"partita restore --from BACKUP", "all subscriptions are forgotten"} {
+		if !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), want) {
+			t.Errorf("want %q in:\n%s", want, o.stdout)
+		}
 	}
 }
 

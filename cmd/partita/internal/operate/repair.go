@@ -102,16 +102,20 @@ type faultRemedy struct {
 }
 
 func runRepair(ctx context.Context, c *console.Console, dir string) error {
-	report, err := bolt.Verify(ctx, dir, verify.Options{Progress: showCheck(c)})
+	needed := make(map[remedy]bool)
+	need := func(f verify.Fault) {
+		if f.Check != verify.CheckMissing {
+			needed[remedyOf(f)] = true
+		}
+	}
+	report, err := bolt.Verify(ctx, dir, verify.Options{Progress: showCheck(c), EachFault: need})
 	if err != nil {
 		c.Done()
 		return about(dir, err)
 	}
 	missing := takeMissing(&report)
 	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}, Unread: report.Unread}
-	needed := make(map[remedy]bool)
 	for _, f := range report.Faults {
-		needed[remedyOf(f)] = true
 		r.Faults = append(r.Faults, faultRemedy{faultResult: newFaultResult(f), Remedy: remedyOf(f), line: f.String()})
 	}
 	switch {
