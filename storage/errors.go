@@ -16,7 +16,8 @@ var (
 	ErrTimeFell = errors.New("registration time falls")
 	// ErrInvalidEvent is returned when an event contradicts itself or the
 	// descriptor: another partition's workspace, an unknown kind or sequence, an
-	// explicit id above the cap, too large. The error is an [*InvalidEventError].
+	// explicit id above the cap, too large. The error is an [*InvalidEventError], unless
+	// the application has no such partition.
 	ErrInvalidEvent = errors.New("invalid event")
 	// ErrConflict is returned when a key that must be free is not. The error is a
 	// [*ConflictError].
@@ -120,8 +121,8 @@ func (e *ConflictError) Error() string {
 // Is makes errors.Is(err, ErrConflict) hold.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// InvalidEventError names the first event of a batch that contradicts itself or the
-// descriptor. Nothing of the batch was written.
+// InvalidEventError names an event of a batch that contradicts itself or the
+// descriptor; others may, too. Nothing of the batch was written.
 type InvalidEventError struct {
 	Partition  messages.PartitionID
 	PLogOffset messages.PLogOffset

@@ -29,8 +29,10 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 		if n == 0 || m.DedupID.IsZero() {
 			return err
 		}
-		// The setting may have been higher when it was written first.
-		w.otherwise = err
+		// The setting may have been higher when it was written first. What is in it is
+		// compared with that.
+		w.otherwise, w.bytes = err, n*eventBytes
+		return nil
 	}
 	for i := range m.Drafts {
 		if err := w.checkDraft(&m.Drafts[i]); err != nil {

@@ -98,6 +98,26 @@ func TestConflictRefusesAllOfItsKey(t *testing.T) {
 	})
 }
 
+// TestConflictIsNotForWhoExpects: who expected the offset that a refused append would
+// have had hears where the workspace stands, which he can act on.
+func TestConflictIsNotForWhoExpects(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	w.taken[taken{1, seqPlain, 1}] = true
+	stands := messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset])
+	row := func() messages.Append { return rowOf(w.one(1, kindWide, seqPlain), true) }
+	second, expected := row(), stands+1
+	second.Expected = &expected
+	calls := w.batched(row(), second, row())
+	w.settle()
+	w.mustRefuse(calls[0], errConflict)
+	w.mustRefuse(calls[1], messages.ErrExpectedOffset)
+	w.mustRefuse(calls[2], errConflict)
+	if got, _ := errors.AsType[*messages.OffsetError](refusalOf(calls[1])); got.Got != stands || got.Want != expected {
+		t.Errorf("got %+v, want %d and %d", got, stands, expected)
+	}
+	w.finish()
+}
+
 // TestConflictRefusesNobodyElse: a key that is taken says nothing about who gets
 // another one when he is numbered anew.
 func TestConflictRefusesNobodyElse(t *testing.T) {

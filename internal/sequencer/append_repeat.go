@@ -139,6 +139,9 @@ func sameRecords(drafts []messages.DraftRecord, records []messages.Record, numbe
 	return slices.EqualFunc(drafts, records, func(d messages.DraftRecord, r messages.Record) bool {
 		id := d.ID
 		if id == (messages.RecordID{}) {
+			if d.Number < 0 || d.Number >= len(numbers) {
+				return false
+			}
 			id = messages.RecordID(numbers[d.Number])
 		}
 		return id == r.ID && d.New == r.New && bytes.Equal(d.Data, r.Data)

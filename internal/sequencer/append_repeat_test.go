@@ -91,6 +91,11 @@ func TestRepeatedIsLong(t *testing.T) {
 	w.mustRepeat(w.settled(w.append(m)), first)
 	other := w.group(2)
 	w.mustRefuse(w.settled(w.append(other)), messages.ErrDraft)
+	for _, number := range []int{-1, 1000} {
+		wrong := w.group(1)
+		wrong.Drafts[0].Body, wrong.Drafts[0].Records[0].Number = m.Drafts[0].Body, number
+		w.mustRefuse(w.settled(w.append(wrong)), messages.ErrDedupMismatch)
+	}
 	// Behind others of its batch, with nothing of it in the log; and in one batch with
 	// one that has its id.
 	short := w.withID(3, 1)

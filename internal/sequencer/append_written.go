@@ -120,7 +120,8 @@ func (a *attempt) refuseBehind(i int, seq messages.SeqID, err error) {
 	ws := a.members[i].append.Workspace
 	for i++; i < len(a.members); i++ {
 		m := &a.members[i]
-		if m.fate != writes || m.append.Workspace != ws {
+		// Who expects an offset will hear that it is another one.
+		if m.fate != writes || m.append.Workspace != ws || m.append.Expected != nil {
 			continue
 		}
 		switch _, needs, passes := a.demand(m, seq); {

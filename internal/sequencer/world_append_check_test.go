@@ -78,7 +78,7 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 		}
 		for j, r := range d.Records {
 			if r.ID == (messages.RecordID{}) {
-				if r.Number >= len(numbers) {
+				if r.Number < 0 || r.Number >= len(numbers) {
 					return false
 				}
 				r.ID = messages.RecordID(numbers[r.Number])

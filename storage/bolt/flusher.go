@@ -15,8 +15,12 @@ import (
 const maxFlushEvents = 262_144
 
 // trimStep is how many entries of a tail are dropped under one hold of the
-// partition's lock, so that appends and reads get in between.
-const trimStep = 1024
+// partition's lock at most, and trimRecords how many records of them, if there is more
+// than one.
+const (
+	trimStep    = 1024
+	trimRecords = 8192
+)
 
 // flushRequest is a flush on its way to state.db. It shares nothing with its
 // caller, who may be gone before it is served.
@@ -262,8 +266,8 @@ func (s *Store) advance(r *flushRequest) {
 	}
 	p.mu.Unlock()
 	for o := r.from; o < r.to; {
-		end := min(r.to, o+trimStep)
 		p.mu.Lock()
+		end := p.tail.stepEnd(o, r.to)
 		freed := p.tail.drop(end)
 		p.mu.Unlock()
 		s.forgetTail(int(end-o), freed)

@@ -132,6 +132,17 @@ func (t *tail) recordsEnd(o messages.PLogOffset) uint64 {
 	return t.records.end
 }
 
+// stepEnd returns where a step ends that drops what is from an offset up to another: it
+// has at most trimStep entries and trimRecords records, or one entry.
+func (t *tail) stepEnd(from, to messages.PLogOffset) messages.PLogOffset {
+	most := t.at(from).records + trimRecords
+	end := from + 1
+	for end < min(to, from+trimStep) && t.recordsEnd(end) <= most {
+		end++
+	}
+	return end
+}
+
 // drop removes the entries before an offset, which is at most end. It returns how
 // many bytes that freed.
 func (t *tail) drop(to messages.PLogOffset) int64 {

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -28,4 +29,34 @@ func TestTailLetsGo(t *testing.T) {
 	noError(t, s.Flush(t.Context(), f))
 	tail := &s.partitions[0].tail
 	equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.len(), tail.records.len()})
+}
+
+// A step takes as many entries as it may, or records: who appends waits for one of them.
+func TestStepsAreShort(t *testing.T) {
+	for name, test := range map[string]struct {
+		entries, records int
+		want             []messages.PLogOffset
+	}{
+		"small":     {3000, 2, []messages.PLogOffset{1025, 2049, 3001}},
+		"wide":      {10, 3000, []messages.PLogOffset{3, 5, 7, 9, 11}},
+		"very wide": {3, 2 * trimRecords, []messages.PLogOffset{2, 3, 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l tail
+			l.restart(1)
+			for i := range test.entries {
+				l.push(entry{ws: messages.WSID(i), lsn: messages.LSN(i + 1)}, messages.DedupID{}, nil, make([]recordRef, test.records))
+			}
+			var got []messages.PLogOffset
+			to := l.end()
+			for o := l.first(); o < to; {
+				o = l.stepEnd(o, to)
+				l.drop(o)
+				got = append(got, o)
+			}
+			if !slices.Equal(got, test.want) || l.len() != 0 || l.bytes != 0 {
+				t.Errorf("got steps to %v, %d entries and %d bytes left, want %v", got, l.len(), l.bytes, test.want)
+			}
+		})
+	}
 }

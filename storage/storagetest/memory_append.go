@@ -16,6 +16,9 @@ import (
 func (m *Memory) Append(ctx context.Context, b storage.Batch) error {
 	events := cloneEvents(b.Events)
 	p, unlock, err := m.partition(ctx, b.Partition)
+	if errors.Is(err, messages.ErrWrongPartition) {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -163,6 +166,9 @@ func (j *judge) contents(at int, e *messages.Event) error {
 	for _, n := range e.Numbers {
 		if err := seqs.check(n); err != nil {
 			return err
+		}
+		if first := seqs[n.Seq].Initial; n.Number < first {
+			return fmt.Errorf("%w: sequence %d: got number %d, want at least %d", storage.ErrInvalidEvent, n.Seq, n.Number, first)
 		}
 	}
 	for i := range e.Records {

@@ -44,6 +44,7 @@ var flaws = []flaw{
 	{"a number above its sequence's end", func(e *messages.Event) {
 		give(e, messages.SeqOWRecordID, messages.InitialCRecordID)
 	}, invalid},
+	{"a number below its sequence's beginning", func(e *messages.Event) { give(e, SeqInvoice, InitialInvoice-1) }, invalid},
 	{"a new record of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, true) }, invalid},
 	{"an update of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, false) }, invalid},
 	{"an explicit id above the cap", func(e *messages.Event) {
@@ -91,6 +92,9 @@ func checkRefusals(e *env) {
 		}
 		e.append(p, create)
 	}
+	nowhere := p.Build(create)
+	nowhere.Partition = messages.PartitionID(e.desc.Partitions)
+	e.refused("a batch of no partition", e.store.Append(e.Context(), nowhere), invalid...)
 	e.reopen()
 }
 
