@@ -84,9 +84,23 @@ func (m *member) appendID() appendID { return appendID{m.append.Workspace, m.app
 // whatever comes behind.
 type redo struct {
 	left int
-	// single says that they are written one by one, since nobody knows which of them
-	// is refused.
-	single bool
+	// refusals counts the attempts that were refused.
+	refusals int
+	// most is how many of them are tried together, 0 for as many as there is room for:
+	// one by one, if nobody knows which of them is refused.
+	most int
+}
+
+// fewRefusals is how many attempts may be refused before fewer are tried together. Each
+// names one of those that are refused: if they are many, most of what is done for the
+// others is done in vain.
+const fewRefusals = 4
+
+// refused notes that an attempt of so many was refused.
+func (r *redo) refused(members int) {
+	if r.refusals++; r.refusals > fewRefusals {
+		r.most = max(1, members/2)
+	}
 }
 
 // formBatch judges and numbers the Appends at the head of the queue, and hands over
@@ -102,7 +116,6 @@ func (c *Core) formBatch() {
 			continue
 		}
 		if c.redo.left--; c.redo.left == 0 {
-			c.redo.single = false
 			break
 		}
 	}
@@ -124,7 +137,7 @@ func (c *Core) roomFor(w *waiting) bool {
 		return false
 	case n == 0:
 		return true
-	case c.redo.single:
+	case c.redo.most > 0 && len(b.members) >= c.redo.most:
 		return false
 	}
 	return n+len(w.append.Drafts) <= s.BatchEvents && b.bytes+w.bytes <= s.InFlightBytes &&

@@ -267,6 +267,41 @@ func TestRefusedGoFirstAgain(t *testing.T) {
 	w.finish()
 }
 
+// TestManyRefused: many of a batch are refused, each attempt names one. What is written
+// for nothing grows with the batch, not with its square.
+func TestManyRefused(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	const half = 64
+	var appends []messages.Append
+	for i := range messages.Number(half) {
+		id := messages.RecordID{Seq: seqPlain, Number: 1000 + i}
+		w.taken[taken{1, id.Seq, id.Number}] = true
+		bad := w.one(1, kindWide)
+		bad.Drafts[0].Records = []messages.DraftRecord{{ID: id, New: true}}
+		appends = append(appends, bad, w.one(3, kindWide))
+	}
+	calls := w.batched(appends...)
+	tried := 0
+	for w.core.batch.underWay {
+		tried += len(w.core.batch.events)
+		w.write1()
+	}
+	for i, c := range calls {
+		if i%2 == 0 {
+			w.mustRefuse(c, errConflict)
+		} else {
+			w.mustAppend(c)
+		}
+	}
+	if tried > 16*half {
+		t.Errorf("%d events were handed over for %d appends", tried, 2*half)
+	}
+	if w.core.redo != (redo{}) {
+		t.Errorf("got %+v left", w.core.redo)
+	}
+	w.finish()
+}
+
 // TestOneByOne: nobody knows who is refused. Two of four are; those who came later
 // wait until that is known.
 func TestOneByOne(t *testing.T) {

@@ -36,7 +36,7 @@ func (c *Core) eventsWritten(m *messages.EventsWritten) {
 // writeRefused refuses those that the log does not take. The others are numbered
 // anew.
 func (c *Core) writeRefused(m *messages.EventsWritten) {
-	some := false
+	some, members := false, len(c.batch.members)
 	for i := range m.Refused {
 		some = c.batch.refuse(&m.Refused[i], m.Err) || some
 	}
@@ -45,6 +45,9 @@ func (c *Core) writeRefused(m *messages.EventsWritten) {
 		return
 	}
 	c.endBatch(unwritten, nil)
+	if c.redo.left > 0 {
+		c.redo.refused(members)
+	}
 }
 
 // refuseSomebody tries one by one, if nobody knows who is refused.
@@ -54,7 +57,9 @@ func (c *Core) refuseSomebody(err error) {
 		return
 	}
 	c.endBatch(unwritten, nil)
-	c.redo.single = c.redo.left > 0
+	if c.redo.left > 0 {
+		c.redo.most = 1
+	}
 }
 
 // lone returns the member that writes, nil if there are others.
