@@ -120,6 +120,9 @@ func (op *opening) logEnd() (messages.LSN, error) {
 // would be given twice. But then the newest event that it has projected is not the one that
 // the log has there. If that cannot be read it is told by who needs it.
 func (op *opening) checkOrigin() error {
+	if op.anyOrigin {
+		return nil
+	}
 	newest := &op.partitions[0]
 	for i := range op.partitions {
 		if p := &op.partitions[i]; p.lastLSN > newest.lastLSN {
@@ -128,9 +131,8 @@ func (op *opening) checkOrigin() error {
 	}
 	return op.viewLog(func(log *logReader) error {
 		var v eventView
-		value := log.value(newest.lastLSN)
-		if value == nil || v.decode(newest.lastLSN, value) != nil {
-			return nil
+		if v.decode(newest.lastLSN, log.value(newest.lastLSN)) != nil {
+			return nil //nolint:nilerr // as said
 		}
 		epoch := op.logEpochs[newest.id]
 		if v.partition == newest.id && v.offset == newest.last && v.at == newest.lastAt && v.epoch == epoch {

@@ -51,10 +51,8 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !op.anyOrigin {
-		if err := op.checkOrigin(); err != nil {
-			return err
-		}
+	if err := op.checkOrigin(); err != nil {
+		return err
 	}
 	if err := op.upgrade(); err != nil {
 		return err
