@@ -60,7 +60,7 @@ func mutantsPart() part {
 	}
 }
 
-// provedMutants selects about a fifth of the faults that can be planted, by their names: of each
+// provedMutants selects about a tenth of the faults that can be planted, by their names: of each
 // kind some, and none whose tests take long to fail.
 const provedMutants = `ignored|checkpoint-without|lowers|falls|too-soon|cancel|lost-batch|is-dropped|not-durable|fenced-by|asked-twice|stays-open`
 
