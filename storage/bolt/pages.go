@@ -33,6 +33,7 @@ const (
 
 	pageBranch   = 0x01
 	pageLeaf     = 0x02
+	pageMeta     = 0x04
 	pageFreelist = 0x10
 	leafBucket   = 0x01
 	manyFree     = 0xFFFF

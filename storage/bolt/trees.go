@@ -16,7 +16,8 @@ const maxTreePages = 256
 
 // checkTrees makes sure that no page is referred to twice, by one below it for instance.
 // bbolt would go down that circle for ever: by recursion, until the process ends for want of
-// stack, which nothing can catch, or in a loop that takes all memory. In a file that will be
+// stack, which nothing can catch, or in a loop that takes all memory; and it goes down from
+// pages that belong to no tree. In a file that will be
 // written no page takes more of those behind it for its own than it fills, either: whoever
 // writes it anew frees them all, though they are in use, or there are billions of them.
 func (f *file) checkTrees() error {
@@ -73,9 +74,17 @@ func (d *descent) visit(page uint64) error {
 		return nil
 	}
 	_, err := d.f.handle.ReadAt(d.page, int64(page)*int64(len(d.page)))
-	flags := pageFlags(d.page)
-	if err != nil || flags != pageBranch && flags != pageLeaf {
+	if err != nil {
 		return nil //nolint:nilerr // as said
+	}
+	flags := pageFlags(d.page)
+	switch flags {
+	case pageBranch, pageLeaf:
+	case pageMeta, pageFreelist:
+		// bbolt takes it for a branch, and what it refers to is anything.
+		return d.damaged(page, "got flags %#x, want those of a branch or a leaf", flags)
+	default:
+		return nil
 	}
 	if d.writable {
 		if err := d.checkRoom(page); err != nil {

@@ -68,14 +68,14 @@ func TestCircles(t *testing.T) {
 		t.Fatalf("got branches %+v, want some of each file", branches)
 	}
 	for _, b := range branches {
-		for _, to := range []int{b.page, b.above} {
+		for to, want := range map[int]string{b.page: "another refers", b.above: "another refers", 1: "got flags"} {
 			for _, entry := range []int{0, 1} {
 				damaged := []byte(whole[b.file])
 				binary.NativeEndian.PutUint64(damaged[b.page*os.Getpagesize()+pageHeaderLen+entry*pageElementLen+8:], uint64(to))
 				writeFiles(t, dir, whole)
 				writeFiles(t, dir, map[string]string{b.file: string(damaged)})
 				_, err := Open(t.Context(), dir, d, Options{})
-				if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "another refers") {
+				if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), want) {
 					t.Errorf("%+v: got %v, want damage", b, err)
 				}
 				if entry > 0 {
