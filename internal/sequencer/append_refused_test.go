@@ -280,6 +280,12 @@ func TestManyRefused(t *testing.T) {
 		bad.Drafts[0].Records = []messages.DraftRecord{{ID: id, New: true}}
 		appends = append(appends, bad, w.one(3, kindWide))
 	}
+	lone := w.append(appends[0])
+	w.settle()
+	w.mustRefuse(lone, errConflict)
+	if w.core.redo != (redo{}) {
+		t.Errorf("got %+v after a lone one", w.core.redo)
+	}
 	calls := w.batched(appends...)
 	tried := 0
 	for w.core.batch.underWay {

@@ -90,8 +90,12 @@ func TestRepeatedIsLong(t *testing.T) {
 	w.reconfigure(messages.Settings{BatchEvents: 2})
 	w.mustRepeat(w.settled(w.append(m)), first)
 	other := w.group(2)
-	w.mustRefuse(w.settled(w.append(other)), messages.ErrDraft)
-	for _, number := range []int{-1, 1000} {
+	searched := w.append(other)
+	if got := w.core.inFlight; got.events != 3 || got.bytes < 3*eventBytes {
+		t.Errorf("got %+v in flight, want three events of a size", got)
+	}
+	w.mustRefuse(w.settled(searched), messages.ErrDraft)
+	for _, number := range []int{-1, len(first.Numbers), 1000} {
 		wrong := w.group(1)
 		wrong.Drafts[0].Body, wrong.Drafts[0].Records[0].Number = m.Drafts[0].Body, number
 		w.mustRefuse(w.settled(w.append(wrong)), messages.ErrDedupMismatch)
