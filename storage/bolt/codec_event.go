@@ -154,6 +154,7 @@ func finishCRC(crc uint32, version byte, lsn messages.LSN) uint32 {
 // value, so that a scan allocates nothing per event.
 type eventView struct {
 	lsn        messages.LSN
+	crc        uint32
 	kind       messages.EventKind
 	epoch      messages.Epoch
 	partition  messages.PartitionID
@@ -183,7 +184,8 @@ func (v *eventView) decode(lsn messages.LSN, value []byte) error {
 		return fmt.Errorf("%w: got %d, want %d or %d", errVersion, value[0], eventVersion, eventReserved)
 	}
 	payload := value[eventHeaderLen:]
-	if finishCRC(crc32.Update(0, castagnoli, payload), value[0], lsn) != binary.BigEndian.Uint32(value[1:]) {
+	v.crc = binary.BigEndian.Uint32(value[1:])
+	if finishCRC(crc32.Update(0, castagnoli, payload), value[0], lsn) != v.crc {
 		return errChecksum
 	}
 	r := byteReader{b: payload}

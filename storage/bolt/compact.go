@@ -25,7 +25,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 			return err
 		}
 		c.result.StateFrom = s.state.size()
-		if err := c.copyEntries(ctx, s.state, roleState, temporary, s.id, s.descriptor, keyDedup, keyProjected); err != nil {
+		if err := c.copyEntries(ctx, s.state, roleState, temporary, s.id, s.descriptor, keyDedup, keyProjected, keyWitness); err != nil {
 			return err
 		}
 		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))

@@ -55,6 +55,7 @@ var (
 	keyWAL       = []byte("wal")
 	keyProjected = []byte("projected")
 	keyDedup     = []byte("dedup")
+	keyWitness   = []byte("witness")
 
 	bucketSubscriptions = []byte("subscriptions")
 	bucketPositions     = []byte("positions")
@@ -85,6 +86,7 @@ const (
 	indexedLSNLen    = 8
 	sealedNumberLen  = 12
 	checkpointLen    = 36
+	witnessLen       = 16
 	sealedOverhead   = 4
 	conflictValueLen = 40
 )

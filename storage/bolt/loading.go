@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -114,40 +113,6 @@ func (op *opening) logEnd() (messages.LSN, error) {
 	}
 	return end, nil
 }
-
-// checkOrigin makes sure that the projections are of this log. A copy of a store has its
-// id; if both go on, the state.db of one says of the other's log what is not so, and numbers
-// would be given twice. But then the newest event that it has projected is not the one that
-// the log has there. If that cannot be read it is told by who needs it.
-func (op *opening) checkOrigin() error {
-	if op.anyOrigin {
-		return nil
-	}
-	newest := &op.partitions[0]
-	for i := range op.partitions {
-		if p := &op.partitions[i]; p.lastLSN > newest.lastLSN {
-			newest = p
-		}
-	}
-	return op.viewLog(func(log *logReader) error {
-		var v eventView
-		if v.decode(newest.lastLSN, log.value(newest.lastLSN)) != nil {
-			return nil //nolint:nilerr // as said
-		}
-		epoch := op.logEpochs[newest.id]
-		if v.partition == newest.id && v.offset == newest.last && v.at == newest.lastAt && v.epoch == epoch {
-			return nil
-		}
-		return &storage.DamagedError{
-			Where: op.state.placeOf(bucketCheckpoints, "partition %d", newest.id), Partition: newest.id,
-			Cause: fmt.Errorf("%w: LSN %d: got partition %d, offset %d, at %d us, epoch %d, the log has partition %d, offset %d, at %d us, epoch %d",
-				errOtherLog, newest.lastLSN, newest.id, newest.last, newest.lastAt, epoch, v.partition, v.offset, v.at, v.epoch),
-		}
-	})
-}
-
-// errOtherLog says what is wrong with a state.db, and what to do about it.
-var errOtherLog = errors.New("it was made from another log, perhaps a copy of the store that has gone on by itself; without it the next open rebuilds it")
 
 // loadEpochs reads the current epochs. A partition whose epoch is damaged, or older
 // than the log's, has failed: it could be fenced in vain.

@@ -159,8 +159,8 @@ func (m *logImage) Standing(_ context.Context, p messages.PartitionID) (verify.S
 	return m.standings[p], m.s.partitions[p].failed
 }
 
-// verifyLog checks log.db alone, and says that the rest is missing.
-func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
+// verifyLog checks log.db alone, and says why the rest is not looked at.
+func verifyLog(ctx context.Context, dir string, o verify.Options, why verify.Fault) (r verify.Report, err error) {
 	l, err := OpenLog(ctx, dir)
 	if err != nil {
 		return damageReport(dir, r, err, &o)
@@ -174,15 +174,11 @@ func verifyLog(ctx context.Context, dir string, o verify.Options) (r verify.Repo
 	if err != nil {
 		r, err = damageReport(dir, r, err, &o)
 	}
-	missing := verify.Fault{
-		Check: verify.CheckMissing, Where: "file " + (&opening{dir: dir}).path(stateFileName), Projection: true,
-		Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
-	}
 	if o.EachFault != nil {
-		o.EachFault(missing)
+		o.EachFault(why)
 	}
 	r.FaultCount++
-	r.Faults = append([]verify.Fault{missing}, r.Faults...)
+	r.Faults = append([]verify.Fault{why}, r.Faults...)
 	if o.MaxFaults > 0 && len(r.Faults) > o.MaxFaults {
 		r.Faults = r.Faults[:o.MaxFaults]
 	}

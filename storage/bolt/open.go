@@ -57,8 +57,6 @@ type opening struct {
 	logEpochs []messages.Epoch
 	// rebuild says that state.db is new and the log is not.
 	rebuild bool
-	// anyOrigin takes a state.db of another log too.
-	anyOrigin bool
 }
 
 func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Options) (*Store, error) {
@@ -70,11 +68,7 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 		return nil, err
 	}
 	op := &opening{Store: &Store{options: o}, dir: dir, wanted: d}
-	return op.open(ctx)
-}
-
-func (op *opening) open(ctx context.Context) (*Store, error) {
-	op.subscriptions.dir = op.dir
+	op.subscriptions.dir = dir
 	if err := op.run(ctx); err != nil {
 		return nil, errors.Join(err, op.abandon())
 	}

@@ -25,6 +25,8 @@ type projection struct {
 	wlog    []indexPut
 	records []recordPut
 	ids     []idPut
+	// witness is the newest event that was read.
+	witness witness
 	// arena holds the encoded rows until the commit.
 	arena byteArena
 }
@@ -115,7 +117,7 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 	if accepted == 0 {
 		return 0, errNothingAccepted
 	}
-	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts, p.putIDs} {
+	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts, p.putIDs, p.putWitness} {
 		if err := put(tx); err != nil {
 			return 0, err
 		}

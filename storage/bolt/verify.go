@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/partita-go/partita/storage"
@@ -26,11 +27,15 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 		// A tree that is at fault cannot be trusted to end.
 		return report, err
 	}
-	// What a state.db of another log says of this one is told place by place.
-	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir, anyOrigin: true}
-	s, err := op.open(ctx)
-	if errors.Is(err, ErrNoState) {
-		return verifyLog(ctx, dir, o)
+	s, err := OpenExisting(ctx, dir, Options{ReadOnly: true})
+	switch damage := (*storage.DamagedError)(nil); {
+	case errors.Is(err, ErrNoState):
+		return verifyLog(ctx, dir, o, verify.Fault{
+			Check: verify.CheckMissing, Where: "file " + filepath.Join(dir, stateFileName), Projection: true,
+			Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
+		})
+	case errors.Is(err, errOtherLog) && errors.As(err, &damage):
+		return verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
 	}
 	if err != nil {
 		return damageReport(dir, report, err, &o)
