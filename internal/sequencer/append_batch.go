@@ -84,11 +84,12 @@ func (m *member) appendID() appendID { return appendID{m.append.Workspace, m.app
 // whatever comes behind.
 type redo struct {
 	left int
-	// refusals counts the attempts that were refused.
-	refusals int
-	// most is how many of them are tried together, 0 for as many as there is room for:
-	// one by one, if nobody knows which of them is refused.
-	most int
+	// single says that they are written one by one, since nobody knows which of them
+	// is refused.
+	single bool
+	// refusals counts the attempts that were refused; most is how many are tried
+	// together, 0 for as many as there is room for.
+	refusals, most int
 }
 
 // fewRefusals is how many attempts may be refused before fewer are tried together. Each
@@ -100,6 +101,16 @@ const fewRefusals = 4
 func (r *redo) refused(members int) {
 	if r.refusals++; r.refusals > fewRefusals {
 		r.most = max(1, members/2)
+	}
+}
+
+// wrote notes that an attempt succeeded: twice as many are tried next.
+func (r *redo) wrote() { r.most *= 2 }
+
+// endIfDone forgets how it went once nobody is left.
+func (r *redo) endIfDone() {
+	if r.left == 0 {
+		*r = redo{}
 	}
 }
 
@@ -120,6 +131,7 @@ func (c *Core) formBatch() {
 		}
 	}
 	if len(b.events) == 0 {
+		c.redo.endIfDone()
 		return
 	}
 	b.underWay = true
@@ -137,7 +149,7 @@ func (c *Core) roomFor(w *waiting) bool {
 		return false
 	case n == 0:
 		return true
-	case c.redo.most > 0 && len(b.members) >= c.redo.most:
+	case c.redo.single, c.redo.most > 0 && len(b.members) >= c.redo.most:
 		return false
 	}
 	return n+len(w.append.Drafts) <= s.BatchEvents && b.bytes+w.bytes <= s.InFlightBytes &&

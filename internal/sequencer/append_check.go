@@ -31,7 +31,10 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 		}
 		// The setting may have been higher when it was written first. What is in it is
 		// compared with that.
-		w.otherwise, w.bytes = err, n*eventBytes
+		w.otherwise = err
+		for i := range m.Drafts {
+			w.bytes += bytesOf(&m.Drafts[i])
+		}
 		return nil
 	}
 	for i := range m.Drafts {
@@ -44,7 +47,7 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 
 // checkDraft adds up what the next draft asks for.
 func (w *waiting) checkDraft(d *messages.Draft) error {
-	w.bytes += eventBytes + len(d.Body)
+	w.bytes += bytesOf(d)
 	for _, wanted := range d.Wanted {
 		if w.kind.index(wanted.Seq) <= wlogOffset {
 			return fmt.Errorf("%w: kind %d: got sequence %d", messages.ErrUnknownSequence, w.kind.id, wanted.Seq)
@@ -61,9 +64,17 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 		if err := w.checkRecord(r); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
-		w.bytes += recordBytes + len(r.Data)
 	}
 	return nil
+}
+
+// bytesOf returns what a draft takes without its numbers.
+func bytesOf(d *messages.Draft) int {
+	n := eventBytes + len(d.Body)
+	for i := range d.Records {
+		n += recordBytes + len(d.Records[i].Data)
+	}
+	return n
 }
 
 // checkRecord checks a record of the draft that was added up last: it can refer to

@@ -24,9 +24,7 @@ func (c *Core) endBatch(how ending, cause error) {
 	again := c.conclude(&c.batch.attempt, how, cause)
 	c.batch.end()
 	if len(again) == 0 {
-		if c.redo.left == 0 {
-			c.redo = redo{}
-		}
+		c.redo.endIfDone()
 		return
 	}
 	if c.state == messages.StateTerminating {

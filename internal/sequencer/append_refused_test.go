@@ -172,6 +172,17 @@ func TestConflictRefusesNobodyElse(t *testing.T) {
 			},
 			[]int{0}, []int{0},
 		},
+		"behind an explicit id of one who expects his offset": {
+			taken{1, seqPlain, 1},
+			func(w *world) []messages.Append {
+				now := messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset])
+				next := now + 1
+				first, second := w.one(1, kindWide), explicit(w.one(1, kindWide), 50)
+				first.Expected, second.Expected = &now, &next
+				return []messages.Append{plain(w), first, second, plain(w)}
+			},
+			[]int{0}, []int{0},
+		},
 		"before": {
 			taken{1, seqPlain, 2},
 			func(w *world) []messages.Append { return []messages.Append{plain(w), plain(w), plain(w)} },
@@ -273,11 +284,7 @@ func TestManyRefused(t *testing.T) {
 	w := warm(t, messages.Settings{})
 	const half = 64
 	var appends []messages.Append
-	for i := range messages.Number(half) {
-		id := messages.RecordID{Seq: seqPlain, Number: 1000 + i}
-		w.taken[taken{1, id.Seq, id.Number}] = true
-		bad := w.one(1, kindWide)
-		bad.Drafts[0].Records = []messages.DraftRecord{{ID: id, New: true}}
+	for _, bad := range w.refusedRows(half) {
 		appends = append(appends, bad, w.one(3, kindWide))
 	}
 	lone := w.append(appends[0])
@@ -305,6 +312,62 @@ func TestManyRefused(t *testing.T) {
 	if w.core.redo != (redo{}) {
 		t.Errorf("got %+v left", w.core.redo)
 	}
+	w.finish()
+}
+
+// TestFewRefusedOfMany: who is not refused is written with many others all the same.
+func TestFewRefusedOfMany(t *testing.T) {
+	for _, bad := range []int{1, 4, 8, 12, 32} {
+		w := warm(t, messages.Settings{})
+		appends := w.refusedRows(bad)
+		for len(appends) < bad+400 {
+			appends = append(appends, w.one(3, kindWide))
+		}
+		w.batched(appends...)
+		attempts, commits := 0, 0
+		for w.core.batch.underWay {
+			before := len(w.log)
+			w.write1()
+			attempts++
+			if len(w.log) > before {
+				commits++
+			}
+		}
+		if attempts > 2*bad+12 || commits > 12 {
+			t.Errorf("%d are refused: %d attempts, %d commits", bad, attempts, commits)
+		}
+		w.finish()
+	}
+}
+
+// refusedRows returns Appends that create rows which are taken.
+func (w *world) refusedRows(n int) (appends []messages.Append) {
+	for i := range messages.Number(n) {
+		id := messages.RecordID{Seq: seqPlain, Number: 1000 + i}
+		w.taken[taken{1, id.Seq, id.Number}] = true
+		bad := w.one(1, kindWide)
+		bad.Drafts[0].Records = []messages.DraftRecord{{ID: id, New: true}}
+		appends = append(appends, bad)
+	}
+	return appends
+}
+
+// TestRedoEndsWithoutAnAttempt: the last of those who are tried again are refused before
+// anything is written. Those behind them are not cut into small batches.
+func TestRedoEndsWithoutAnAttempt(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	late := w.one(3, kindWide)
+	late.Deadline = w.now
+	w.batched(append(w.refusedRows(fewRefusals+2), late)...)
+	for range fewRefusals + 1 {
+		w.write1()
+	}
+	for range 8 {
+		w.append(w.one(3, kindWide))
+	}
+	w.now++
+	w.write1()
+	w.mustBatch(3, 3, 3, 3, 3, 3, 3, 3)
 	w.finish()
 }
 

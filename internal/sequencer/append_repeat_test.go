@@ -90,9 +90,10 @@ func TestRepeatedIsLong(t *testing.T) {
 	w.reconfigure(messages.Settings{BatchEvents: 2})
 	w.mustRepeat(w.settled(w.append(m)), first)
 	other := w.group(2)
+	other.Drafts[0].Body, other.Drafts[1].Records[0].Data = make([]byte, 1<<20), make([]byte, 1<<20)
 	searched := w.append(other)
-	if got := w.core.inFlight; got.events != 3 || got.bytes < 3*eventBytes {
-		t.Errorf("got %+v in flight, want three events of a size", got)
+	if got := w.core.inFlight; got.events != 3 || got.bytes < 2<<20+3*eventBytes+recordBytes {
+		t.Errorf("got %+v in flight, want three events with all that is in them", got)
 	}
 	w.mustRefuse(w.settled(searched), messages.ErrDraft)
 	for _, number := range []int{-1, len(first.Numbers), 1000} {

@@ -17,6 +17,7 @@ func (c *Core) eventsWritten(m *messages.EventsWritten) {
 		c.diverging.forget(c.batch.members)
 		c.commitBatch()
 		c.endBatch(written, nil)
+		c.redo.wrote()
 	case messages.WriteRefused:
 		c.writeRefused(m)
 	case messages.WriteFailed:
@@ -57,9 +58,7 @@ func (c *Core) refuseSomebody(err error) {
 		return
 	}
 	c.endBatch(unwritten, nil)
-	if c.redo.left > 0 {
-		c.redo.most = 1
-	}
+	c.redo.single = c.redo.left > 0
 }
 
 // lone returns the member that writes, nil if there are others.
@@ -125,11 +124,12 @@ func (a *attempt) refuseBehind(i int, seq messages.SeqID, err error) {
 	ws := a.members[i].append.Workspace
 	for i++; i < len(a.members); i++ {
 		m := &a.members[i]
-		// Who expects an offset will hear that it is another one.
-		if m.fate != writes || m.append.Workspace != ws || m.append.Expected != nil {
+		if m.fate != writes || m.append.Workspace != ws {
 			continue
 		}
 		switch _, needs, passes := a.demand(m, seq); {
+		case needs && m.append.Expected != nil:
+			// He will hear that the offset is another one.
 		case needs:
 			m.fate, m.err = refused, err
 		case passes:

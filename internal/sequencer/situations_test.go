@@ -97,7 +97,7 @@ func (w *world) hitCore() {
 	for _, r := range c.waiters() {
 		w.hitIf(r.ws != nil && !c.cache.Contains(r.ws.id), "evicted while waiting")
 	}
-	w.hitIf(c.redo.most == 1, "one by one")
+	w.hitIf(c.redo.single, "one by one")
 	w.hitIf(c.batch.underWay && len(c.batch.events) > 3, "batch of many")
 	for i := range c.batch.members {
 		m := &c.batch.members[i]

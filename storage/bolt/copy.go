@@ -77,7 +77,7 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary str
 	if err := mustBeFree(dir); err != nil {
 		return err
 	}
-	if err := makeDirs(filepath.Dir(dir), syncDir); err != nil {
+	if err := makeDirs(filepath.Dir(dir), syncAbove); err != nil {
 		return err
 	}
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)

@@ -93,7 +93,8 @@ func publishFile(temporary, final string) error {
 }
 
 // makeDirs makes a directory and those above it that are not there. sync is called for
-// what each of them stands in: without that a loss of power takes it, with all in it.
+// what each of them stands in: without that a loss of power takes it, with all in it. What
+// it is called for is taken back if that fails.
 func makeDirs(dir string, sync func(dir string) error) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -103,6 +104,9 @@ func makeDirs(dir string, sync func(dir string) error) error {
 		return err
 	}
 	above := filepath.Dir(dir)
+	if above == dir {
+		return err
+	}
 	if err := makeDirs(above, sync); err != nil {
 		return err
 	}
@@ -110,8 +114,21 @@ func makeDirs(dir string, sync func(dir string) error) error {
 		if there, statErr := os.Stat(dir); statErr != nil || !there.IsDir() {
 			return err
 		}
+		return sync(above)
 	}
-	return sync(above)
+	if err := sync(above); err != nil {
+		return errors.Join(err, os.Remove(dir))
+	}
+	return nil
+}
+
+// syncAbove is syncDir for a directory in which one was made: it need not be allowed to
+// be read.
+func syncAbove(dir string) error {
+	if err := syncDir(dir); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // syncDir makes names durable, where directories can be synced.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,12 @@ func TestMakeDirsSyncs(t *testing.T) {
 			t.Errorf("%s: got %v, %v, synced %v, want %v", test.dir, info, err, synced, test.want)
 		}
 	}
-	errorIs(t, makeDirs(at("e"), func(string) error { return os.ErrInvalid }), os.ErrInvalid)
+	// What could not be made durable is made again.
+	errorIs(t, makeDirs(at("e", "f"), func(string) error { return os.ErrInvalid }), os.ErrInvalid)
+	if _, err := os.Stat(at("e")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after a failed sync: got %v", err)
+	}
+	errorIs(t, makeDirs("", syncDir), os.ErrNotExist)
 	errorIs(t, makeDirs(at("file"), syncDir), storage.ErrForeign)
 	if err := makeDirs(at("file", "below"), syncDir); err == nil {
 		t.Error("a directory below a file: got no error")

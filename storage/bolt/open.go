@@ -149,7 +149,7 @@ func present(path string) (bool, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		// Where a link leads may be there again tomorrow.
-		if _, err := os.Lstat(path); err == nil {
+		if link, err := os.Lstat(path); err == nil && link.Mode()&os.ModeSymlink != 0 {
 			return false, fmt.Errorf("%w: %s: a link to nothing", storage.ErrForeign, path)
 		}
 		return false, nil
@@ -162,7 +162,7 @@ func present(path string) (bool, error) {
 }
 
 func (op *opening) createStore() error {
-	if err := makeDirs(filepath.Clean(op.dir), syncDir); err != nil {
+	if err := makeDirs(op.dir, syncAbove); err != nil {
 		return err
 	}
 	op.descriptor, op.stored = *op.wanted, *op.wanted

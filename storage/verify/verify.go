@@ -33,7 +33,7 @@ type Options struct {
 	MaxFaults int
 	// EachFault is called with each fault as it is found, also with those that are not kept.
 	// It may get one twice where the files are read several times. Those that are not kept
-	// have no Text. Default: nobody is told.
+	// may have no Text. Default: nobody is told.
 	EachFault func(Fault)
 	// MaxMemory is about how much memory [Files] may take for what it must remember
 	// of workspaces and records, in bytes; with more of them it reads the files several
