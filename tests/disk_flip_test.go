@@ -51,12 +51,9 @@ func (f *flipTally) String() string {
 }
 
 // certain reports whether a flip of a kind of region must be found: what has a checksum,
-// and what is compared with what has one. Where a log without the key "projected" is read
-// from its beginning, nothing is missed, nor where one without the key "wal" goes on with what log.wal
-// has behind its end.
+// what is compared with what has one, and keys, since another one is nobody's.
 func certain(kind string) bool {
-	return kind == "meta" || strings.HasSuffix(kind, "/value") ||
-		strings.HasSuffix(kind, "/key") && kind != "header.projected/key" && kind != "header.wal/key"
+	return kind == "meta" || strings.HasSuffix(kind, "/value") || strings.HasSuffix(kind, "/key")
 }
 
 // TestFlips flips bits in each kind of page and value of all files. Each is found, when

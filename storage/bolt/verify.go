@@ -1,11 +1,15 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
@@ -177,9 +181,37 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	case r.FaultCount > before:
 		err = f.checkMeta(role)
 	default:
-		_, err = f.readHeader(role)
+		if _, err = f.readHeader(role); err == nil {
+			err = f.checkHeaderKeys(role, fault)
+		}
 	}
 	return errors.Join(err, f.close())
+}
+
+// checkHeaderKeys tells what is in the header's bucket that nobody has put there: a key
+// that was changed stands for nothing any more.
+func (f *file) checkHeaderKeys(role role, fault func(where, text string)) error {
+	return f.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketHeader).ForEach(func(k, _ []byte) error {
+			known := slices.ContainsFunc(role.headerKeys(), func(key []byte) bool { return bytes.Equal(key, k) })
+			if !known {
+				fault(f.placeOf(bucketHeader, "key %x", k), "nothing is known of this key")
+			}
+			return nil
+		})
+	})
+}
+
+// headerKeys are those that a file's header bucket can have.
+func (r role) headerKeys() [][]byte {
+	switch r {
+	case roleState:
+	case roleLog:
+		return [][]byte{keyHeader, keyWAL}
+	case roleSubscriptions:
+		return [][]byte{keyHeader, keySubscriptions}
+	}
+	return [][]byte{keyHeader, keyDedup, keyProjected, keyWitness}
 }
 
 // ofState reports whether a place is in state.db.
