@@ -12,9 +12,9 @@ func proofParts() []part {
 	return []part{
 		mutantsPart(),
 		{
-			name: "sim", args: []string{"sim", "SIMSEEDS=2500"},
+			name: "sim", args: []string{"sim", "SIMSEEDS=1500"},
 			kinds: []kind{kindOf("simulation", `^simulation: `,
-				before("seeds", 2500), before("transactions", 100_000), before("acknowledged", 1), before("faults", 1))},
+				before("seeds", 1500), before("transactions", 100_000), before("acknowledged", 1), before("faults", 1))},
 		},
 		crashPart(),
 		{
@@ -27,7 +27,7 @@ func proofParts() []part {
 			},
 		},
 		{
-			name: "fuzz", args: []string{"fuzz", "FUZZTIME=6s"},
+			name: "fuzz", args: []string{"fuzz", "FUZZTIME=4s"},
 			kinds: []kind{kindOf("fuzzing", `^fuzz: targets=`,
 				key("inputs", "inputs", 10_000), key("targets", "targets", 10))},
 		},
