@@ -423,6 +423,7 @@ func TestAppendNotAnsweredBeforeDurable(t *testing.T) {
 			gate.Release()
 
 			s.faulty = false
+			s.app.Settings.StopLimit = 0 // a clean stop takes what the disk takes
 			d = s.run(t)
 			for _, b := range []*begun{one, two} {
 				each := must(b.send(limit(t), d.app, nil))(t)
