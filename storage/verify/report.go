@@ -119,12 +119,13 @@ func (r *Report) Add(o *Options, f Fault) {
 }
 
 // keeps reports whether one more fault is kept.
-func (o *Options) keeps(r *Report) bool {
-	most := o.MaxFaults
-	if most == 0 {
-		most = defaultMaxFaults
+func (o *Options) keeps(r *Report) bool { return len(r.Faults) < o.maxFaults() }
+
+func (o *Options) maxFaults() int {
+	if o.MaxFaults == 0 {
+		return defaultMaxFaults
 	}
-	return len(r.Faults) < most
+	return o.MaxFaults
 }
 
 // Err returns nil if there is no fault, else an [ErrFaults] that lists those in

@@ -113,9 +113,6 @@ type run struct {
 }
 
 func newRun(d messages.Descriptor, o Options) *run {
-	if o.MaxFaults == 0 {
-		o.MaxFaults = defaultMaxFaults
-	}
 	r := &run{desc: d, options: o, kinds: make(map[messages.WSKind]*kind, len(d.Kinds)), seed: maphash.MakeSeed()}
 	r.report.Partitions = d.Partitions
 	for _, k := range d.Kinds {

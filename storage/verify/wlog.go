@@ -37,7 +37,7 @@ func (r *run) checkWLog(ctx context.Context, w *workspace, rows rows) (same bool
 	if count == w.events && sum == w.sum {
 		return true, nil
 	}
-	if r.report.FaultCount >= uint64(r.options.MaxFaults) {
+	if r.report.FaultCount >= uint64(r.options.maxFaults()) {
 		// Only counted: the place is not worth another pass over the log.
 		r.fault(CheckWLog, w.place(), "")
 		return false, nil
