@@ -174,11 +174,10 @@ func verifyLog(ctx context.Context, dir string, o verify.Options, why verify.Fau
 	if err != nil {
 		r, err = damageReport(dir, r, err, &o)
 	}
-	if o.EachFault != nil {
-		o.EachFault(why)
-	}
-	r.FaultCount++
-	r.Faults = append([]verify.Fault{why}, r.Faults...)
+	found := r.Faults
+	r.Faults = nil
+	r.Add(&o, why)
+	r.Faults = append(r.Faults, found...)
 	if o.MaxFaults > 0 && len(r.Faults) > o.MaxFaults {
 		r.Faults = r.Faults[:o.MaxFaults]
 	}

@@ -348,17 +348,23 @@ func doctoredIDs() []doctoring {
 	}
 }
 
-// With memory for a few workspaces only, there are many passes, and they find the same.
-func TestVerifyInPasses(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	var workspaces []messages.WSID
+// manyWorkspaces makes a store with 9,000 events of 3,000 workspaces, all flushed.
+func manyWorkspaces(t *testing.T) (dir string, w *writer, workspaces []messages.WSID) {
+	t.Helper()
+	dir = t.TempDir()
+	w = takeOver(t, open(t, dir, testDescriptor(2, messages.TrustNone), Options{}), 0)
 	for ws := messages.WSID(0); len(workspaces) < 3000; ws += 2 {
 		workspaces = append(workspaces, ws)
 	}
 	w.appendMany(9000, workspaces...)
 	w.flush()
+	return dir, w, workspaces
+}
+
+// With memory for a few workspaces only, there are many passes, and they find the same.
+func TestVerifyInPasses(t *testing.T) {
+	dir, w, workspaces := manyWorkspaces(t)
+	s := w.s
 	w.appendMany(100, workspaces...)
 	for _, lsn := range []messages.LSN{10, 2000, 4000, 9050} {
 		rewriteLog(t, s, lsn, func(e *messages.Event) { e.Numbers[1].Number += 5 })
@@ -564,15 +570,8 @@ func elementKey(page []byte, i int) []byte {
 // Numbers given twice lie before a damaged event of their partition: they are told and
 // counted in whichever pass they come.
 func TestVerifyInPassesBesideDamage(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	var workspaces []messages.WSID
-	for ws := messages.WSID(0); len(workspaces) < 3000; ws += 2 {
-		workspaces = append(workspaces, ws)
-	}
-	w.appendMany(9000, workspaces...)
-	w.flush()
+	dir, w, _ := manyWorkspaces(t)
+	s := w.s
 	for lsn := messages.LSN(3100); lsn < 8000; lsn += 400 {
 		rewriteLog(t, s, lsn, func(e *messages.Event) { e.Numbers[1].Number-- })
 	}
