@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -55,6 +56,9 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 			return fmt.Errorf("mutate: %s: %w", p.dir, err)
 		}
 		n.unbuilt += p.unbuilt
+	}
+	leaveSpares(programs, *sample)
+	for _, p := range programs {
 		if err := p.tryAll(ctx, *workers, n.add); err != nil {
 			return fmt.Errorf("mutate: %s: %w", p.dir, err)
 		}
@@ -129,11 +133,28 @@ func chosen(dir string, files []string, match, excused string, sample int, seed 
 	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i, m := range all {
-		if sample == 0 || i < sample {
+		if sample == 0 || i < drawn*sample {
 			m.number = i + 1
 		}
 	}
 	return programs, nil
+}
+
+// drawn is how many changes are drawn for each that is to be tried: some do not build.
+const drawn = 3
+
+// leaveSpares leaves out what was drawn beyond the sample and built, the last first.
+func leaveSpares(programs []*program, sample int) {
+	var built []*mutation
+	for _, p := range programs {
+		built = append(built, p.planted()...)
+	}
+	slices.SortFunc(built, func(a, b *mutation) int { return cmp.Compare(a.number, b.number) })
+	if sample > 0 && len(built) > sample {
+		for _, m := range built[sample:] {
+			m.number = 0
+		}
+	}
 }
 
 // readExcuses reads the names of changes that make no difference. A name ends at a
