@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -138,6 +139,23 @@ func TestMutateDraws(t *testing.T) {
 	}
 	if again := drawn("7"); again != once {
 		t.Errorf("got output %q and %q, want the same for the same seed", once, again)
+	}
+}
+
+// Of those that are drawn one does not build now and then: another one is tried in its place.
+func TestMutateDrawsWhatBuilds(t *testing.T) {
+	dir := sum(t, "")
+	unbuilt := 0
+	for seed := 0; unbuilt == 0 && seed < 4; seed++ {
+		var out strings.Builder
+		_ = mutate(t.Context(), dir, []string{"-sample", "2", "-seed", strconv.Itoa(seed), "sum.go"}, &out)
+		if !strings.Contains(out.String(), " planted=2 ") {
+			t.Errorf("got output %q, want two changes planted", out.String())
+		}
+		unbuilt += strings.Count(out.String(), " unbuilt=1")
+	}
+	if unbuilt == 0 {
+		t.Error("no change that does not build was drawn")
 	}
 }
 
