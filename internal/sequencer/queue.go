@@ -67,8 +67,14 @@ func (q *queue) pop() waiting {
 	return w
 }
 
-// pushFront puts Appends in front of all others.
+// pushFront puts Appends in front of all others. Where they have left the queue there is
+// room for them, as a rule: a batch that is tried again costs its length, not the queue's.
 func (q *queue) pushFront(appends []waiting) {
+	if len(appends) <= q.left {
+		q.left -= len(appends)
+		copy(q.items[q.left:], appends)
+		return
+	}
 	items := make([]waiting, 0, len(appends)+q.len())
 	q.items, q.left = append(append(items, appends...), q.items[q.left:]...), 0
 }
