@@ -100,7 +100,10 @@ func makeDirs(dir string, sync func(dir string) error) error {
 	switch {
 	case err == nil && !info.IsDir():
 		return fmt.Errorf("%w: %s: not a directory", storage.ErrForeign, dir)
-	case err == nil || !errors.Is(err, fs.ErrNotExist):
+	case err == nil:
+		// Whoever made it may have been killed before this.
+		return sync(filepath.Dir(dir))
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	above := filepath.Dir(dir)

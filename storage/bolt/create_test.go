@@ -11,7 +11,8 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// What a new directory stands in is synced, from the top down.
+// What a new directory stands in is synced, from the top down, and what the first one that is
+// there stands in: it may be new, too.
 func TestMakeDirsSyncs(t *testing.T) {
 	base := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
@@ -20,10 +21,10 @@ func TestMakeDirsSyncs(t *testing.T) {
 		dir  string
 		want []string
 	}{
-		{at("a", "b", "c"), []string{base, at("a"), at("a", "b")}},
-		{at("a", "b", "c"), nil},
-		{at("a", "b", "d"), []string{at("a", "b")}},
-		{base, nil},
+		{at("a", "b", "c"), []string{filepath.Dir(base), base, at("a"), at("a", "b")}},
+		{at("a", "b", "c"), []string{at("a", "b")}},
+		{at("a", "b", "d"), []string{at("a"), at("a", "b")}},
+		{base, []string{filepath.Dir(base)}},
 	} {
 		var synced []string
 		noError(t, makeDirs(test.dir, func(dir string) error {
@@ -35,7 +36,12 @@ func TestMakeDirsSyncs(t *testing.T) {
 		}
 	}
 	// What could not be made durable is made again.
-	errorIs(t, makeDirs(at("e", "f"), func(string) error { return os.ErrInvalid }), os.ErrInvalid)
+	errorIs(t, makeDirs(at("e", "f"), func(dir string) error {
+		if dir == base {
+			return os.ErrInvalid
+		}
+		return nil
+	}), os.ErrInvalid)
 	if _, err := os.Stat(at("e")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after a failed sync: got %v", err)
 	}

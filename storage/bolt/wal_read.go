@@ -78,7 +78,14 @@ var errTooLong = errors.New("it is longer than a write-ahead log can be")
 
 // parseWAL finds the commits in the bytes of a log.wal. It is safe on any bytes.
 func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, err error) {
-	if len(b) < walSectorLen || bytes.Equal(b[:walSectorLen], noSector[:]) {
+	if first := b[:min(len(b), walSectorLen)]; bytes.Equal(first, noSector[:len(first)]) {
+		return nil, errNoWAL
+	}
+	if len(b) < walSectorLen {
+		// It was being made, unless somebody else has.
+		if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
+			return nil, fmt.Errorf("%s: %w: no header", path, storage.ErrForeign)
+		}
 		return nil, errNoWAL
 	}
 	r = &walReader{path: path, half: half, b: b}

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"testing"
@@ -22,16 +23,23 @@ func TestReadAtMost(t *testing.T) {
 	errorIs(t, err, os.ErrNotExist)
 }
 
-// Less than a sector is nothing, a sector of something else is another file.
+// Less than a sector of ours is nothing, any part of something else is another file, which
+// must not be removed.
 func TestWALOfOneSector(t *testing.T) {
-	other := make([]byte, walSectorLen)
-	other[0] = 'x'
-	_, err := parseWAL("x", other[:walSectorLen-1], storeID{}, smallHalf)
-	errorIs(t, err, errNoWAL)
-	_, err = parseWAL("x", other, storeID{}, smallHalf)
-	errorIs(t, err, storage.ErrForeign)
-	if damaged := new(storage.DamagedError); errors.As(err, &damaged) {
-		t.Errorf("got %v, which is no damage", err)
+	ours, zeros := encodeWALHeader(storeID{}, walID{}, walBlockLen), make([]byte, walSectorLen)
+	for _, length := range []int{0, 1, 2, len(magic), walHeaderLen, walSectorLen - 1} {
+		for _, b := range [][]byte{ours, zeros} {
+			_, err := parseWAL("x", b[:length], storeID{}, smallHalf)
+			errorIs(t, err, errNoWAL, length)
+		}
+	}
+	other := bytes.Repeat([]byte("p"), walSectorLen)
+	for _, length := range []int{2, len(magic), walSectorLen - 1, walSectorLen} {
+		_, err := parseWAL("x", other[:length], storeID{}, smallHalf)
+		errorIs(t, err, storage.ErrForeign, length)
+		if damaged := new(storage.DamagedError); errors.As(err, &damaged) {
+			t.Errorf("got %v, which is no damage", err)
+		}
 	}
 }
 
