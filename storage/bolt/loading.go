@@ -10,8 +10,8 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// loadState reads the checkpoints, the lasting conflicts and how far the log is
-// projected.
+// loadState reads the checkpoints, the lasting conflicts, how far the log is projected,
+// and the witness.
 func (op *opening) loadState() error {
 	for i := range op.partitions {
 		op.partitions[i].checkpoint = 1
@@ -26,8 +26,10 @@ func (op *opening) loadState() error {
 			}
 			op.projected = messages.LSN(n)
 		}
-		err := tx.Bucket(bucketCheckpoints).ForEach(op.loadCheckpoint)
-		if err != nil {
+		if err := op.loadWitness(tx); err != nil {
+			return err
+		}
+		if err := tx.Bucket(bucketCheckpoints).ForEach(op.loadCheckpoint); err != nil {
 			return err
 		}
 		return tx.Bucket(bucketConflicts).ForEach(op.loadConflict)
@@ -70,8 +72,7 @@ func (op *opening) loadConflict(k, v []byte) error {
 	return nil
 }
 
-// logEnd returns the last LSN and makes sure that the log has what the projections
-// say that it had.
+// logEnd returns the last LSN, and makes sure that nothing was lost behind it.
 func (op *opening) logEnd() (messages.LSN, error) {
 	var end messages.LSN
 	err := op.log.view(func(tx *bbolt.Tx) error {
@@ -100,18 +101,7 @@ func (op *opening) logEnd() (messages.LSN, error) {
 	if err := op.loadWAL(end); err != nil {
 		return 0, err
 	}
-	end += messages.LSN(len(op.pending.values))
-	want := op.projected - 1
-	for i := range op.partitions {
-		want = max(want, op.partitions[i].lastLSN)
-	}
-	if end < want {
-		return 0, &storage.DamagedError{
-			Where: "file " + op.log.name,
-			Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d", end, stateFileName, want),
-		}
-	}
-	return end, nil
+	return end + messages.LSN(len(op.pending.values)), nil
 }
 
 // loadEpochs reads the current epochs. A partition whose epoch is damaged, or older

@@ -163,23 +163,19 @@ func (m *logImage) Standing(_ context.Context, p messages.PartitionID) (verify.S
 func verifyLog(ctx context.Context, dir string, o verify.Options, why verify.Fault) (r verify.Report, err error) {
 	l, err := OpenLog(ctx, dir)
 	if err != nil {
+		r.AddFirst(&o, why)
 		return damageReport(dir, r, err, &o)
 	}
 	m, err := l.image(ctx)
 	if err == nil {
 		o.LogOnly = true
 		r, err = verify.Files(ctx, m, o)
+		err = errors.Join(err, l.s.checkHeaders(&r, &o))
 	}
 	m.close()
 	if err != nil {
 		r, err = damageReport(dir, r, err, &o)
 	}
-	found := r.Faults
-	r.Faults = nil
-	r.Add(&o, why)
-	r.Faults = append(r.Faults, found...)
-	if o.MaxFaults > 0 && len(r.Faults) > o.MaxFaults {
-		r.Faults = r.Faults[:o.MaxFaults]
-	}
+	r.AddFirst(&o, why)
 	return r, errors.Join(err, l.Close())
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
@@ -50,6 +52,29 @@ func TestVerifyWithoutState(t *testing.T) {
 				t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
+	}
+}
+
+// What is kept of the faults is as many as the options say, the default too.
+func TestVerifyWithoutStateKeepsTheFirst(t *testing.T) {
+	dir, s := verifiable(t)
+	closeStore(t, s)
+	loseState(t, dir)
+	log := openPlain(t, dir, roleLog)
+	noError(t, log.update(func(tx *bbolt.Tx) error {
+		for i := range 150 {
+			if err := tx.Bucket(bucketHeader).Put([]byte{byte(i)}, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	noError(t, log.close())
+	for limit, want := range map[int]int{0: 100, 1: 1, 200: 151} {
+		r := verified(t, dir, verify.Options{MaxFaults: limit})
+		equal(t, want, len(r.Faults))
+		equal(t, uint64(151), r.FaultCount)
+		equal(t, verify.CheckMissing, r.Faults[0].Check)
 	}
 }
 

@@ -16,79 +16,210 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// Two copies of a store go on by themselves. The state.db of one is not taken for the
-// other's: it says of numbers that are given that they are free, or the other way round.
-func TestStateOfAnotherCopy(t *testing.T) {
-	base, d := t.TempDir(), testDescriptor(2, messages.TrustNone)
-	dir := func(name string) string { return filepath.Join(base, name) }
-	state := func(name string) []byte {
-		t.Helper()
-		data, err := os.ReadFile(filepath.Join(dir(name), stateFileName))
-		noError(t, err)
-		return data
-	}
-	s := open(t, dir("source"), d, Options{})
-	w := takeOver(t, s, 0)
+// twoCopies are copies of a store of two partitions, named a and b, that have gone on by themselves.
+// Partition 1 has an event before that.
+type twoCopies struct {
+	t    *testing.T
+	base string
+	d    messages.Descriptor
+	// older is the state.db from before the last common event.
+	older []byte
+}
+
+// partedCopies lets each copy append, with the same times and in the same places, to its
+// workspaces.
+func partedCopies(t *testing.T, a, b []messages.WSID) *twoCopies {
+	t.Helper()
+	c := &twoCopies{t: t, base: t.TempDir(), d: testDescriptor(2, messages.TrustNone)}
+	s := open(t, c.dir("source"), c.d, Options{})
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
+	other.append(1)
+	other.flush()
 	w.append(2)
 	w.flush()
-	older := state("source")
+	c.older = c.state("source")
 	w.append(2)
 	w.flush()
 	closeStore(t, s)
-	for name, ws := range map[string]messages.WSID{"a": 2, "b": 4} {
-		_, err := Compact(t.Context(), dir("source"), dir(name), CopyOptions{})
+	for name, workspaces := range map[string][]messages.WSID{"a": a, "b": b} {
+		_, err := Compact(t.Context(), c.dir("source"), c.dir(name), CopyOptions{})
 		noError(t, err)
-		s := open(t, dir(name), d, Options{})
+		s := open(t, c.dir(name), c.d, Options{})
 		w := takeOver(t, s, 0)
-		w.append(ws)
-		w.append(ws)
+		for _, ws := range workspaces {
+			w.append(ws)
+		}
 		w.flush()
 		closeStore(t, s)
 	}
-	put := func(data []byte) {
-		noError(t, os.WriteFile(filepath.Join(dir("b"), stateFileName), data, 0o600))
+	return c
+}
+
+func (c *twoCopies) dir(name string) string { return filepath.Join(c.base, name) }
+
+func (c *twoCopies) state(name string) []byte {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.dir(name), stateFileName))
+	noError(c.t, err)
+	return data
+}
+
+// put gives b a state.db; edit, if it is not nil, changes what stands in it.
+func (c *twoCopies) put(data []byte, edit func(tx *bbolt.Tx) error) {
+	c.t.Helper()
+	noError(c.t, os.WriteFile(filepath.Join(c.dir("b"), stateFileName), data, 0o600))
+	if edit != nil {
+		f := openPlain(c.t, c.dir("b"), roleState)
+		noError(c.t, errors.Join(f.update(edit), f.close()))
 	}
-	refused := func(what string) {
-		t.Helper()
-		for _, o := range []Options{{}, {ReadOnly: true}} {
-			_, err := OpenExisting(t.Context(), dir("b"), o)
-			errorIs(t, err, storage.ErrDamaged, what)
-			errorIs(t, err, errOtherLog, what)
-		}
-		r := verified(t, dir("b"), verify.Options{})
-		if len(r.Faults) != 1 || !r.Faults[0].Projection || !strings.Contains(r.Faults[0].Where, stateFileName) || r.Events != 4 {
-			t.Errorf("%s: got %v, want that the file is wrong, and that the log is not", what, r)
-		}
+}
+
+// refused makes sure that b's state.db is refused for what stands in a bucket.
+func (c *twoCopies) refused(what string, bucket []byte) {
+	c.t.Helper()
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
+		errorIs(c.t, err, storage.ErrDamaged, what)
+		errorIs(c.t, err, errOtherLog, what)
 	}
-	// Both have their events in the same places, at the same time.
-	put(state("a"))
-	refused("by the witness")
-	// A program that wrote no witness has another clock at least.
-	edit := func(name string, do func(tx *bbolt.Tx) error) {
-		t.Helper()
-		f := openPlain(t, dir(name), roleState)
-		noError(t, errors.Join(f.update(do), f.close()))
+	r := verified(c.t, c.dir("b"), verify.Options{})
+	where := placeOf(bucket, "")
+	if len(r.Faults) != 1 || !r.Faults[0].Projection || !strings.Contains(r.Faults[0].Where, where) || r.Events != 5 {
+		c.t.Errorf("%s: got %v, want that %s of state.db is wrong, and that the log is not", what, r, where)
 	}
-	put(state("a"))
-	edit("b", func(tx *bbolt.Tx) error {
-		key := appendPartitionKey(nil, 0)
+	equal(c.t, []string{"what stands in state.db"}, r.Unread)
+}
+
+// opens makes sure that b can be opened, and is sound.
+func (c *twoCopies) opens(what string) {
+	c.t.Helper()
+	closeStore(c.t, open(c.t, c.dir("b"), c.d, Options{}))
+	equal(c.t, nil, verified(c.t, c.dir("b"), verify.Options{}).Err(), what)
+}
+
+// Two copies of a store go on by themselves. The state.db of one is not taken for the
+// other's: it says of numbers that are given that they are free, or the other way round.
+func TestStateOfAnotherCopy(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
+	c.put(c.state("a"), nil)
+	c.refused("by the witness", bucketHeader)
+	c.put(c.older, nil)
+	c.opens("an older one is this log's")
+	c.put(nil, nil)
+	c.opens("it is made of the log")
+}
+
+// A program that wrote no witness has another clock at least. It may have flushed behind an
+// event that both logs have, with or without a witness for that.
+func TestStateOfAnotherCopyWithoutWitness(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
+	key := appendPartitionKey(nil, 0)
+	otherTime := func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketCheckpoints)
-		c, err := decodeCheckpoint(key, b.Get(key))
-		c.at++
-		return errors.Join(err, b.Put(key, c.encode(key)), tx.Bucket(bucketHeader).Delete(keyWitness))
-	})
-	refused("by the time")
-	// An older one is this log's, and so is one that is made of it.
-	put(older)
-	closeStore(t, open(t, dir("b"), d, Options{}))
-	put(nil)
-	s = open(t, dir("b"), d, Options{})
-	n, err := s.Numbers(t.Context(), 4)
-	noError(t, err)
-	if n.Numbers[0].Number != 2 {
-		t.Errorf("got %v, want what the log of b says", n)
+		at, err := decodeCheckpoint(key, b.Get(key))
+		at.at++
+		return errors.Join(err, b.Put(key, at.encode(key)))
 	}
+	c.put(c.older, nil)
+	older := openPlain(t, c.dir("b"), roleState)
+	stale := get(t, older, bucketHeader, keyWitness)
+	noError(t, older.close())
+	for what, edit := range map[string]func(tx *bbolt.Tx) error{
+		"no witness":    func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWitness) },
+		"an old one":    func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, stale) },
+		"the first one": func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, witness{}.encode()) },
+	} {
+		c.put(c.state("a"), func(tx *bbolt.Tx) error { return errors.Join(edit(tx), otherTime(tx)) })
+		c.refused(what, bucketCheckpoints)
+	}
+}
+
+// What the log cannot be asked about does not speak for a state.db: the checkpoint of
+// the other partition does.
+func TestStateOfAnotherCopyBesideDamage(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
+	c.put(c.state("a"), func(tx *bbolt.Tx) error {
+		key := appendPartitionKey(nil, 1)
+		b := tx.Bucket(bucketCheckpoints)
+		at, err := decodeCheckpoint(key, b.Get(key))
+		at.at++
+		return errors.Join(err, b.Put(key, at.encode(key)))
+	})
+	log := openPlain(t, c.dir("b"), roleLog)
+	put(t, log, bucketLog, appendLSNKey(nil, 5), []byte("damaged"))
+	noError(t, log.close())
+	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
+	errorIs(t, err, errOtherLog)
+}
+
+// The state.db of a longer copy is not taken for one of a log that has lost its end: then a
+// backup would be restored, and the end of the log lost indeed.
+func TestStateOfALongerCopy(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{2, 2, 2, 2}, []messages.WSID{4, 4})
+	c.put(c.state("a"), nil)
+	c.refused("the event has another place there", bucketWLog)
+	c.put(c.state("a"), func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketPLog).Put(appendPLogKey(nil, 0, 4), appendLSNKey(nil, 4))
+	})
+	c.refused("the event has another offset there", bucketPLog)
+	c.put(nil, nil)
+	c.opens("it is made of the log")
+}
+
+// A log that has lost its end says so.
+func TestLogHasLostItsEnd(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4})
+	s := open(t, c.dir("a"), c.d, Options{})
+	w := takeOver(t, s, 0)
+	w.append(4)
+	w.flush()
 	closeStore(t, s)
+	c.put(c.state("a"), nil)
+	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
+	damage, ok := errors.AsType[*storage.DamagedError](err)
+	if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, logFileName) {
+		t.Errorf("got %v, want that log.db is damaged", err)
+	}
+}
+
+// witnessOf returns what state.db has.
+func witnessOf(t *testing.T, s *Store) witness {
+	t.Helper()
+	op := &opening{Store: &Store{state: s.state}}
+	noError(t, s.state.view(op.loadWitness))
+	return op.witness
+}
+
+// The witness is the newest event that any flush has read. A bit of it that flips while the
+// store is in use keeps nobody from flushing, and is gone with the next flush.
+func TestWitness(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	one, two := takeOver(t, s, 0), takeOver(t, s, 1)
+	two.append(1)
+	one.append(2)
+	one.flush()
+	equal(t, messages.LSN(2), witnessOf(t, s).lsn)
+	two.flush()
+	newest := witnessOf(t, s)
+	equal(t, messages.LSN(2), newest.lsn, "an older event does not take its place")
+	v := get(t, s.state, bucketHeader, keyWitness)
+	v[3] ^= 1
+	put(t, s.state, bucketHeader, keyWitness, v)
+	two.append(1)
+	two.flush()
+	equal(t, messages.LSN(3), witnessOf(t, s).lsn)
+	dir := filepath.Join(t.TempDir(), "copy")
+	_, err := s.Backup(t.Context(), dir, CopyOptions{})
+	noError(t, err)
+	compact := filepath.Join(t.TempDir(), "compact")
+	_, err = Compact(t.Context(), dir, compact, CopyOptions{})
+	noError(t, err)
+	for _, dir := range []string{dir, compact} {
+		again, err := OpenExisting(t.Context(), dir, Options{})
+		noError(t, err)
+		equal(t, witnessOf(t, s), witnessOf(t, again), dir)
+		closeStore(t, again)
+	}
 }
 
 // A foreign entry under the last key that there is: nobody goes on behind it for ever.

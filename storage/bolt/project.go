@@ -91,7 +91,7 @@ func (s *Store) project(group []*flushRequest) error {
 	if err != nil {
 		return err
 	}
-	s.projected = projected
+	s.projected, s.witness = projected, p.witness
 	s.counts.flushes.Add(1)
 	for _, r := range p.group {
 		if r.refusal == nil {

@@ -51,7 +51,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := op.checkOrigin(); err != nil {
+	if err := op.checkOrigin(end); err != nil {
 		return err
 	}
 	if err := op.upgrade(); err != nil {

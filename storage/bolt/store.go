@@ -36,6 +36,8 @@ type Store struct {
 	// projected is the LSN before which every event is in state.db: where the next
 	// open begins to read. Only the flusher changes it.
 	projected messages.LSN
+	// witness is the newest event that a flush has read. Only the flusher changes it.
+	witness witness
 	// hold is the first entry of the log that Open found damaged or missing, 0 if
 	// none: projected does not pass it, so that the next open finds it too.
 	hold messages.LSN

@@ -39,7 +39,9 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 			Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
 		})
 	case errors.Is(err, errOtherLog) && errors.As(err, &damage):
-		return verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
+		report, err := verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
+		report.Unread = append(report.Unread, "what stands in "+stateFileName)
+		return report, err
 	}
 	if err != nil {
 		return damageReport(dir, report, err, &o)
@@ -48,6 +50,7 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 	if err == nil {
 		report, err = verify.Files(ctx, m, o)
 		m.close()
+		err = errors.Join(err, s.checkHeaders(&report, &o))
 	}
 	if err != nil {
 		report, err = damageReport(dir, report, err, &o)
@@ -181,21 +184,30 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	case r.FaultCount > before:
 		err = f.checkMeta(role)
 	default:
-		if _, err = f.readHeader(role); err == nil {
-			err = f.checkHeaderKeys(role, fault)
-		}
+		_, err = f.readHeader(role)
 	}
 	return errors.Join(err, f.close())
 }
 
-// checkHeaderKeys tells what is in the header's bucket that nobody has put there: a key
+// checkHeaders tells what is in the files' header buckets that nobody has put there: a key
 // that was changed stands for nothing any more.
-func (f *file) checkHeaderKeys(role role, fault func(where, text string)) error {
+func (s *Store) checkHeaders(r *verify.Report, o *verify.Options) error {
+	return errors.Join(s.log.checkHeaderKeys(roleLog, r, o), s.state.checkHeaderKeys(roleState, r, o),
+		s.subscriptions.file.Load().checkHeaderKeys(roleSubscriptions, r, o))
+}
+
+func (f *file) checkHeaderKeys(role role, r *verify.Report, o *verify.Options) error {
+	if f == nil {
+		return nil
+	}
 	return f.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketHeader).ForEach(func(k, _ []byte) error {
 			known := slices.ContainsFunc(role.headerKeys(), func(key []byte) bool { return bytes.Equal(key, k) })
 			if !known {
-				fault(f.placeOf(bucketHeader, "key %x", k), "nothing is known of this key")
+				r.Add(o, verify.Fault{
+					Check: verify.CheckHeader, Where: f.placeOf(bucketHeader, "key %x", k), Projection: role == roleState,
+					Text: "nothing is known of this key; what it was is missing",
+				})
 			}
 			return nil
 		})

@@ -119,7 +119,10 @@ func TestVerifyFindsAndNames(t *testing.T) {
 			for _, f := range r.Faults {
 				got = append(got, fmt.Sprintf("%v %s", f.Projection, strings.ReplaceAll(f.String(), dir+"/", "")))
 			}
-			if !slices.Equal(got, d.want) || r.FaultCount != uint64(len(d.want)) {
+			for _, what := range r.Unread {
+				got = append(got, "not looked at: "+what)
+			}
+			if !slices.Equal(got, d.want) || r.FaultCount != uint64(len(r.Faults)) {
 				t.Errorf("got %d faults:\n%s\nwant:\n%s", r.FaultCount, strings.Join(got, "\n"), strings.Join(d.want, "\n"))
 			}
 		})
@@ -135,10 +138,14 @@ func doctoredLogs() []doctoring {
 		{"a projected event is damaged", func(t *testing.T, s *Store) { damageLog(t, s, 3) }, []string{
 			"false damage: log.db, LSN 3: checksum does not match",
 			"false PLog: partition 0, offset 4: offset is 4, want 3",
+			"not looked at: partition 0 from LSN 4 on, and its projections",
+			"not looked at: the index of deduplication ids",
 		}},
 		{"a projected event is missing", func(t *testing.T, s *Store) { removeLog(t, s, 3) }, []string{
 			"false LSN: log.db, LSN 3: the entry is missing, the next one is LSN 4",
 			"false PLog: partition 0, offset 4: offset is 4, want 3",
+			"not looked at: partition 0 from LSN 4 on, and its projections",
+			"not looked at: the index of deduplication ids",
 		}},
 		{"times fall", rewriting(3, func(e *messages.Event) { e.RegisteredAt = 0 }), []string{
 			"false time: partition 0, offset 3: time is 0 us, the predecessor has 2 us",
@@ -191,6 +198,29 @@ func doctoredIndexes() []doctoring {
 	lsn := func(n messages.LSN) []byte { return appendLSNKey(nil, n) }
 	checkpointKey := appendPartitionKey(nil, 0)
 	return []doctoring{
+		{"keys that nobody knows, which hide nothing", func(t *testing.T, s *Store) {
+			put(t, settled(t, s), bucketHeader, []byte("wan"), nil)
+			put(t, s.state, bucketHeader, []byte("projecteb"), nil)
+			rewriteLog(t, s, 3, func(e *messages.Event) { e.Numbers[1].Number = 1000 })
+		}, []string{
+			"false sequence: partition 0, offset 3: workspace 0, sequence 16: number is 1000, want 1001",
+			"false header: file log.db, bucket header, key 77616e: nothing is known of this key; what it was is missing",
+			"true header: file state.db, bucket header, key 70726f6a6563746562: nothing is known of this key; what it was is missing",
+		}},
+		{"a damaged event hides nothing of others, nor what is before it", func(t *testing.T, s *Store) {
+			damageLog(t, s, 9)
+			rewriteLog(t, s, 3, func(e *messages.Event) { e.Numbers[1].Number = 1000 })
+			rewriteLog(t, s, 5, func(e *messages.Event) { e.Numbers[1].Number++ })
+		}, []string{
+			"false damage: partition 0: register: stored data is damaged: partition 0, offset 7: bucket log, LSN 9: it may be the next event of this partition: checksum does not match",
+			"false damage: partition 1: register: stored data is damaged: partition 1, offset 3: bucket log, LSN 9: it may be the next event of this partition: checksum does not match",
+			"false sequence: partition 0, offset 3: workspace 0, sequence 16: number is 1000, want 1001",
+			"false sequence: partition 1, offset 2: workspace 1, sequence 16: number is 1001, want 1002",
+			"false damage: log.db, LSN 9: checksum does not match",
+			"not looked at: the projections of partition 0",
+			"not looked at: the projections of partition 1",
+			"not looked at: the index of deduplication ids",
+		}},
 		{"the PLog index lacks an offset", value(bucketPLog, appendPLogKey(nil, 0, 3), to(nil)), []string{
 			"true PLog index: partition 0, offset 4: the index has offset 4, want 3",
 		}},
@@ -230,7 +260,9 @@ func doctoredIndexes() []doctoring {
 		}, []string{"true WLog: partition 1: workspace 1: no event is in its index, want 2"}},
 		{"the checkpoint names another event", value(bucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
 			return checkpoint{next: 6, lsn: 6, at: 4, epoch: 1}.encode(checkpointKey)
-		}), []string{"true checkpoint: partition 0, offset 5: the checkpoint says LSN 6 at 4 us, epoch 1, the event is LSN 6 at 5 us, epoch 1"}},
+		}), []string{"true checkpoint: file state.db, bucket checkpoints, partition 0: " + errOtherLog.Error() +
+			": LSN 6: got partition 0, offset 5, at 4 us, epoch 1, the log has partition 0, offset 5, at 5 us, epoch 1",
+			"not looked at: what stands in state.db"}},
 		{"a conflict", func(t *testing.T, s *Store) {
 			e := &storage.ConflictError{Place: storage.PlaceWLog, Partition: 1, PLogOffset: 2, LSN: 7, Workspace: 1, WLogOffset: 2}
 			key := conflictKeyOf(e).append(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"unsafe"
 
@@ -58,17 +59,30 @@ type partition struct {
 	// that would be with half a log.
 	failed bool
 	// unread is the entry of the log from which on its events are not looked at, if it
-	// has failed. Every pass looks at the same ones.
+	// has failed: allRead if there is none. Every pass looks at the same ones.
 	unread messages.LSN
+	// unknown says that nobody knows where it stands. behind says that an event was told that
+	// is not projected and should be.
+	unknown, behind bool
 	// index stands for the entries that its index must have.
 	index uint64
 }
 
-// fail notes that a partition's events are not looked at from an entry of the log on.
+// allRead is behind every entry of a log.
+const allRead messages.LSN = math.MaxUint64
+
+// fail notes that a partition's projections cannot be compared, and that its events are not
+// looked at from an entry of the log on.
 func (p *partition) fail(from messages.LSN) {
-	if !p.failed {
+	if !p.failed || from < p.unread {
 		p.failed, p.unread = true, from
 	}
+}
+
+// projected reports whether an event is before the checkpoint. Where that is not known nothing
+// is compared, and all are: no more needs to be remembered of them then.
+func (p *partition) projected(e *messages.Event) bool {
+	return p.unknown || e.PLogOffset < p.register.Checkpoint
 }
 
 // defaultMaxMemory is used where Options leave MaxMemory zero.
@@ -92,6 +106,7 @@ func Files(ctx context.Context, image Image, o Options) (Report, error) {
 		f.kindsByIndex = append(f.kindsByIndex, k)
 	}
 	err := f.all(ctx)
+	f.sayUnread()
 	return f.report, err
 }
 
@@ -133,7 +148,8 @@ func (f *files) stand(ctx context.Context) error {
 		p.partition = messages.PartitionID(i)
 		standing, err := f.image.Standing(ctx, p.partition)
 		if err != nil {
-			p.fail(0)
+			p.fail(allRead)
+			p.unknown, p.register.Epoch = true, math.MaxUint64
 			f.projection = errors.Is(err, storage.ErrConflict)
 			if err := f.readFault(place{partition: p.partition}, "register", err); err != nil {
 				return err
@@ -143,6 +159,47 @@ func (f *files) stand(ctx context.Context) error {
 		p.standing, p.register = standing, standing.Register
 	}
 	return nil
+}
+
+// maxUnread is how many partitions are named that were not looked at as a whole.
+const maxUnread = 10
+
+// sayUnread says what was not looked at because partitions have failed.
+func (f *files) sayUnread() {
+	if !f.anyFailed() {
+		return
+	}
+	unread, more := f.report.Unread, 0
+	for i := range f.partitions {
+		what := f.unreadOf(&f.partitions[i])
+		switch {
+		case what == "":
+		case len(unread) < maxUnread:
+			unread = append(unread, what)
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		unread = append(unread, fmt.Sprintf("the same of %d more partitions", more))
+	}
+	if !f.options.LogOnly {
+		unread = append(unread, "the index of deduplication ids")
+	}
+	f.report.Unread = unread
+}
+
+// unreadOf says what was not looked at of a partition.
+func (f *files) unreadOf(p *partition) string {
+	switch cut := p.unread != allRead; {
+	case !p.failed, f.options.LogOnly && !cut:
+		return ""
+	case f.options.LogOnly:
+		return fmt.Sprintf("partition %d from LSN %d on", p.partition, p.unread)
+	case cut:
+		return fmt.Sprintf("partition %d from LSN %d on, and its projections", p.partition, p.unread)
+	}
+	return fmt.Sprintf("the projections of partition %d", p.partition)
 }
 
 // forget begins a new pass.

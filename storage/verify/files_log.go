@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -58,7 +57,7 @@ func (f *files) damage(what string, err error) error {
 		f.fault(CheckDamage, place{file: what}, "it cannot be read any further: %v", err)
 	}
 	for i := range f.partitions {
-		f.partitions[i].fail(math.MaxUint64)
+		f.partitions[i].fail(allRead)
 	}
 	return nil
 }
@@ -93,7 +92,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 	if known == nil {
 		return nil
 	}
-	projected := e.PLogOffset < p.register.Checkpoint
+	projected := p.projected(e)
 	f.checkSequences(lsn, e, known, projected)
 	return f.checkWrites(ctx, lsn, e, projected)
 }
@@ -120,7 +119,7 @@ func (f *files) checkPlace(p *partition, lsn messages.LSN, e *messages.Event, wh
 	}
 	f.checkTogether(&p.position, e, where)
 	f.checkCheckpoint(p, lsn, e, where)
-	f.ids.add(f, lsn, e, e.PLogOffset < p.register.Checkpoint)
+	f.ids.add(f, lsn, e, p.projected(e))
 	f.report.Numbers += 1 + uint64(len(e.Numbers))
 	return f.checkIdentity(&p.position, e, where)
 }
@@ -131,9 +130,11 @@ func (f *files) checkCheckpoint(p *partition, lsn messages.LSN, e *messages.Even
 	f.projection = true
 	defer func() { f.projection = false }()
 	s := &p.standing
-	if e.PLogOffset >= s.Checkpoint {
-		if lsn < f.image.Projected() {
-			f.fault(CheckCheckpoint, where, "LSN %d is not projected, and the projections say that all before %d are", lsn, f.image.Projected())
+	if !p.projected(e) {
+		if lsn < f.image.Projected() && !p.behind {
+			p.behind = true
+			f.fault(CheckCheckpoint, where, "LSN %d is not projected, the checkpoint is %d, and the projections say that all before LSN %d are",
+				lsn, s.Checkpoint, f.image.Projected())
 		}
 		return
 	}
@@ -159,7 +160,7 @@ func (f *files) checkEnds() {
 			continue
 		}
 		if sound := f.checkRegister(&p.position); !sound || f.lost > 0 && p.last != p.register.Last {
-			p.fail(math.MaxUint64)
+			p.fail(allRead)
 		}
 	}
 }

@@ -54,6 +54,8 @@ const (
 	CheckConflict Check = "conflict"
 	// CheckPages: the pages of a file make sound trees, and none is lost.
 	CheckPages Check = "pages"
+	// CheckHeader: nothing stands in a file's header that nobody has put there.
+	CheckHeader Check = "header"
 	// CheckMissing: the files of the store are there.
 	CheckMissing Check = "missing"
 	// CheckSubscription: a subscription agrees with the application, and stands in its logs.
@@ -112,6 +114,17 @@ func (r *Report) Add(o *Options, f Fault) {
 	if o.keeps(r) {
 		r.Faults = append(r.Faults, f)
 	}
+	r.count(o, f)
+}
+
+// AddFirst is Add for a fault that is to be told before all others, and is kept if any is.
+func (r *Report) AddFirst(o *Options, f Fault) {
+	r.Faults = append([]Fault{f}, r.Faults...)
+	r.Faults = r.Faults[:min(len(r.Faults), max(o.maxFaults(), 0))]
+	r.count(o, f)
+}
+
+func (r *Report) count(o *Options, f Fault) {
 	r.FaultCount++
 	if o.EachFault != nil {
 		o.EachFault(f)

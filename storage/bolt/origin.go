@@ -1,0 +1,102 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// errOtherLog says what is wrong with a state.db, and what to do about it.
+var errOtherLog = errors.New("it was made from another log, perhaps of a copy of the store that has gone on by itself; without the file the next open rebuilds it")
+
+// checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the
+// witness and, since programs that wrote none may have flushed behind it, by what each
+// checkpoint says of its last event. What of the log cannot be read is told by who needs it.
+func (op *opening) checkOrigin(end messages.LSN) error {
+	err := op.viewLog(func(log *logReader) error {
+		var v eventView
+		if v.decode(op.witness.lsn, log.value(op.witness.lsn)) == nil && v.crc != op.witness.crc {
+			return op.otherLog(bucketHeader, string(keyWitness), "LSN %d: got CRC %08x, the log has %08x", op.witness.lsn, op.witness.crc, v.crc)
+		}
+		for i := range op.partitions {
+			if p := &op.partitions[i]; p.lastLSN > 0 && v.decode(p.lastLSN, log.value(p.lastLSN)) == nil {
+				if err := op.compareCheckpoint(p, &v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return op.checkProjected(end)
+}
+
+func (op *opening) otherLog(bucket []byte, place, format string, args ...any) *storage.DamagedError {
+	return &storage.DamagedError{
+		Where: op.state.placeOf(bucket, "%s", place),
+		Cause: fmt.Errorf("%w: %s", errOtherLog, fmt.Sprintf(format, args...)),
+	}
+}
+
+func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
+	epoch := op.logEpochs[p.id]
+	if v.partition == p.id && v.offset == p.last && v.at == p.lastAt && v.epoch == epoch {
+		return nil
+	}
+	return op.otherLog(bucketCheckpoints, fmt.Sprintf("partition %d", p.id),
+		"LSN %d: got partition %d, offset %d, at %d us, epoch %d, the log has partition %d, offset %d, at %d us, epoch %d",
+		p.lastLSN, p.id, p.last, p.lastAt, epoch, v.partition, v.offset, v.at, v.epoch)
+}
+
+// checkProjected makes sure that the log has what the projections say that it had. If it
+// has less, either it has lost its end or they are of a longer log.
+func (op *opening) checkProjected(end messages.LSN) error {
+	want := op.projected - 1
+	for i := range op.partitions {
+		want = max(want, op.partitions[i].lastLSN)
+	}
+	if end >= want {
+		return nil
+	}
+	if err := op.compareIndex(end); err != nil {
+		return err
+	}
+	return &storage.DamagedError{
+		Where: "file " + op.log.name,
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d", end, stateFileName, want),
+	}
+}
+
+// compareMost is how many events at the end of the log tell whose it is.
+const compareMost = 1024
+
+// compareIndex compares the last events of the log with what the indexes say of them: if
+// another log stands behind the projections, the two have parted somewhere before the end of
+// the shorter one.
+func (op *opening) compareIndex(end messages.LSN) error {
+	return op.viewLog(func(log *logReader) error {
+		return op.state.view(func(tx *bbolt.Tx) error {
+			plog, wlog := tx.Bucket(bucketPLog), tx.Bucket(bucketWLog)
+			var v eventView
+			for lsn := end; lsn > 0 && end-lsn < compareMost; lsn-- {
+				if v.decode(lsn, log.value(lsn)) != nil || uint64(v.partition) >= uint64(len(op.partitions)) ||
+					v.offset >= op.partitions[v.partition].checkpoint {
+					continue
+				}
+				if have, _ := parseLSN(plog.Get(appendPLogKey(nil, v.partition, v.offset))); have != lsn {
+					return op.otherLog(bucketPLog, fmt.Sprintf("partition %d, offset %d", v.partition, v.offset), "got LSN %d, the log has it at %d", have, lsn)
+				}
+				if have, _ := parseLSN(wlog.Get(appendWLogKey(nil, v.ws, v.wlog))); have != lsn {
+					return op.otherLog(bucketWLog, fmt.Sprintf("workspace %d, offset %d", v.ws, v.wlog), "got LSN %d, the log has it at %d", have, lsn)
+				}
+			}
+			return nil
+		})
+	})
+}
