@@ -71,28 +71,31 @@ func (op *opening) openLogOnly() error {
 // Close releases the files. Nobody may read any more.
 func (l *LogFile) Close() error { return errors.Join(l.s.log.close(), l.s.subscriptions.close()) }
 
-// Log returns all events in commit order from an LSN on, like [Store.Log].
-func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
-	return l.s.Log(ctx, from)
+// Descriptor returns the application's description.
+func (l *LogFile) Descriptor() messages.Descriptor { return l.s.Descriptor() }
+
+// LogWithLSN returns all events in commit order from an LSN on, like [Store.LogWithLSN].
+func (l *LogFile) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[LoggedEvent, error] {
+	return l.s.LogWithLSN(ctx, from)
 }
 
-// PLog returns a partition's log from an offset on. It ends with an error at a damaged
+// PLogWithLSN returns a partition's log from an offset on. It ends with an error at a damaged
 // entry, whosever that was.
-func (l *LogFile) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+func (l *LogFile) PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[LoggedEvent, error] {
 	if _, err := l.s.partition(id); err != nil {
-		return func(yield func(messages.Event, error) bool) { yield(messages.Event{}, err) }
+		return func(yield func(LoggedEvent, error) bool) { yield(LoggedEvent{}, err) }
 	}
-	return l.only(ctx, func(e *messages.Event) bool { return e.Partition == id && e.PLogOffset >= from })
+	return l.only(ctx, func(e *LoggedEvent) bool { return e.Partition == id && e.PLogOffset >= from })
 }
 
-// WLog returns a workspace's log from an offset on, and ends like PLog.
-func (l *LogFile) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
-	return l.only(ctx, func(e *messages.Event) bool { return e.Workspace == ws && e.WLogOffset >= from })
+// WLogWithLSN returns a workspace's log from an offset on, and ends like PLogWithLSN.
+func (l *LogFile) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
+	return l.only(ctx, func(e *LoggedEvent) bool { return e.Workspace == ws && e.WLogOffset >= from })
 }
 
-func (l *LogFile) only(ctx context.Context, wanted func(*messages.Event) bool) iter.Seq2[messages.Event, error] {
-	return func(yield func(messages.Event, error) bool) {
-		for e, err := range l.Log(ctx, 1) {
+func (l *LogFile) only(ctx context.Context, wanted func(*LoggedEvent) bool) iter.Seq2[LoggedEvent, error] {
+	return func(yield func(LoggedEvent, error) bool) {
+		for e, err := range l.LogWithLSN(ctx, 1) {
 			if (err != nil || wanted(&e)) && !yield(e, err) {
 				return
 			}

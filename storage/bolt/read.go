@@ -67,9 +67,8 @@ func (s *Store) Tail(ctx context.Context, id messages.PartitionID, from messages
 	return list, nil
 }
 
-// Log returns all events of the store in commit order from an LSN on (0 means 1):
-// the plain scan. It obeys the rules of [storage.Reader].
-func (s *Store) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+// LogWithLSN is [Store.Log] with the LSNs.
+func (s *Store) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		next, last := max(from, 1), messages.LSN(s.lastLSN.Load())
 		return func(n int) ([]place, error) {
@@ -83,8 +82,8 @@ func (s *Store) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.E
 	})
 }
 
-// PLog implements [storage.Reader].
-func (s *Store) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+// PLogWithLSN is [Store.PLog] with the LSNs.
+func (s *Store) PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		p, err := s.partition(id)
 		if err != nil {
@@ -145,8 +144,8 @@ func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset)
 	return places, err
 }
 
-// WLog implements [storage.Reader].
-func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+// WLogWithLSN is [Store.WLog] with the LSNs.
+func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		next := max(from, 1)
 		end, failed := s.wlogTailEnd(ws)
@@ -286,15 +285,15 @@ func (at *place) damaged(cause error) *storage.DamagedError {
 type source func(n int) ([]place, error)
 
 // read yields the events of a source, chunk by chunk.
-func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq2[messages.Event, error] {
-	return func(yield func(messages.Event, error) bool) {
+func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq2[LoggedEvent, error] {
+	return func(yield func(LoggedEvent, error) bool) {
 		if err := s.enter(ctx); err != nil {
-			yield(messages.Event{}, err)
+			yield(LoggedEvent{}, err)
 			return
 		}
 		next, err := begin()
 		if err != nil {
-			yield(messages.Event{}, err)
+			yield(LoggedEvent{}, err)
 			return
 		}
 		for size := firstReadChunk; ; size = min(2*size, maxReadChunk) {
@@ -303,7 +302,7 @@ func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq
 				return
 			}
 			if err != nil {
-				yield(messages.Event{}, err)
+				yield(LoggedEvent{}, err)
 				return
 			}
 			if len(places) == 0 {
@@ -315,24 +314,24 @@ func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq
 
 // yieldEvents reads the events at the places given, as many at a time as the limit
 // of bytes allows. It returns false when the read is over.
-func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(messages.Event, error) bool) bool {
+func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(LoggedEvent, error) bool) bool {
 	for len(places) > 0 {
 		if err := s.enter(ctx); err != nil {
-			yield(messages.Event{}, err)
+			yield(LoggedEvent{}, err)
 			return false
 		}
 		events, err := s.readEvents(places)
 		for i := range events {
 			if i > 0 && ctx.Err() != nil {
-				yield(messages.Event{}, ctx.Err())
+				yield(LoggedEvent{}, ctx.Err())
 				return false
 			}
-			if !yield(events[i], nil) {
+			if !yield(LoggedEvent{LSN: places[i].lsn, Event: events[i]}, nil) {
 				return false
 			}
 		}
 		if err != nil {
-			yield(messages.Event{}, err)
+			yield(LoggedEvent{}, err)
 			return false
 		}
 		places = places[len(events):]

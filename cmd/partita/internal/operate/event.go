@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // shownBytes is how much of a body or a row is shown as text.
 const shownBytes = 60
 
 // writeText writes an event as one line.
-func writeText(w io.Writer, e *messages.Event) error {
+func writeText(w io.Writer, e *bolt.LoggedEvent) error {
 	var line strings.Builder
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(&line, format, args...) }
-	say("partition %d/%d  workspace %d/%d  %v  epoch %d", e.Partition, e.PLogOffset, e.Workspace, e.WLogOffset, e.RegisteredAt, e.Epoch)
+	say("LSN %d  partition %d/%d  workspace %d/%d  %v  epoch %d", e.LSN, e.Partition, e.PLogOffset, e.Workspace, e.WLogOffset, e.RegisteredAt, e.Epoch)
 	for _, n := range e.Numbers {
 		say("  %d:%d", n.Seq, n.Number)
 	}
@@ -63,6 +64,7 @@ func show(b []byte) string {
 // eventResult is an event as JSON. Bodies and rows are text where they are valid UTF-8,
 // and in base64 elsewhere.
 type eventResult struct {
+	LSN           number          `json:"lsn"`
 	Partition     number          `json:"partition"`
 	PLogOffset    number          `json:"plog_offset"`
 	Workspace     id              `json:"workspace"`
@@ -97,9 +99,9 @@ type sectionResult struct {
 }
 
 // writeJSON writes an event as one line of JSON.
-func writeJSON(w io.Writer, e *messages.Event) error {
+func writeJSON(w io.Writer, e *bolt.LoggedEvent) error {
 	r := eventResult{
-		Partition: number(e.Partition), PLogOffset: number(e.PLogOffset), Workspace: id(e.Workspace), WorkspaceKind: e.WorkspaceKind,
+		LSN: number(e.LSN), Partition: number(e.Partition), PLogOffset: number(e.PLogOffset), Workspace: id(e.Workspace), WorkspaceKind: e.WorkspaceKind,
 		WLogOffset: number(e.WLogOffset), RegisteredAt: e.RegisteredAt.String(), Epoch: number(e.Epoch),
 		Numbers: []numberResult{}, Records: []recordResult{}, Together: e.Together,
 	}

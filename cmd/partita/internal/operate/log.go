@@ -71,20 +71,20 @@ type logCommand struct {
 
 	out   *bufio.Writer
 	notes io.Writer
-	write func(io.Writer, *messages.Event) error
+	write func(io.Writer, *bolt.LoggedEvent) error
 	// waiting says that somebody was told that the store is locked.
 	waiting bool
 }
 
 // logSource reads a log from an LSN or an offset on.
-type logSource func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error]
+type logSource func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error]
 
 func (l *logCommand) check(partition, workspace *string) error {
 	if err := required("log", "db", l.dir); err != nil {
 		return err
 	}
-	l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
-		return s.Log(ctx, messages.LSN(from))
+	l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error] {
+		return s.LogWithLSN(ctx, messages.LSN(from))
 	}
 	switch {
 	case partition != nil && workspace != nil:
@@ -94,16 +94,16 @@ func (l *logCommand) check(partition, workspace *string) error {
 		if err != nil {
 			return cli.WrongUsage("--partition: %v", err)
 		}
-		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
-			return s.PLog(ctx, p, messages.PLogOffset(from))
+		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error] {
+			return s.PLogWithLSN(ctx, p, messages.PLogOffset(from))
 		}
 	case workspace != nil:
 		ws, err := messages.ParseWSID(*workspace)
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
 		}
-		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[messages.Event, error] {
-			return s.WLog(ctx, ws, messages.WLogOffset(from))
+		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error] {
+			return s.WLogWithLSN(ctx, ws, messages.WLogOffset(from))
 		}
 	}
 	l.next = max(l.next, 1)

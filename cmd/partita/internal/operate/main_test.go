@@ -162,18 +162,21 @@ func event(ws messages.WSID, n int) messages.Event {
 	}
 }
 
-// newStore makes a store: workspace 4 has 3 events, the last of them not in the
-// projections yet, and the big one has 2.
+// newStore makes a store: the big workspace has 2 events, workspace 4 has 3 behind them, the
+// last of them not in the projections yet.
 func newStore(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{})
 	check(t, err)
-	for ws, events := range map[messages.WSID]int{4: 3, bigWorkspace: 2} {
-		p := messages.PartitionOf(ws, 2)
+	for _, w := range []struct {
+		ws     messages.WSID
+		events int
+	}{{bigWorkspace, 2}, {4, 3}} {
+		ws, p := w.ws, messages.PartitionOf(w.ws, 2)
 		_, err := s.TakeEpoch(limit(t), p)
 		check(t, err)
-		for n := 1; n <= events; n++ {
+		for n := 1; n <= w.events; n++ {
 			e := event(ws, n)
 			if ws == 4 && n == 2 {
 				e.DedupID, e.Body = messages.DedupID{0xab}, []byte{0xff, 0}

@@ -151,9 +151,9 @@ func open(ctx context.Context, dir string) (*bolt.Store, error) {
 
 // reader reads logs: a store, or what is left of one.
 type reader interface {
-	Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error]
-	PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
-	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
+	LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[bolt.LoggedEvent, error]
+	PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[bolt.LoggedEvent, error]
+	WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[bolt.LoggedEvent, error]
 	Inspect(ctx context.Context) (bolt.Inspection, error)
 }
 

@@ -414,7 +414,7 @@ Sequences
 func TestLog(t *testing.T) {
 	dir := newStore(t)
 	line := func(n int, middle, body string) string {
-		return fmt.Sprintf("partition 0/%d  workspace 4/%d  2023-11-14T22:13:20.00000%dZ  epoch 1  16:%d  creates 16/%d \"row %d\"%s  body %s\n", n, n, n, n, n, n, middle, body)
+		return fmt.Sprintf("LSN %d  partition 0/%d  workspace 4/%d  2023-11-14T22:13:20.00000%dZ  epoch 1  16:%d  creates 16/%d \"row %d\"%s  body %s\n", n+2, n, n, n, n, n, n, middle, body)
 	}
 	all := line(1, "", `"invoice 1"`) + line(2, "  id ab000000000000000000000000000000", "0xff00") + line(3, "", `"invoice 3"`)
 	for _, tt := range []struct{ args, want string }{
@@ -425,6 +425,9 @@ func TestLog(t *testing.T) {
 		{"--partition 0 --from 9", ""},
 		{"--workspace 6", ""},
 		{"--limit 0", ""},
+		{"--from 3", all},
+		{"--from 5 --limit 9", line(3, "", `"invoice 3"`)},
+		{"--from 5 --limit 1 --follow", line(3, "", `"invoice 3"`)},
 	} {
 		if o := run(t, append([]string{"log", "--db", dir}, strings.Fields(tt.args)...)...).has(t, exitFine); o.stdout != tt.want {
 			t.Errorf("%s: got:\n%s\nwant:\n%s", tt.args, o.stdout, tt.want)
@@ -435,7 +438,7 @@ func TestLog(t *testing.T) {
 	}
 	run(t, "log", "--db", dir, "--partition", "2").fails(t, exitBlind, "partition 2")
 	o := run(t, "log", "--db", dir, "--workspace", bigWorkspace.String(), "--limit", "1", "--json").has(t, exitFine)
-	const want = `{"partition":1,"plog_offset":1,"workspace":"9223372036854775809","workspace_kind":1,"wlog_offset":1,` +
+	const want = `{"lsn":1,"partition":1,"plog_offset":1,"workspace":"9223372036854775809","workspace_kind":1,"wlog_offset":1,` +
 		`"registered_at":"2023-11-14T22:13:20.000001Z","epoch":1,"numbers":[{"sequence":16,"number":"1"}],` +
 		`"records":[{"sequence":16,"number":"1","new":true,"data":"row 1"}],"body":"invoice 1"}` + "\n"
 	if o.stdout != want {
