@@ -159,11 +159,15 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, ", %d subscriptions", r.Subscriptions)
 	}
 	b.WriteString(": ")
-	if r.FaultCount == 0 {
+	switch r.FaultCount {
+	case 0:
 		b.WriteString("no fault")
 		return b.String()
+	case 1:
+		b.WriteString("1 fault")
+	default:
+		fmt.Fprintf(&b, "%d faults", r.FaultCount)
 	}
-	fmt.Fprintf(&b, "%d faults", r.FaultCount)
 	for _, f := range r.Faults {
 		b.WriteString("\n" + f.String())
 	}

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -32,5 +33,14 @@ func TestStoreNotAtRest(t *testing.T) {
 	}
 	if _, err := verify.Run(t.Context(), &moving{Store: store}, verify.Options{}); !errors.Is(err, verify.ErrNotAtRest) {
 		t.Errorf("got %v, want %v", err, verify.ErrNotAtRest)
+	}
+}
+
+// A report counts its faults in words that fit.
+func TestReportCountsFaults(t *testing.T) {
+	for n, want := range []string{": no fault", ": 1 fault\nand 1 more", ": 2 faults\nand 2 more"} {
+		if got := (verify.Report{FaultCount: uint64(n)}).String(); !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q at its end", got, want)
+		}
 	}
 }

@@ -35,6 +35,14 @@ func Count[T Integer](n T) string {
 	return group(strconv.FormatUint(uint64(n), 10))
 }
 
+// Counted writes how many of a thing there are: "1 fault", "1,234 faults".
+func Counted[T Integer](n T, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Count(n) + " " + thing + "s"
+}
+
 func group(digits string) string {
 	out := make([]byte, 0, len(digits)+len(digits)/3)
 	for i := range len(digits) {

@@ -20,6 +20,10 @@ func TestNumbers(t *testing.T) {
 		{Count(uint64(math.MaxUint64)), "18,446,744,073,709,551,615"},
 		{Count(int64(math.MinInt64)), "-9,223,372,036,854,775,808"},
 
+		{Counted(0, "fault"), "0 faults"},
+		{Counted(1, "fault"), "1 fault"},
+		{Counted(uint64(1234), "fault"), "1,234 faults"},
+
 		{Number(0), "0.00"},
 		{Number(0.00123), "0.00123"},
 		{Number(1.234), "1.23"},

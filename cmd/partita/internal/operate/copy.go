@@ -131,7 +131,7 @@ func (r *copyResult) text(c *console.Console) {
 		t.Row(f.Name, human.Bytes(f.From), human.Bytes(f.To), fmt.Sprintf("%.1f%%", 100*(1-float64(f.To)/float64(f.From))))
 	}
 	c.Draw("Files", t)
-	c.Say("%s: %s events in %s, store %s", r.Command, human.Count(r.Events), r.To, r.ID)
+	c.Say("%s: %s in %s, store %s", r.Command, human.Counted(r.Events, "event"), r.To, r.ID)
 	if r.Verified {
 		c.Say("%s the copy was read again: every invariant that its files can show holds", c.Mark(true))
 	}

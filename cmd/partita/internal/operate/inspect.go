@@ -143,21 +143,21 @@ func (r *inspectResult) addPartition(p *bolt.PartitionInspection) {
 func (r *inspectResult) workspaces() string {
 	switch {
 	case r.StateMissing:
-		return "an unknown number of"
+		return "an unknown number of workspaces"
 	case r.MoreWorkspaces:
-		return "more than " + human.Count(r.Workspaces)
+		return "more than " + human.Counted(r.Workspaces, "workspace")
 	}
-	return human.Count(r.Workspaces)
+	return human.Counted(r.Workspaces, "workspace")
 }
 
 func (r *inspectResult) text(c *console.Console) {
-	c.Say("application %q, %d partitions, trust level %d, store %s", r.Application, len(r.Partitions), r.TrustLevel, r.ID)
-	c.Say("%s events, %s of them not in the projections yet, %s workspaces", human.Count(r.Events), human.Count(r.Lag), r.workspaces())
+	c.Say("application %q, %s, trust level %d, store %s", r.Application, human.Counted(len(r.Partitions), "partition"), r.TrustLevel, r.ID)
+	c.Say("%s, %s of them not in the projections yet, %s", human.Counted(r.Events, "event"), human.Count(r.Lag), r.workspaces())
 	if r.Pending > 0 {
-		c.Say("%s events at the end are in log.wal, and not in log.db yet", human.Count(r.Pending))
+		c.Say("%s at the end in log.wal, and not in log.db yet", human.Counted(r.Pending, "event"))
 	}
 	if r.Subscriptions > 0 {
-		c.Say("%s subscriptions", human.Count(r.Subscriptions))
+		c.Say("%s", human.Counted(r.Subscriptions, "subscription"))
 	}
 	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
 	for _, f := range r.Files {

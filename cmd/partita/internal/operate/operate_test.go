@@ -341,7 +341,7 @@ func TestWithoutState(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 	o = run(t, "verify", "--db", dir)
-	o.fails(t, exitFault, dir, "1 faults")
+	o.fails(t, exitFault, dir, ": 1 fault\n")
 	if !strings.Contains(o.stdout, "missing: file "+dir+"/state.db: it is not there, so ") || !strings.Contains(o.stdout, "5 events of 2 workspaces") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
@@ -670,8 +670,20 @@ func TestInspectSubscriptions(t *testing.T) {
 	if d["subscriptions"] != 1.0 || len(d["files"].([]any)) != 3 {
 		t.Errorf("got %v", d)
 	}
-	if o := run(t, "inspect", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "\n1 subscriptions\n") || !strings.Contains(o.stdout, " subscriptions.db ") {
+	if o := run(t, "inspect", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "\n1 subscription\n") || !strings.Contains(o.stdout, " subscriptions.db ") {
 		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+// A check says how many subscriptions it has looked at.
+func TestVerifySubscriptions(t *testing.T) {
+	dir := newStore(t)
+	subscribe(t, dir)
+	if o := run(t, "verify", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "4 records, 1 subscription\n") {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	if d := run(t, "verify", "--db", dir, "--json").has(t, exitFine).json(t); d["subscriptions"] != 1.0 {
+		t.Errorf("got %v", d)
 	}
 }
 

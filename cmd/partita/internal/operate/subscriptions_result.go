@@ -47,7 +47,7 @@ func (r *subscriptionsResult) text(c *console.Console) {
 	case r.Verb == verbParked:
 		r.parkedText(c)
 	case r.Replayed != nil:
-		c.Say("%s: the handler has taken %d events", r.Name, len(r.Replayed))
+		c.Say("%s: the handler has taken %s", r.Name, human.Counted(len(r.Replayed), "event"))
 	default:
 		c.Say("%s: %s", r.Name, outcomes[r.Verb])
 	}
@@ -109,7 +109,7 @@ func reads(s *httpapi.Subscription) string {
 }
 
 func showText(c *console.Console, s *httpapi.Subscription) {
-	c.Say("%s reads %s: %s, %s events behind, %s parked", s.Name, reads(s), s.State, human.Count(s.LagEvents), human.Count(s.Parked))
+	c.Say("%s reads %s: %s, %s behind, %s parked", s.Name, reads(s), s.State, human.Counted(s.LagEvents, "event"), human.Count(s.Parked))
 	if text := trouble(s); text != "" {
 		c.Say("%s", text)
 	}

@@ -129,7 +129,7 @@ func TestSubscriptionsThatRun(t *testing.T) {
 	p.fails(3)
 	do("replay --name mails --all").fails(t, exitBlind, "1 of 2 parked events could not be handled", "no such address")
 	p.fails()
-	if o := do("replay --name mails --all").has(t, exitFine); o.stdout != "mails: the handler has taken 1 events\n" {
+	if o := do("replay --name mails --all").has(t, exitFine); o.stdout != "mails: the handler has taken 1 event\n" {
 		t.Errorf("got %q", o.stdout)
 	}
 	do("replay --name mails --partition 0 --offset 1").fails(t, exitBlind, "not parked")
@@ -138,7 +138,7 @@ func TestSubscriptionsThatRun(t *testing.T) {
 	}
 	do("pause --name mails").has(t, exitFine)
 	do("rewind --name mails --partition 0 --offset 3").has(t, exitFine)
-	if o := do("show --name mails").has(t, exitFine); !strings.Contains(o.stdout, "mails reads workspace 4: paused, 1 events behind, 0 parked\n") {
+	if o := do("show --name mails").has(t, exitFine); !strings.Contains(o.stdout, "mails reads workspace 4: paused, 1 event behind, 0 parked\n") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
 	do("skip --name mails").has(t, exitFine)

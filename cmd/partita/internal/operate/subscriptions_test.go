@@ -69,7 +69,7 @@ Subscriptions
  mails   workspace 4, kinds 1  not-running    1 AGO       3       1
  outbox  all partitions        stopped        1 AGO  2 logs       0  partition 1, offset 2, after 10 tries: ?[2Jno
 `,
-		"show": `mails reads workspace 4, kinds 1: not-running, 1 events behind, 1 parked
+		"show": `mails reads workspace 4, kinds 1: not-running, 1 event behind, 1 parked
 
 Logs
 

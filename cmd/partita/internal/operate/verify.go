@@ -43,14 +43,15 @@ type verifyResult struct {
 
 // checkResult is a report as JSON.
 type checkResult struct {
-	OK         bool          `json:"ok"`
-	Partitions number        `json:"partitions"`
-	Workspaces number        `json:"workspaces"`
-	Events     number        `json:"events"`
-	Numbers    number        `json:"numbers"`
-	Records    number        `json:"records"`
-	FaultCount number        `json:"fault_count"`
-	Faults     []faultResult `json:"faults"`
+	OK            bool          `json:"ok"`
+	Partitions    number        `json:"partitions"`
+	Workspaces    number        `json:"workspaces"`
+	Events        number        `json:"events"`
+	Numbers       number        `json:"numbers"`
+	Records       number        `json:"records"`
+	Subscriptions number        `json:"subscriptions"`
+	FaultCount    number        `json:"fault_count"`
+	Faults        []faultResult `json:"faults"`
 	// Unread says what was not looked at because of the faults.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -69,7 +70,7 @@ type faultResult struct {
 func newCheckResult(r verify.Report) checkResult {
 	c := checkResult{
 		OK: r.FaultCount == 0, Partitions: number(r.Partitions), Workspaces: number(r.Workspaces), Events: number(r.Events),
-		Numbers: number(r.Numbers), Records: number(r.Rows), FaultCount: number(r.FaultCount), Faults: []faultResult{}, Unread: r.Unread,
+		Numbers: number(r.Numbers), Records: number(r.Rows), Subscriptions: number(r.Subscriptions), FaultCount: number(r.FaultCount), Faults: []faultResult{}, Unread: r.Unread,
 	}
 	for _, f := range r.Faults {
 		c.Faults = append(c.Faults, newFaultResult(f))
@@ -149,8 +150,12 @@ func sayUnread(c *console.Console, unread []string) {
 
 // sayChecked tells how much was looked at, and the verdict.
 func sayChecked(c *console.Console, r verify.Report) {
-	c.Say("%s events of %s workspaces in %s partitions, %s numbers, %s records",
-		human.Count(r.Events), human.Count(r.Workspaces), human.Count(r.Partitions), human.Count(r.Numbers), human.Count(r.Rows))
+	subscriptions := ""
+	if r.Subscriptions > 0 {
+		subscriptions = ", " + human.Counted(r.Subscriptions, "subscription")
+	}
+	c.Say("%s of %s in %s, %s, %s%s", human.Counted(r.Events, "event"), human.Counted(r.Workspaces, "workspace"),
+		human.Counted(r.Partitions, "partition"), human.Counted(r.Numbers, "number"), human.Counted(r.Rows, "record"), subscriptions)
 	if r.FaultCount == 0 {
 		c.Say("%s no fault: every invariant that the files can show holds", c.Mark(true))
 	}
@@ -161,5 +166,5 @@ func faulty(dir string, r verify.Report) error {
 	if r.FaultCount == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s faults", dir, verify.ErrFaults, human.Count(r.FaultCount))
+	return fmt.Errorf("%s: %w: %s", dir, verify.ErrFaults, human.Counted(r.FaultCount, "fault"))
 }
