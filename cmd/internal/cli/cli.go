@@ -122,6 +122,7 @@ func (p *Program) run(ctx context.Context, c Command, args []string, s Streams) 
 	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	run := c.Flags(set)
+	sayWhatIsWanted(set)
 	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return p.printUsage(s.Out)
