@@ -88,6 +88,9 @@ func openFile(path, name string, o *bbolt.Options) (*file, error) {
 	case errors.Is(err, berrors.ErrChecksum):
 		return nil, f.damaged(fmt.Errorf("both meta pages: %w", err))
 	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok && failed.Path == path {
+		return nil, err // it names the file
+	}
 	return nil, fmt.Errorf("open %s: %w", path, err)
 }
 

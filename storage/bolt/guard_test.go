@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -75,5 +76,13 @@ func TestFreelistLongerThanMemory(t *testing.T) {
 			t.Errorf("%s: verify: got %v, %v", name, report, err)
 		}
 		writeFiles(t, dir, whole)
+	}
+}
+
+// An error of the file system names the file once.
+func TestOpenNamesTheFileOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nothing", "log.db")
+	if _, err := openFile(path, path, &bbolt.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
+		t.Errorf("got %v, want %v with the file's name once", err, os.ErrNotExist)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -84,10 +85,7 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 	copied, err := k.copy(ctx, from, to, bolt.CopyOptions{SkipVerify: !check, Progress: showCopy(c), Verify: verify.Options{Progress: showCheck(c)}})
 	if err != nil {
 		c.Done()
-		if errors.Is(err, bolt.ErrExists) {
-			return err
-		}
-		return about(from, err)
+		return k.failed(from, to, err)
 	}
 	result := copyResult{
 		Command: k.name, From: from, To: to, ID: copied.ID, Events: number(copied.Events), Verified: check,
@@ -107,6 +105,14 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 		result.Check = &r
 	}
 	return c.Result(result, result.text)
+}
+
+// failed says which copy has failed. What went wrong may be about either directory.
+func (k *copyCommand) failed(from, to string, err error) error {
+	if errors.Is(err, storage.ErrLocked) || errors.Is(err, bolt.ErrNoState) {
+		return about(from, err)
+	}
+	return fmt.Errorf("%s of %s to %s: %w", k.name, from, to, err)
 }
 
 // showCopy shows the phases of a copy.

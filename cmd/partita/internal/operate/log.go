@@ -64,6 +64,8 @@ func given(to **string) func(string) error {
 type logCommand struct {
 	dir    string
 	source logSource
+	// partition is the one whose log is wanted, nil if that was not said.
+	partition *messages.PartitionID
 	// next is the first LSN or offset to print, left how many events at the most.
 	next, left uint64
 	follow     bool
@@ -94,6 +96,7 @@ func (l *logCommand) check(partition, workspace *string) error {
 		if err != nil {
 			return cli.WrongUsage("--partition: %v", err)
 		}
+		l.partition = &p
 		l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error] {
 			return s.PLogWithLSN(ctx, p, messages.PLogOffset(from))
 		}
@@ -130,6 +133,14 @@ func (l *logCommand) openLog(ctx context.Context) (reader, func() error, error) 
 	return s, func() error { return closeStore(s) }, about(l.dir, err)
 }
 
+// checkPartition returns a usage error if the application has no such partition.
+func (l *logCommand) checkPartition(d messages.Descriptor) error {
+	if l.partition == nil {
+		return nil
+	}
+	return cli.InRange("partition", uint64(*l.partition), 0, uint64(d.Partitions)-1)
+}
+
 // print prints what is in the log from next on.
 func (l *logCommand) print(ctx context.Context) (err error) {
 	s, closeIt, err := l.openLog(ctx)
@@ -137,6 +148,9 @@ func (l *logCommand) print(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeIt()) }()
+	if err := l.checkPartition(s.Descriptor()); err != nil {
+		return err
+	}
 	if l.left == 0 {
 		return nil
 	}

@@ -137,6 +137,8 @@ func about(dir string, err error) error {
 		return nil
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w: a running process has it open. Stop it, or let it make a backup (bolt.Store.Backup) and look at that", dir, err)
+	case errors.Is(err, bolt.ErrNoState):
+		return fmt.Errorf("%s: %w, and log.db alone is not enough for this. Start the application on it once: that rebuilds the file. Or make a new store of it: partita restore --from %s --to NEW", dir, bolt.ErrNoState, dir)
 	case strings.Contains(err.Error(), dir):
 		return err
 	}
@@ -151,6 +153,7 @@ func open(ctx context.Context, dir string) (*bolt.Store, error) {
 
 // reader reads logs: a store, or what is left of one.
 type reader interface {
+	Descriptor() messages.Descriptor
 	LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[bolt.LoggedEvent, error]
 	PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[bolt.LoggedEvent, error]
 	WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[bolt.LoggedEvent, error]

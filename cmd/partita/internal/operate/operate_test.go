@@ -211,6 +211,34 @@ func TestCannotLook(t *testing.T) {
 	}
 }
 
+// Whoever needs state.db is told what to do when it is missing.
+func TestNoStateSaysWhatToDo(t *testing.T) {
+	dir := newStore(t)
+	remove(t, dir, "state.db")
+	for _, args := range [][]string{
+		{"numbers", "--db", dir, "--workspace", "4"},
+		{"log", "--db", dir, "--follow"},
+		{"backup", "--db", dir, "--to", "TO"},
+		{"compact", "--db", dir, "--to", "TO"},
+		{"subscriptions", "list", "--db", dir},
+	} {
+		o := run(t, withTarget(t, args)...)
+		o.fails(t, exitBlind, "Start the application on it once", "partita restore --from "+dir+" --to NEW")
+		if strings.Contains(o.stderr, "no store there") {
+			t.Errorf("%s: got stderr %q: there is a store", args[0], o.stderr)
+		}
+	}
+}
+
+// An error of the target is not told as one of the store.
+func TestCopyNamesTheTarget(t *testing.T) {
+	dir := newStore(t)
+	to := filepath.Join(t.TempDir(), strings.Repeat("x", 250)) // and no room for what it is called at first
+	for _, args := range [][]string{{"backup", "--db"}, {"restore", "--from"}, {"compact", "--db"}} {
+		run(t, append(args, dir, "--to", to)...).fails(t, exitBlind, "partita: "+args[0]+" of "+dir+" to "+to+": mkdir "+to)
+	}
+}
+
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
 	check(t, os.Remove(filepath.Join(dir, name)))
@@ -335,7 +363,9 @@ func TestWithoutState(t *testing.T) {
 			t.Errorf("%v: got stderr %q, stdout:\n%s\nwant:\n%s", args, o.stderr, o.stdout, want[i])
 		}
 	}
-	run(t, "log", "--db", dir, "--partition", "2").has(t, exitBlind)
+	if o := run(t, "log", "--db", dir, "--partition", "2").has(t, exitBlind); !strings.Contains(o.stderr, "--partition: got 2, want 0 to 1") {
+		t.Errorf("got stderr %q", o.stderr)
+	}
 	o := run(t, "inspect", "--db", dir).has(t, exitFine)
 	if !strings.Contains(o.stdout, "5 events, 5 of them not in the projections yet, an unknown number of workspaces\n") || !strings.Contains(o.stderr, note) {
 		t.Errorf("got stderr %q, stdout:\n%s", o.stderr, o.stdout)
@@ -440,7 +470,7 @@ func TestLog(t *testing.T) {
 	if o := run(t, "log", "--db", dir).has(t, exitFine); strings.Count(o.stdout, "\n") != 5 {
 		t.Errorf("got:\n%s", o.stdout)
 	}
-	run(t, "log", "--db", dir, "--partition", "2").fails(t, exitBlind, "partition 2")
+	run(t, "log", "--db", dir, "--partition", "2").fails(t, exitBlind, "--partition: got 2, want 0 to 1")
 	o := run(t, "log", "--db", dir, "--workspace", bigWorkspace.String(), "--limit", "1", "--json").has(t, exitFine)
 	const want = `{"lsn":1,"partition":1,"plog_offset":1,"workspace":"9223372036854775809","workspace_kind":1,"wlog_offset":1,` +
 		`"registered_at":"2023-11-14T22:13:20.000001Z","epoch":1,"numbers":[{"sequence":16,"number":"1"}],` +
