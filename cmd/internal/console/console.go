@@ -31,8 +31,16 @@ type Console struct {
 // maxText is how wide text becomes at most: longer lines are hard to read.
 const maxText = 90
 
-// New returns a console. With asJSON all but the result goes to the error stream.
+// New returns a console. Progress goes to the error stream, so that the text is the result
+// alone; with asJSON all but the result goes there.
 func New(s cli.Streams, asJSON bool) *Console {
+	c := NewShow(s, asJSON)
+	c.Progress = progress.New(progress.For(s.Err))
+	return c
+}
+
+// NewShow is [New] for who tells a story: progress is a part of its text.
+func NewShow(s cli.Streams, asJSON bool) *Console {
 	w := s.Out
 	if asJSON {
 		w = s.Err

@@ -143,7 +143,8 @@ func (p *Progress) count() string {
 	return human.Count(p.done) + " of " + human.Count(p.total)
 }
 
-// facts returns what there is to tell, the most important first.
+// facts returns what there is to tell, the most important first. When the phase ends is not
+// when the job ends: nobody knows how many phases there will be.
 func (p *Progress) facts(now time.Time) []string {
 	took := now.Sub(p.started)
 	if p.total <= 0 {
@@ -156,7 +157,7 @@ func (p *Progress) facts(now time.Time) []string {
 	}
 	if p.total > p.done && p.done > 0 {
 		left := float64(took) / float64(p.done) * float64(p.total-p.done)
-		facts = append(facts, "ETA "+human.Duration(time.Duration(left).Round(time.Second/10)))
+		facts = append(facts, "phase ETA "+human.Duration(time.Duration(left).Round(time.Second/10)))
 	}
 	return facts
 }
@@ -166,7 +167,7 @@ func (p *Progress) widths() []int {
 	if p.total <= 0 {
 		return []int{len("1,234,567,890"), len("1,234,567/s")}
 	}
-	return []int{2*len(human.Count(p.total)) + len(" of "), len("100%"), len("1,234,567/s"), len("ETA 1.25s")}
+	return []int{2*len(human.Count(p.total)) + len(" of "), len("100%"), len("1,234,567/s"), len("phase ETA 1.25s")}
 }
 
 // share returns what part is done, 0 to 1.

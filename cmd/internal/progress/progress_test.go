@@ -34,7 +34,7 @@ func check(t *testing.T, got, want []string) {
 func TestBar(t *testing.T) {
 	var out strings.Builder
 	clock := newClock()
-	p := New(Config{Writer: &out, Interactive: true, Unicode: true, Width: 68, Now: func() time.Time { return clock.now }})
+	p := New(Config{Writer: &out, Interactive: true, Unicode: true, Width: 74, Now: func() time.Time { return clock.now }})
 	p.Add(5) // before the first phase: nothing to show
 	p.Phase("replaying", 1000)
 	for range 100 { // every 10 ms: only each tenth is shown
@@ -50,9 +50,9 @@ func TestBar(t *testing.T) {
 	p.Done()
 	check(t, screen(out.String()), []string{
 		"replaying  ░░░░░░░░░░      0 of 1,000    0%          0/s",
-		"replaying  ░░░░░░░░░░     50 of 1,000    5%        500/s  ETA 1.90s",
-		"replaying  █░░░░░░░░░    100 of 1,000   10%        500/s  ETA 1.80s",
-		"replaying  █░░░░░░░░░    150 of 1,000   15%        500/s  ETA 1.70s",
+		"replaying  ░░░░░░░░░░     50 of 1,000    5%        500/s  phase ETA 1.90s",
+		"replaying  █░░░░░░░░░    100 of 1,000   10%        500/s  phase ETA 1.80s",
+		"replaying  █░░░░░░░░░    150 of 1,000   15%        500/s  phase ETA 1.70s",
 		"replaying  ██████████  1,000 of 1,000  100%        498/s",
 		"replaying: 1,000 in 2.01s, 498/s",
 	})
@@ -101,8 +101,8 @@ func TestLines(t *testing.T) {
 	check(t, strings.Split(out.String(), "\n"), []string{
 		"reading: 20,000, 10,000/s",
 		"reading: 25,000 in 2.50s, 10,000/s",
-		"replaying: 20,000 of 73,990, 27%, 10,000/s, ETA 5.40s",
-		"replaying: 40,000 of 73,990, 54%, 10,000/s, ETA 3.40s",
+		"replaying: 20,000 of 73,990, 27%, 10,000/s, phase ETA 5.40s",
+		"replaying: 40,000 of 73,990, 54%, 10,000/s, phase ETA 3.40s",
 		"replaying: 45,000 of 73,990 in 4.50s, 10,000/s",
 		"",
 	})
@@ -111,7 +111,7 @@ func TestLines(t *testing.T) {
 func TestOddCounts(t *testing.T) {
 	var out strings.Builder
 	clock := newClock()
-	p := New(Config{Writer: &out, Interactive: true, Width: 70, Now: func() time.Time { return clock.now }})
+	p := New(Config{Writer: &out, Interactive: true, Width: 76, Now: func() time.Time { return clock.now }})
 	p.Phase("more", 10)
 	clock.move(time.Second)
 	p.Set(20)

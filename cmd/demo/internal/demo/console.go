@@ -9,7 +9,7 @@ import (
 type console struct{ *shared.Console }
 
 func newConsole(s cli.Streams, asJSON bool) *console {
-	return &console{Console: shared.New(s, asJSON)}
+	return &console{Console: shared.NewShow(s, asJSON)}
 }
 
 // result ends a command with its result.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,13 +56,21 @@ func limit(t testing.TB) context.Context {
 type outcome struct {
 	status         int
 	stdout, stderr string
+	// progress are the lines of stderr that tell how far it has come; stderr has the others.
+	progress string
 }
+
+// progressLine is the last line of a phase.
+var progressLine = regexp.MustCompile(`(?m)^[a-z., 0-9]+: [0-9,]+ in \S+, \S+/s\n`)
 
 func run(t testing.TB, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	status := Run(limit(t), args, strings.NewReader(""), &stdout, &stderr)
-	return outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
+	return outcome{
+		status: status, stdout: stdout.String(), stderr: progressLine.ReplaceAllString(stderr.String(), ""),
+		progress: strings.Join(progressLine.FindAllString(stderr.String(), -1), ""),
+	}
 }
 
 func (o outcome) has(t testing.TB, status int) outcome {

@@ -120,7 +120,7 @@ process is told by its lock.
     delete                      forget it
 
   Each command takes --json: JSON on stdout, with stable names; all else goes to
-  stderr. Ids and numbers of any size are strings there.
+  stderr, as progress always does. Ids and numbers of any size are strings.
 
 Without state.db, verify, inspect and log look at log.db alone, and say so; for
 verify that is a fault.
