@@ -37,6 +37,8 @@ type Command struct {
 type Program struct {
 	Name, Usage string
 	Commands    []Command
+	// Version returns what --version tells; nil means that there is no such flag.
+	Version func() string
 	// Status returns the exit status of an error that is not wrong usage; nil means 1.
 	Status func(error) int
 }
@@ -114,6 +116,10 @@ func (p *Program) runNothing(args []string, s Streams) error {
 	}
 	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		return p.printUsage(s.Out)
+	}
+	if p.Version != nil && (args[0] == "-version" || args[0] == "--version") {
+		_, err := fmt.Fprintln(s.Out, p.Version())
+		return err
 	}
 	return WrongUsage("unknown flag %.40q before a command", args[0])
 }

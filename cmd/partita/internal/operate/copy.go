@@ -104,7 +104,10 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 		r := newCheckResult(copied.Report)
 		result.Check = &r
 	}
-	return c.Result(result, result.text)
+	if err := c.Result(result, result.text); err != nil {
+		return fmt.Errorf("%s of %s: the copy was made, in %s, but that could not be told: %w", k.name, from, to, err)
+	}
+	return nil
 }
 
 // failed says which copy has failed. What went wrong may be about either directory.

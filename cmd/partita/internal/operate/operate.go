@@ -31,7 +31,7 @@ const (
 // status: 0 if all is fine, 1 if the store has faults, 2 if it could not look or do it, or the
 // arguments are wrong.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := cli.Program{Name: "partita", Usage: usage, Status: status, Commands: append([]cli.Command{
+	p := cli.Program{Name: "partita", Usage: usage, Version: version, Status: status, Commands: append([]cli.Command{
 		{Name: "verify", Flags: verifyFlags},
 		{Name: "inspect", Flags: inspectFlags},
 		{Name: "log", Flags: logFlags},
@@ -121,6 +121,8 @@ process is told by its lock.
 
   Each command takes --json: JSON on stdout, with stable names; all else goes to
   stderr, as progress always does. Ids and numbers of any size are strings.
+
+  partita --version             the version of this program
 
 Without state.db, verify, inspect and log look at log.db alone, and say so; for
 verify that is a fault.
