@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -25,95 +23,6 @@ type part struct {
 	kinds []kind
 }
 
-// kind is one thing that is counted.
-type kind struct {
-	name string
-	// line selects the lines of the part's output that the counts are on.
-	line   *regexp.Regexp
-	counts []count
-}
-
-// count is a number on lines; it is the sum if there are several.
-type count struct {
-	label string
-	// number has the number as its first group, perhaps several times. Nil: the
-	// lines are counted.
-	number *regexp.Regexp
-	// least and most bound it.
-	least, most int
-}
-
-// unbounded is the bound of what may be large.
-const unbounded = int(^uint(0) >> 1)
-
-// read returns the counts as words. It is an error if one is not there, or out of its
-// bounds.
-func (k *kind) read(output string) (string, error) {
-	var lines []string
-	for line := range strings.SplitSeq(output, "\n") {
-		if k.line.MatchString(line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return "", fmt.Errorf("no count: got no line like %q", k.line)
-	}
-	var words []string
-	var errs []error
-	for i := range k.counts {
-		c := &k.counts[i]
-		n, err := c.of(lines)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		words = append(words, fmt.Sprintf("%s %s", grouped(n), c.label))
-		if n < c.least || n > c.most {
-			errs = append(errs, fmt.Errorf("got %d %s, want %s", n, c.label, c.bounds()))
-		}
-	}
-	return strings.Join(words, ", "), errors.Join(errs...)
-}
-
-func (c *count) of(lines []string) (sum int, err error) {
-	if c.number == nil {
-		return len(lines), nil
-	}
-	for _, line := range lines {
-		found := c.number.FindAllStringSubmatch(line, -1)
-		if found == nil {
-			return 0, fmt.Errorf("no count of %s: got no %q in %q", c.label, c.number, line)
-		}
-		for _, groups := range found {
-			n, err := strconv.Atoi(groups[1])
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", c.label, err)
-			}
-			sum += n
-		}
-	}
-	return sum, nil
-}
-
-func (c *count) bounds() string {
-	switch {
-	case c.most == unbounded:
-		return fmt.Sprintf("at least %d", c.least)
-	case c.least == c.most:
-		return fmt.Sprint(c.least)
-	}
-	return fmt.Sprintf("%d to %d", c.least, c.most)
-}
-
-// grouped writes a number with commas.
-func grouped(n int) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // outcome is what came of a part.
 type outcome struct {
 	part   *part
@@ -123,15 +32,19 @@ type outcome struct {
 	took   time.Duration
 }
 
+// proofLimit is how long the proof may take, where nothing else is said.
+const proofLimit = 10 * time.Minute
+
 // proof runs the parts, some at a time, and prints a line for each kind. It fails unless
-// every part ends well and has counted what it must.
+// every part ends well, within the time for all, and has counted what it must.
 func proof(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("proof", flag.ContinueOnError)
 	runMake := flags.String("make", "make", "the program that runs a part")
 	out := flags.String("out", filepath.Join("bin", "proof"), "directory for what the parts print")
 	match := flags.String("match", ".", "run the parts whose names match this regular expression")
 	jobs := flags.Int("jobs", 2, "how many parts run at a time")
-	limit := flags.Duration("timeout", 20*time.Minute, "how long all parts may take")
+	limit := flags.Duration("timeout", proofLimit, "how long all parts may take")
+	allowSkips := flags.Bool("allow-skips", false, "do not fail where tests are skipped, since something they need is not there")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -146,18 +59,24 @@ func proof(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := os.MkdirAll(*out, 0o750); err != nil {
 		return fmt.Errorf("proof: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, *limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, *limit, fmt.Errorf("all parts may take %v, and have not ended", *limit))
 	defer cancel()
+	v := verdict{allowSkips: *allowSkips, stdout: stdout}
 	began := time.Now()
-	failed := 0
 	for o := range runParts(ctx, parts, *jobs, *runMake, *out) {
-		failed += o.report(stdout)
+		v.judge(&o)
 	}
 	took := time.Since(began).Round(time.Second)
-	if failed > 0 {
-		return fmt.Errorf("proof: %d kinds do not hold (%v)", failed, took)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("proof: %w: %d kinds do not hold (%v)", context.Cause(ctx), v.failed, took)
+	case v.failed > 0:
+		return fmt.Errorf("proof: %d kinds do not hold (%v)", v.failed, took)
+	case v.skipped > 0:
+		_, _ = fmt.Fprintf(stdout, "proof: %d parts hold, but for %d kinds that were skipped (%v)\n", len(parts), v.skipped, took)
+	default:
+		_, _ = fmt.Fprintf(stdout, "proof: all %d parts hold (%v)\n", len(parts), took)
 	}
-	_, _ = fmt.Fprintf(stdout, "proof: all %d parts hold (%v)\n", len(parts), took)
 	return nil
 }
 
@@ -209,42 +128,4 @@ func (p *part) print(ctx context.Context, runMake, path string) (string, error) 
 	err = errors.Join(cmd.Run(), file.Close())
 	output, unread := os.ReadFile(path)
 	return string(output), errors.Join(err, unread)
-}
-
-// report prints a part's lines and returns how many kinds do not hold.
-func (o *outcome) report(w io.Writer) (failed int) {
-	took := fmt.Sprintf("(%v, %s)", o.took.Round(time.Second), o.path)
-	for i := range o.part.kinds {
-		k := &o.part.kinds[i]
-		words, err := k.read(o.output)
-		if err = errors.Join(err, o.err); err == nil {
-			_, _ = fmt.Fprintf(w, "ok      %-16s %s  %s\n", k.name, words, took)
-			continue
-		}
-		failed++
-		_, _ = fmt.Fprintf(w, "FAILED  %-16s %s  %s\n", k.name, words, took)
-		_, _ = fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(err.Error(), "\n", "\n        "))
-	}
-	if skipped := strings.Count(o.output, "--- SKIP"); skipped > 0 {
-		_, _ = fmt.Fprintf(w, "        %d tests of %s were skipped, since something they need is not there: see %s\n", skipped, o.part.name, o.path)
-	}
-	if failed > 0 {
-		_, _ = fmt.Fprintf(w, "%s", tail(o.output, 30))
-	}
-	return failed
-}
-
-// tail returns the last lines of a text, indented and not too long.
-func tail(text string, n int) string {
-	const longest = 160
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	lines = lines[max(0, len(lines)-n):]
-	var b strings.Builder
-	for _, line := range lines {
-		if letters := []rune(line); len(letters) > longest {
-			line = string(letters[:longest]) + " …"
-		}
-		b.WriteString("        | " + line + "\n")
-	}
-	return b.String()
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,25 +14,25 @@ import (
 
 // printed is what the parts print when all is well.
 var printed = map[string]string{
-	"sim": "simulation: 2500 seeds, 275112 transactions, 180112 acknowledged, 190113 events in the logs, 70444 faults, 9000 deployments, 5 steps, histories 1f\n",
-	"linear": `linear: histories=400 operations=14000 unknown=700
-linear: long history: operations=30000 unknown=60 points=80000
+	"sim": "simulation: 1500 seeds, 181377 transactions, 54275 acknowledged, 72113 events in the logs, 201259 faults, 9000 deployments, 5 steps, histories 1f\n",
+	"linear": `linear: histories=400 operations=20713 unknown=1420
+linear: long history: operations=28633 unknown=60 points=86534
 ok  	github.com/partita-go/partita/tests/linear	40s
 `,
-	"crash": `crash: kills=20 start=1 recovery=2 rebuild=2 load=3 flush=3 stop=1 acked=14816 repeats=338 lost=0
-subscriptions: kills=20 positions=684 caught-up=20 delivered=37180 repeated=405 parked=34211 copies=19027 pauses=66 rewinds=27 lost=0
-truncated: planted=56 found=56 open=55 read=0 verify=1 harmless=0 wrong=0
-flips: kinds=52 planted=156 found=140 open=33 read=45 verify=16 harmless=16 wrong=0
-full: on=ext4 acked=28034 refused-or-closed=201 lost=0
-full: on=tmpfs acked=22745 refused-or-closed=203 lost=0
-faults: rounds=15 images=36 acked-checks=49240 positions=684 fdatasync-EIO=2 pwrite64-EIO=2 pwrite64-ENOSPC=9 ftruncate-ENOSPC=3 fdatasync-ENOSPC=5 fsync-EIO=0 lost=0
-unreadable: injected=8 refused=4 lost=0
-power: images=80 losable=55 went-on=10 acked-checks=67271 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+	"crash": `crash: kills=25 start=1 recovery=2 rebuild=2 load=3 flush=3 stop=1 acked=13158 repeats=783 lost=0
+subscriptions: kills=25 positions=684 caught-up=20 delivered=27124 repeated=134 parked=39876 copies=22347 pauses=173 rewinds=32 lost=0
+truncated: planted=612 found=612 open=611 read=0 verify=1 harmless=0 wrong=0
+flips: kinds=81 planted=243 found=217 open=115 read=83 verify=19 harmless=26 wrong=0
+full: on=ext4 acked=6934 refused-or-closed=201 lost=0
+full: on=tmpfs acked=5279 refused-or-closed=201 lost=0
+faults: rounds=15 images=36 acked-checks=40138 positions=684 fdatasync-EIO=2 pwrite64-EIO=2 pwrite64-ENOSPC=9 ftruncate-ENOSPC=3 fdatasync-ENOSPC=3 fsync-EIO=0 lost=0
+unreadable: injected=map[log.db:4 log.wal:4 state.db:5 subscriptions.db:5] refused=map[log.db:3 log.wal:4 state.db:3 subscriptions.db:3] lost=0
+power: of=load images=82 losable=55 went-on=10 acked-checks=67271 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: of=recovery with-wal=3 images=40 losable=30 went-on=10 acked-checks=50000 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: of=failed-syncs rounds=9 doomed=20 images=42 losable=35 went-on=10 acked-checks=38286 positions=1052 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
 `,
-	"fuzz": "fuzz: targets=14 inputs=123456, 3s each\n",
-	"mutants": `mutants: planted=25 caught=25 survived=0
-mutate: seed=7 planted=4 caught=4 survived=0 unbuilt=0
-`,
+	"fuzz":    "fuzz: targets=21 inputs=123456, 4s each\n",
+	"mutants": fmt.Sprintf("mutants: planted=%d caught=%[1]d survived=0\nmutate: seed=1 planted=4 caught=4 survived=0 unbuilt=0\n", provedFaults),
 	"soak": `soak: seconds=60 acked=145487 repeats=2279 reads=14775 refused=1847 unknown=181 busy=50080 deployments=33 starts=18 unclean-stops=24 faults=1317 hangs=19 dead-owners=43 time-outs=417 checked=145487 delivered=231439 delivered-again=615 parked=79 positions=536
 soak: goroutines at rest: 2, then 2, at most 2: ok
 soak: open files at rest: 10, then 10, at most 10: ok
@@ -42,7 +45,7 @@ soak: open files under load: 12, then 13, at most 14: ok
 }
 
 // proved runs the parts of a proof that print what is given, and end with a status.
-func proved(t *testing.T, texts map[string]string, status int) (string, error) {
+func proved(t *testing.T, texts map[string]string, status int, more ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range texts {
@@ -55,7 +58,7 @@ func proved(t *testing.T, texts map[string]string, status int) (string, error) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err := proof(t.Context(), []string{"-make", script, "-out", filepath.Join(dir, "out")}, &out)
+	err := proof(t.Context(), append([]string{"-make", script, "-out", filepath.Join(dir, "out")}, more...), &out)
 	return out.String(), err
 }
 
@@ -65,12 +68,14 @@ func TestProof(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"ok      simulation       2,500 seeds, 275,112 transactions",
-		"ok      kills            20 kills, 14,816 acknowledged events checked",
-		"ok      subscriptions    20 kills, 37,180 events delivered, 405 repeated",
-		"ok      failing calls    21 faults injected",
-		"ok      flips            156 planted, 140 found, 16 harmless, 0 wrong",
-		"ok      full disk        50,779 acknowledged events checked",
+		"ok      simulation       1,500 seeds, 181,377 transactions",
+		"ok      kills            25 kills, 13,158 acknowledged events checked",
+		"ok      subscriptions    25 kills, 27,124 events delivered, 134 repeated",
+		"ok      power loss       3 kinds of moments, 164 images, 120 images with something to lose, 155,557 acknowledged",
+		"ok      failing calls    15 rounds, 19 faults injected",
+		"ok      unreadable       18 reads failed, 4 of log.wal, 3 told of log.db, 4 told of log.wal, 3 told of state.db, 3 told of subscriptions.db, 0 lost",
+		"ok      flips            243 planted, 217 found, 26 harmless, 0 wrong",
+		"ok      full disk        2 file systems, 12,213 acknowledged events checked",
 		"ok      growth           7 things that must not grow",
 		"proof: all 6 parts hold",
 	} {
@@ -96,50 +101,170 @@ func TestProofNeedsEachCount(t *testing.T) {
 	for _, p := range proofParts() {
 		for i := range p.kinds {
 			k := &p.kinds[i]
-			output := printed[p.name]
-			if _, err := k.read(output); err != nil {
+			own := slices.DeleteFunc(strings.SplitAfter(printed[p.name], "\n"), func(line string) bool {
+				return !k.line.MatchString(strings.TrimSuffix(line, "\n"))
+			})
+			if _, err := k.read(strings.Join(own, ""), false); err != nil {
 				t.Errorf("%s: %v", k.name, err)
 			}
-			var rest []string
-			for line := range strings.SplitSeq(output, "\n") {
-				if !k.line.MatchString(line) {
-					rest = append(rest, line)
-				}
-			}
-			if _, err := k.read(strings.Join(rest, "\n")); err == nil {
+			if _, err := k.read(strings.ReplaceAll(printed[p.name], own[0], ""), false); len(own) == 1 && err == nil {
 				t.Errorf("%s: nobody misses its line", k.name)
 			}
 			for _, c := range k.counts {
-				noticesCount(t, k, c, output)
+				noticesCount(t, k, c, own)
 			}
 		}
 	}
 }
 
-func noticesCount(t *testing.T, k *kind, c count, output string) {
+func noticesCount(t *testing.T, k *kind, c count, own []string) {
 	t.Helper()
-	if c.number == nil { // one line less is too few
-		lines := strings.SplitAfter(strings.TrimSpace(output), "\n")
-		if _, err := k.read(strings.Join(lines[:len(lines)-1], "")); err == nil {
-			t.Errorf("%s: one line may be missing", k.name)
+	output := strings.Join(own, "")
+	wrong := make(map[string]string) // the output by what is wrong
+	if c.number == nil {
+		wrong["a line less"] = strings.Join(own[1:], "")
+		wrong["a line more"] = output + own[0]
+	} else {
+		wrong["no number"] = withCount(c, output, "none")
+		if c.least > 0 {
+			wrong["less"] = withCount(c, output, strconv.Itoa(c.least-1))
 		}
-		return
+		if c.most != unbounded {
+			wrong["more"] = withCount(c, output, strconv.Itoa(c.most+1))
+		}
 	}
-	with := func(number string) string {
-		return c.number.ReplaceAllStringFunc(output, func(match string) string {
-			groups := c.number.FindStringSubmatch(match)
-			return strings.Replace(match, groups[1], number, 1)
-		})
+	for what, text := range wrong {
+		if _, err := k.read(text, false); err == nil || !strings.Contains(err.Error(), c.label) {
+			t.Errorf("%s: %s: %s: got error %v, want one about it", k.name, c.label, what, err)
+		}
 	}
-	if _, err := k.read(with("none")); err == nil {
-		t.Errorf("%s: nobody misses the number of %s", k.name, c.label)
+}
+
+// withCount makes all numbers of a count 0, and the first one what is given.
+func withCount(c count, output, first string) string {
+	var b strings.Builder
+	done := 0
+	for _, at := range c.number.FindAllStringSubmatchIndex(output, -1) {
+		for group := 2; group < len(at); group += 2 {
+			b.WriteString(output[done:at[group]] + first)
+			first, done = "0", at[group+1]
+		}
 	}
-	wrong := 0
-	if c.most == 0 {
-		wrong = 1
+	return b.String() + output[done:]
+}
+
+// TestProofIsNotFed prints what runs would that have looked for next to nothing.
+func TestProofIsNotFed(t *testing.T) {
+	for _, tt := range []struct{ part, was, is, want string }{
+		{"linear", "operations=20713", "operations=1", "got 1 operations"},
+		{"linear", "unknown=1420", "unknown=1", "got 1 unknown outcomes"},
+		{"fuzz", "targets=21", "targets=10", "got 10 targets, want 21"},
+		{"fuzz", "targets=21", "targets=22", "got 22 targets, want 21"},
+		{"crash", "planted=243 found=217 open=115 read=83 verify=19 harmless=26", "planted=243 found=1 open=1 read=0 verify=0 harmless=242", "got 1 found"},
+		{"crash", "planted=243 found=217 open=115 read=83 verify=19 harmless=26", "planted=999 found=899 open=899 read=0 verify=0 harmless=100", "got 100 harmless, want 0 to 50"},
+		{"crash", "planted=612 found=612 open=611 read=0 verify=1 harmless=0", "planted=612 found=611 open=610 read=0 verify=1 harmless=1", "got 1 harmless, want 0"},
+		{"crash", "planted=612 found=612", "planted=612 found=600", "got 600 found, want as many as planted: 612"},
+		{"crash", "losable=55", "losable=0", "got 65 images with something to lose, want at least 80"},
+		{"crash", "refused=map[log.db:3 log.wal:4", "refused=map[log.db:3 log.wal:3", "got 3 told of log.wal, want as many as of log.wal: 4"},
+		{"crash", "refused=map[log.db:3 ", "refused=map[", "no count of told of log.db"},
+		{"crash", "power: of=recovery", "lost: of=recovery", "got 2 kinds of moments, want 3"},
+		{"crash", "full: on=ext4 acked=6934", "full: on=ext4 acked=0", "acknowledged events checked, want at least"},
+		{"sim", "54275 acknowledged", "1 acknowledged", "got 1 acknowledged"},
+		{"sim", "201259 faults", "1 faults", "got 1 faults"},
+		{"mutants", fmt.Sprintf("planted=%d caught=%[1]d", provedFaults), "planted=15 caught=15", "got 15 planted, want"},
+	} {
+		texts := maps.Clone(printed)
+		texts[tt.part] = strings.Replace(texts[tt.part], tt.was, tt.is, 1)
+		out, err := proved(t, texts, 0)
+		wantError(t, err, "1 kinds do not hold")
+		if !strings.Contains(out, tt.want) {
+			t.Errorf("%s: %s: got\n%s\nwant %q", tt.part, tt.is, out, tt.want)
+		}
 	}
-	if _, err := k.read(with(strconv.Itoa(wrong))); err == nil && c.least+c.most != unbounded {
-		t.Errorf("%s: %d %s is accepted", k.name, wrong, c.label)
+}
+
+// TestProofOfSkippedTests skips a test that counts, and one that does not: nothing of it is ok.
+func TestProofOfSkippedTests(t *testing.T) {
+	texts := maps.Clone(printed)
+	ext4 := regexp.MustCompile(`(?m)^full: on=ext4.*\n`)
+	texts["crash"] = ext4.ReplaceAllString(texts["crash"], "") + "--- SKIP: TestFullFileSystem/ext4 (0.01s)\n--- SKIP: TestReadOnlyFileSystem (0.00s)\n"
+	out, err := proved(t, texts, 0)
+	wantError(t, err, "2 kinds do not hold")
+	for _, want := range []string{"FAILED  full disk ", "FAILED  other tests      of crash (skipped: TestReadOnlyFileSystem)", "want all run, or -allow-skips", "ok      flips "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got\n%s\nwant %q", out, want)
+		}
+	}
+	out, err = proved(t, texts, 0, "-allow-skips")
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for _, want := range []string{
+		"skipped full disk        1 file systems, 5,279 acknowledged events checked, 201 refused, 0 lost (skipped: TestFullFileSystem/ext4)",
+		"skipped other tests      of crash (skipped: TestReadOnlyFileSystem)", "proof: 6 parts hold, but for 2 kinds that were skipped",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got\n%s\nwant %q", out, want)
+		}
+	}
+	texts["crash"] = strings.Replace(texts["crash"], "acked=5279 refused-or-closed=201 lost=0", "acked=5279 refused-or-closed=201 lost=1", 1)
+	out, err = proved(t, texts, 0, "-allow-skips")
+	wantError(t, err, "1 kinds do not hold")
+	if !strings.Contains(out, "FAILED  full disk ") {
+		t.Errorf("what was not skipped lost an event: got\n%s", out)
+	}
+}
+
+// TestProofWithoutStrace skips all tests of three kinds.
+func TestProofWithoutStrace(t *testing.T) {
+	texts := maps.Clone(printed)
+	texts["crash"] = regexp.MustCompile(`(?m)^(power|faults|unreadable): .*\n`).ReplaceAllString(texts["crash"], "") +
+		"--- SKIP: TestPowerLoss (0.01s)\n--- SKIP: TestPowerLossAgain (0.01s)\n--- SKIP: TestFailingCalls (0.00s)\n--- SKIP: TestUnreadableFiles (0.00s)\n"
+	_, err := proved(t, texts, 0)
+	wantError(t, err, "3 kinds do not hold")
+	out, err := proved(t, texts, 0, "-allow-skips")
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for _, want := range []string{"skipped power loss       (skipped: TestPowerLoss, TestPowerLossAgain)", "skipped failing calls ", "skipped unreadable "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got\n%s\nwant %q", out, want)
+		}
+	}
+}
+
+// TestProofPlantsOfEachList: the faults that the proof plants are there, and some of each list.
+func TestProofPlantsOfEachList(t *testing.T) {
+	root := filepath.Join("..", "..")
+	lists, err := filepath.Glob(filepath.Join(root, "tests", "mutants", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected := regexp.MustCompile(strings.ReplaceAll(provedMutants, "$$", "$"))
+	all := 0
+	for _, list := range lists {
+		plants, err := readPlants(root, []string{list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plants = slices.DeleteFunc(plants, func(p plant) bool { return !selected.MatchString(p.name) })
+		if len(plants) == 0 {
+			t.Errorf("%s: got no fault that the proof plants, want one", list)
+		}
+		all += len(plants)
+	}
+	if all != provedFaults {
+		t.Errorf("got %d faults of the proof's list, want %d", all, provedFaults)
+	}
+}
+
+func TestProofCountsFuzzTargets(t *testing.T) {
+	targets, err := fuzzTargets(t.Context(), filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(targets) != provedTargets {
+		t.Errorf("got %d fuzz targets, want the %d of provedTargets: %v", len(targets), provedTargets, targets)
 	}
 }
 
@@ -151,8 +276,10 @@ func TestProofEnds(t *testing.T) {
 	}
 	var out strings.Builder
 	args := []string{"-make", script, "-out", filepath.Join(t.TempDir(), "out"), "-timeout", "100ms", "-match", "^sim$"}
-	wantError(t, proof(t.Context(), args, &out), "1 kinds do not hold")
-	if !strings.Contains(out.String(), "deadline exceeded") || strings.Contains(out.String(), "WaitDelay") {
+	err := proof(t.Context(), args, &out)
+	wantError(t, err, "1 kinds do not hold")
+	wantError(t, err, "all parts may take 100ms, and have not ended")
+	if !strings.Contains(out.String(), "all parts may take 100ms") || strings.Contains(out.String(), "WaitDelay") {
 		t.Errorf("got\n%s", out.String())
 	}
 }
