@@ -62,6 +62,8 @@ func TestMutate(t *testing.T) {
 		{"chosen", "", `Sum: \+ -> -`, "mutate: sum.go Sum: + -> - caught by TestSum\n", ""},
 		{"hangs", "", "Loop: i", "mutate: sum.go Loop: i++ -> i-- caught by a test that hangs\n", ""},
 		{"no reason", zero + "\n", ".", "", "got no reason"},
+		{"excuse that has aged", zero + "\tx\nsum.go Zero: < -> <=\tit was a comparison\n", "Sum: ", "", `got an excuse for "sum.go Zero: < -> <="`},
+		{"excuse of no file", "product.go Zero: < -> <=\tit was a comparison\n", "Sum: ", "", "product.go"},
 		{"nothing", "", "Product", "", "nothing to change"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,6 +112,18 @@ func TestMutateNamesWhatHangs(t *testing.T) {
 	if want := "caught by a test that hangs: TestSum\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got output %q, want %q in it", out.String(), want)
 	}
+}
+
+// A test that fails in the program with the changes in it, though none is made, has caught nothing.
+func TestMutateIsSound(t *testing.T) {
+	dir := sum(t, "")
+	unsound := "package sum\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestSum(t *testing.T) {\n" +
+		"\tif _, changed := os.LookupEnv(\"MUTATE_CHANGE\"); Sum(2, 3) != 5 || changed {\n\t\tt.Fail()\n\t}\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "sum_test.go"), []byte(unsound), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-match", `Sum: \+ -> -`, "sum.go"}, &strings.Builder{})
+	wantError(t, err, "tests fail without a change")
 }
 
 // Tests that take their time are no hanging one. Without the change they take less than the limit,

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -35,7 +34,7 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()%1_000_000), "which ones")
 	match := flags.String("match", ".", "try the changes whose names match this regular expression")
 	excused := flags.String("excused", "", "a file with the changes that make no difference")
-	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many changes are tried at the same time")
+	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many processes run tests at the same time")
 	limit := flags.Duration("timeout", 2*time.Minute, "how long tests may wait, beyond four times what they usually take, before they count as hanging")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -51,7 +50,7 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	defer func() { _ = os.RemoveAll(tmp) }()
 	n := tally{stdout: stdout}
 	for i, p := range programs {
-		p.tmp, p.limit = filepath.Join(tmp, fmt.Sprint(i)), *limit
+		p.tmp, p.limit, p.workers = filepath.Join(tmp, fmt.Sprint(i)), *limit, *workers
 		if err := p.build(ctx); err != nil {
 			return fmt.Errorf("mutate: %s: %w", p.dir, err)
 		}
@@ -59,7 +58,7 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	}
 	leaveSpares(programs, *sample)
 	for _, p := range programs {
-		if err := p.tryAll(ctx, *workers, n.add); err != nil {
+		if err := p.tryAll(ctx, n.add); err != nil {
 			return fmt.Errorf("mutate: %s: %w", p.dir, err)
 		}
 	}
@@ -93,12 +92,12 @@ func (t *tally) add(m *mutation, by string) {
 
 // chosen returns a program for each package of the files, with the changes that match, are not
 // excused, and are drawn.
-func chosen(dir string, files []string, match, excused string, sample int, seed uint64) ([]*program, error) {
+func chosen(dir string, files []string, match, excusesPath string, sample int, seed uint64) ([]*program, error) {
 	selected, err := regexp.Compile(match)
 	if err != nil {
 		return nil, err
 	}
-	excuses, err := readExcuses(excused)
+	excused, err := readExcuses(dir, excusesPath)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func chosen(dir string, files []string, match, excused string, sample int, seed 
 		}
 		programs[i].sources = append(programs[i].sources, s)
 		for _, f := range s.functions {
-			f.changes = slices.DeleteFunc(f.changes, func(m *mutation) bool { return excuses[m.name] || !selected.MatchString(m.name) })
+			f.changes = slices.DeleteFunc(f.changes, func(m *mutation) bool { return excused[m.name] || !selected.MatchString(m.name) })
 			all = append(all, f.changes...)
 		}
 	}
@@ -155,28 +154,4 @@ func leaveSpares(programs []*program, sample int) {
 			m.number = 0
 		}
 	}
-}
-
-// readExcuses reads the names of changes that make no difference. A name ends at a
-// tab, behind which stands why.
-func readExcuses(path string) (map[string]bool, error) {
-	excuses := make(map[string]bool)
-	if path == "" {
-		return excuses, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
-			continue
-		}
-		name, why, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if strings.TrimSpace(why) == "" {
-			return nil, fmt.Errorf("%s: %q: got no reason", path, name)
-		}
-		excuses[name] = true
-	}
-	return excuses, nil
 }

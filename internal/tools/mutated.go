@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,9 +19,12 @@ type program struct {
 	dir     string // of the package
 	tmp     string
 	limit   time.Duration
+	workers int // how many processes run tests at the same time
 	sources []*source
 	tests   []test // the quickest first
 	unbuilt int
+	mu      sync.Mutex
+	sound   map[string]bool // tests that pass without a change
 }
 
 // changeVariable is the number of the change that is made.
@@ -49,6 +53,7 @@ func (p *program) build(ctx context.Context) error {
 	if err := p.measure(ctx); err != nil {
 		return err
 	}
+	p.sound = make(map[string]bool)
 	for {
 		overlay, err := p.overlay()
 		if err != nil {
@@ -65,9 +70,6 @@ func (p *program) build(ctx context.Context) error {
 		if n := p.leaveOut(output); n == 0 {
 			return fmt.Errorf("does not build: %w:\n%s", err, output)
 		}
-	}
-	if output, err := p.run(ctx, 0, p.tests); err != nil {
-		return fmt.Errorf("tests fail without a change: %w:\n%s", err, output)
 	}
 	return nil
 }
@@ -169,11 +171,11 @@ func (p *program) planted() (all []*mutation) {
 }
 
 // tryAll makes each change and reports what caught it.
-func (p *program) tryAll(ctx context.Context, workers int, report func(*mutation, string)) error {
+func (p *program) tryAll(ctx context.Context, report func(*mutation, string)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	tokens := make(chan struct{}, workers)
+	tokens := make(chan struct{}, p.workers)
 	for _, m := range p.planted() {
 		tokens <- struct{}{}
 		wg.Go(func() {
@@ -203,6 +205,9 @@ func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 		if err == nil && strings.HasPrefix(by, hangs) {
 			by, err = p.meet(ctx, m, tests[from:to])
 		}
+		if err == nil && by != "" {
+			err = p.checkSound(ctx, by, tests[from:to])
+		}
 		if err != nil || by != "" {
 			return by, err
 		}
@@ -221,6 +226,34 @@ func (p *program) meet(ctx context.Context, m *mutation, tests []test) (string, 
 		return catcher(output, err)
 	}
 	return "", nil
+}
+
+// checkSound makes sure that what caught a change, one of some tests, passes in the same program
+// without it. Only those that are asked are run: to run all takes longer than to try a few changes.
+func (p *program) checkSound(ctx context.Context, by string, tests []test) error {
+	if i := slices.IndexFunc(tests, func(t test) bool { return t.name == by }); i >= 0 {
+		tests = tests[i : i+1]
+	}
+	tests = p.unsound(tests)
+	if len(tests) == 0 {
+		return nil
+	}
+	if output, err := p.run(ctx, 0, tests); err != nil {
+		return fmt.Errorf("tests fail without a change: %w:\n%s", err, output)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range tests {
+		p.sound[tests[i].name] = true
+	}
+	return nil
+}
+
+// unsound returns the tests that have not passed without a change yet.
+func (p *program) unsound(tests []test) []test {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return p.sound[t.name] })
 }
 
 // quick is what a test may take to be run in the first round.

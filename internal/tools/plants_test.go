@@ -20,3 +20,15 @@ func TestPlantsStand(t *testing.T) {
 		t.Errorf("got %d faults, want at least 80", len(plants))
 	}
 }
+
+// TestExcusesStand: each change that is excused can still be made.
+func TestExcusesStand(t *testing.T) {
+	root := filepath.Join("..", "..")
+	all, err := readExcuses(root, filepath.Join(root, "tests", "mutants", "equivalent.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 80 {
+		t.Errorf("got %d excuses, want at least 80", len(all))
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,40 +34,66 @@ func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
 }
 
-// measure runs each test alone and learns what it gets to.
+// measure runs each test in a process of its own and learns what it gets to.
 func (p *program) measure(ctx context.Context) error {
-	binary, profile := filepath.Join(p.tmp, "covered.test"), filepath.Join(p.tmp, "profile")
+	binary := filepath.Join(p.tmp, "covered.test")
 	if output, err := p.goTest(ctx, "-c", "-vet=off", "-cover", "-o", binary, "."); err != nil {
 		return fmt.Errorf("%w:\n%s", err, output)
 	}
-	run := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, binary, append(args, "-test.short", "-test.timeout", p.limit.String())...)
-		cmd.Dir = p.dir
-		leaveNoTrace(cmd)
-		output, err := cmd.CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%w:\n%s", err, output)
-		}
-		return string(output), err
-	}
-	list, err := run("-test.list", "^(Test|Fuzz|Example)")
+	list, err := p.runCovered(ctx, binary, "-test.list", "^(Test|Fuzz|Example)")
 	if err != nil {
 		return err
 	}
 	for name := range strings.Lines(list) {
-		t := test{name: strings.TrimSpace(name)}
-		started := time.Now()
-		if _, err := run("-test.run", "^"+t.name+"$", "-test.coverprofile", profile); err != nil {
-			return fmt.Errorf("%s fails without a change: %w", t.name, err)
-		}
-		t.took = time.Since(started)
-		if t.blocks, err = readProfile(profile); err != nil {
-			return err
-		}
-		p.tests = append(p.tests, t)
+		p.tests = append(p.tests, test{name: strings.TrimSpace(name)})
+	}
+	if err := p.measureAll(ctx, binary); err != nil {
+		return err
 	}
 	slices.SortFunc(p.tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
 	return nil
+}
+
+// measureAll measures some tests at a time: most of the time they wait for the disk.
+func (p *program) measureAll(ctx context.Context, binary string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, p.workers)
+	for i := range p.tests {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			profile := filepath.Join(p.tmp, fmt.Sprintf("profile-%d", i))
+			if err := p.measureOne(ctx, &p.tests[i], binary, profile); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (p *program) measureOne(ctx context.Context, t *test, binary, profile string) (err error) {
+	started := time.Now()
+	if _, err := p.runCovered(ctx, binary, "-test.run", "^"+t.name+"$", "-test.coverprofile", profile); err != nil {
+		return fmt.Errorf("%s fails without a change: %w", t.name, err)
+	}
+	t.took = time.Since(started)
+	t.blocks, err = readProfile(profile)
+	return err
+}
+
+// runCovered runs the program that notes what the tests get to.
+func (p *program) runCovered(ctx context.Context, binary string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, binary, append(args, "-test.short", "-test.timeout", p.limit.String())...)
+	cmd.Dir = p.dir
+	leaveNoTrace(cmd)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w:\n%s", err, output)
+	}
+	return string(output), err
 }
 
 // A line is example.org/module/package/file.go:12.3,14.5 2 1: from, to, statements, and
