@@ -126,14 +126,14 @@ func mustBeFree(dir string) error {
 }
 
 // isEmptyDir reports whether there is anything under a name, which must be an empty directory.
-// All else is ErrExists, a link to one too.
+// All else that is there is ErrExists, a link to one too.
 func isEmptyDir(name string) (there bool, err error) {
 	was, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
+		return false, err
 	case !was.IsDir():
 		return true, fmt.Errorf("%w: %s: got a file or a link (%v), %s", ErrExists, name, was.Mode(), wantRoom)
 	}
@@ -167,7 +167,7 @@ func publishDir(temporary, final string) error {
 	if err := os.Rename(temporary, final); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(final))
+	return syncAbove(filepath.Dir(final))
 }
 
 // check checks the copy, unless that is to be left out.

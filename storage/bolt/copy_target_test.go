@@ -2,9 +2,11 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -96,5 +98,22 @@ func TestCopyLeavesEmptyDirectory(t *testing.T) {
 		nothingAt(t, filepath.Join(to, "copy"))
 		noError(t, os.Remove(to))
 		nothingAt(t, to)
+	}
+}
+
+// Where nothing can be, nothing is said to be there already.
+func TestCopyTargetCannotBe(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	file := filepath.Join(t.TempDir(), "file")
+	noError(t, os.WriteFile(file, nil, 0o600))
+	for to, want := range map[string]error{
+		filepath.Join(file, "below"):                                syscall.ENOTDIR,
+		filepath.Join(filepath.Dir(file), strings.Repeat("x", 300)): syscall.ENAMETOOLONG,
+	} {
+		for kind, copyTo := range eachCopy(s, dir) {
+			_, err := copyTo(t.Context(), to, CopyOptions{})
+			errorIs(t, err, want, kind)
+			equal(t, false, errors.Is(err, ErrExists), kind, err)
+		}
 	}
 }
