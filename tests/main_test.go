@@ -8,10 +8,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests, or is a child process that the crash tests kill.
+// TestMain runs the tests, or is a child process that they kill or record.
 func TestMain(m *testing.M) {
 	if config := os.Getenv(childEnv); config != "" {
 		os.Exit(runChild(config))
+	}
+	if config := os.Getenv(copyChildEnv); config != "" {
+		os.Exit(runCopyChild(config))
 	}
 	if dir := os.Getenv(loadChildEnv); dir != "" {
 		fmt.Fprintln(os.Stderr, runLoadChild(dir))

@@ -5,7 +5,8 @@
 // The record is strace's. [Flags] are how to make it, [ReadTrace] reads it,
 // [NewHistory] makes the history of a directory's files of it, [History.Next] that of the process
 // after it, [Moment.Advance] goes to where one is cut, and [Moment.Write] writes one of the images
-// that are possible then.
+// that are possible then. [NewPublication] is the history of a directory that is filled under
+// another name and then gets its own.
 //
 // # What it shows
 //
@@ -30,7 +31,8 @@
 //
 // A disk that loses what it has confirmed, a unit that holds neither version, damage of what
 // was not being written, and errors of the kernel or of the file system. Only writes by
-// pwrite64 and sizes by ftruncate are known: any other way to change a file that strace
-// was told to record is an error. A map that is written to is not seen: bbolt's maps are
+// pwrite64, those by write to what is open to be written alone, and sizes by ftruncate are
+// known, a smaller one if nothing is changed until it is synced: any other way to change a file
+// that strace was told to record is an error. A map that is written to is not seen: bbolt's maps are
 // read-only.
 package powerloss

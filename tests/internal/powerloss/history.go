@@ -43,6 +43,8 @@ type node struct {
 	// changes are in the order in which they began.
 	changes []change
 	size    int64
+	// cut says that the last change makes the file smaller.
+	cut bool
 	// synced says that its writes are durable when they return.
 	synced bool
 }
@@ -56,9 +58,11 @@ type change struct {
 	// it, and no later sync vouches for it.
 	doomed bool
 
-	// A write of a file, or its new size if there is no data.
+	// A write of a file, or its new size if there is no data. cut says that the size is a
+	// smaller one.
 	at   int64
 	data []byte
+	cut  bool
 
 	// A change of a directory: name is made to mean node, or nothing.
 	name string
@@ -70,8 +74,11 @@ type historian struct {
 	*History
 	// opened are the files by the path that they were opened under.
 	opened map[string]*node
-	line   []byte
-	lineAt int
+	// writers are where the next write goes, by descriptor, of what is open to be written alone:
+	// reads move it, too, and are not in the record.
+	writers map[int]int64
+	line    []byte
+	lineAt  int
 }
 
 // NewHistory makes the history of the files directly in a directory. Before is a copy of
@@ -89,6 +96,7 @@ func newHistorian(dir string, journalFD int) *historian {
 	return &historian{
 		History: &History{dir: dir, journalFD: journalFD, base: make(map[string]*node), named: make(map[string]*node)},
 		opened:  make(map[string]*node),
+		writers: make(map[int]int64),
 	}
 }
 
@@ -118,7 +126,7 @@ func (c *Call) counts() bool {
 	switch {
 	case c.Result >= 0 || c.End == never || c.isSync():
 		return true
-	case c.Name == "pwrite64":
+	case c.Name == "pwrite64", c.Name == "write":
 		return !c.Injected
 	}
 	return false
@@ -154,9 +162,11 @@ func (b *historian) add(c *Call) error {
 		return b.rename(c, c.arg(1), c.arg(3), false)
 	case "unlinkat":
 		return b.unlink(c)
-	case "write", "pwrite64", "ftruncate", "fdatasync", "fsync", "writev", "pwritev", "fallocate", "sync_file_range":
+	case "mkdirat":
+		return b.mkdir(c)
+	case "write", "pwrite64", "lseek", "ftruncate", "fdatasync", "fsync", "writev", "pwritev", "fallocate", "sync_file_range":
 		return b.change(c)
-	case "creat", "truncate", "link", "unlink", "rename":
+	case "creat", "truncate", "link", "unlink", "rename", "mkdir":
 		return fmt.Errorf("%w: %s: not modelled", errTrace, c.Name)
 	}
 	return fmt.Errorf("%w: %s: unknown call", errTrace, c.Name)
@@ -175,8 +185,12 @@ func (b *historian) open(c *Call) error {
 	}
 	name, ok := b.inDir(string(path))
 	flags := c.arg(2)
+	delete(b.writers, int(c.Result))
 	if !ok || c.End == never {
 		return nil
+	}
+	if strings.Contains(flags, "O_WRONLY") && !strings.Contains(flags, "O_APPEND") {
+		b.writers[int(c.Result)] = 0
 	}
 	if strings.Contains(flags, "O_TRUNC") {
 		return fmt.Errorf("%w: %s is opened to be cut: not modelled", errTrace, name)
@@ -241,6 +255,18 @@ func (b *historian) unlink(c *Call) error {
 	return nil
 }
 
+// mkdir takes a directory that was made: whoever makes one in the directory keeps files there.
+func (b *historian) mkdir(c *Call) error {
+	path, err := c.text(1)
+	if err != nil {
+		return err
+	}
+	if name, ok := b.inDir(string(path)); ok {
+		return fmt.Errorf("%w: directory %s is made: not modelled", errTrace, name)
+	}
+	return nil
+}
+
 // change takes a call on an open file.
 func (b *historian) change(c *Call) error {
 	fd, path, err := c.descriptor()
@@ -266,27 +292,34 @@ func (b *historian) change(c *Call) error {
 	case "fsync", "fdatasync":
 		b.synced(c, n.changes)
 		return nil
+	case "lseek":
+		if _, ok := b.writers[fd]; ok {
+			b.writers[fd] = c.Result
+		}
+		return nil
 	case "pwrite64":
-		return b.write(c, n)
+		at, err := c.number(3)
+		if err != nil {
+			return err
+		}
+		return b.write(c, n, at)
+	case "write":
+		if at, ok := b.writers[fd]; ok && c.Result >= 0 && c.End != never {
+			b.writers[fd] = at + c.Result
+			return b.write(c, n, at)
+		}
 	case "ftruncate":
 		size, err := c.number(1)
 		if err != nil {
 			return err
 		}
-		if size < n.size {
-			return fmt.Errorf("%w: %s gets smaller: not modelled", errTrace, path)
-		}
-		return b.changed(n, change{begin: c.Begin, end: c.End, durable: never, at: size})
+		return b.changed(n, change{begin: c.Begin, end: c.End, durable: never, at: size, cut: size < n.size})
 	}
 	return fmt.Errorf("%w: %s of %s: not modelled", errTrace, c.Name, path)
 }
 
-func (b *historian) write(c *Call, n *node) error {
+func (b *historian) write(c *Call, n *node, at int64) error {
 	data, err := c.text(1)
-	if err != nil {
-		return err
-	}
-	at, err := c.number(3)
 	if err != nil {
 		return err
 	}
@@ -308,8 +341,13 @@ func (b *historian) changed(n *node, ch change) error {
 			return fmt.Errorf("%w: two changes of the same bytes at the same time, at place %d", errTrace, ch.begin)
 		}
 	}
-	n.changes = append(n.changes, ch)
-	n.size = max(n.size, ch.at+int64(len(ch.data)))
+	if n.cut && n.changes[len(n.changes)-1].durable == never {
+		return fmt.Errorf("%w: a change, at place %d, of what was made smaller and not synced: not modelled", errTrace, ch.begin)
+	}
+	n.changes, n.cut = append(n.changes, ch), ch.cut
+	if n.size = max(n.size, ch.at+int64(len(ch.data))); ch.cut {
+		n.size = ch.at
+	}
 	b.Places = append(b.Places, ch.begin+1)
 	if ch.end != never {
 		b.Places = append(b.Places, ch.end+1)
@@ -344,7 +382,7 @@ func (b *historian) synced(c *Call, changes []change) {
 // told takes what was written to the journal.
 func (b *historian) told(c *Call) error {
 	text, err := c.text(1)
-	if err != nil || c.End == never {
+	if err != nil || c.End == never || c.Result < 0 {
 		return err
 	}
 	if len(b.line) == 0 {

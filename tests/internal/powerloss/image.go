@@ -102,12 +102,29 @@ func (c *content) write(at int64, data []byte) {
 	}
 }
 
-// apply makes a change. Files only grow.
+// apply makes a change. A size makes a file smaller if it was meant to: else a write that is
+// further behind may be durable already.
 func (c *content) apply(ch *change) {
-	if ch.data == nil {
+	switch {
+	case ch.cut:
+		c.cut(ch.at)
+	case ch.data == nil:
 		c.size = max(c.size, ch.at)
-	} else {
+	default:
 		c.write(ch.at, ch.data)
+	}
+}
+
+// cut gives a file a size: what was behind it is gone, also when the file grows again.
+func (c *content) cut(size int64) {
+	c.size = size
+	for n, data := range c.pages {
+		switch kept := size - n*page; {
+		case kept <= 0:
+			delete(c.pages, n)
+		case kept < page:
+			c.pages[n] = append(bytes.Clone(data[:kept]), zeros[kept:]...)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (f *cutFile) left(n *node) *node {
 		for _, ch := range f.parts(n, i) {
 			// Whether a call that never returned has done anything, nobody knows.
 			ch.begin, ch.end, ch.durable, ch.doomed = past, past, never, was.doomed || was.end == never
-			left.changes = append(left.changes, ch)
+			left.changes, left.cut = append(left.changes, ch), ch.cut
 		}
 	}
 	return left

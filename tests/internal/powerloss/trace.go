@@ -17,8 +17,8 @@ import (
 func Flags(output string) []string {
 	return []string{
 		"-f", "-xx", "-y", "-s", "100000000", "--seccomp-bpf", "-o", output,
-		"-e", "trace=write,pwrite64,writev,pwritev,fdatasync,fsync,sync_file_range,ftruncate,truncate,fallocate," +
-			"openat,creat,linkat,link,unlinkat,unlink,renameat,renameat2,rename",
+		"-e", "trace=write,pwrite64,writev,pwritev,lseek,fdatasync,fsync,sync_file_range,ftruncate,truncate,fallocate," +
+			"openat,creat,linkat,link,unlinkat,unlink,renameat,renameat2,rename,mkdirat,mkdir",
 	}
 }
 
