@@ -250,7 +250,7 @@ func (e *entries) full() bool { return len(e.keys) >= copyChunkEntries || e.byte
 // copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
 // does not, in transactions of either file that are short and never nested.
 func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
-	var next []byte
+	var next, last []byte
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -264,11 +264,15 @@ func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64
 			}
 			c := b.Cursor()
 			for k, v := c.Seek(next); k != nil && wanted(k); k, v = c.Next() {
+				if err := from.mustAscend(bucket, last, k); err != nil {
+					return err
+				}
 				if chunk.full() {
 					next, more = append(next[:0], k...), true
 					return nil
 				}
 				chunk.add(k, v)
+				last = append(last[:0], k...)
 			}
 			return nil
 		})

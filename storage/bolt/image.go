@@ -71,7 +71,7 @@ func (m *image) Standing(ctx context.Context, p messages.PartitionID) (verify.St
 // scan reads a bucket from a key on, in short transactions. Without the bucket there is
 // nothing to read.
 func (f *file) scan(ctx context.Context, bucket, from []byte, each func(k, v []byte) error) error {
-	next := append([]byte(nil), from...)
+	next, last := append([]byte(nil), from...), []byte(nil)
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -85,6 +85,9 @@ func (f *file) scan(ctx context.Context, bucket, from []byte, each func(k, v []b
 			c := b.Cursor()
 			k, v := c.Seek(next)
 			for n := 0; k != nil; n++ {
+				if err := f.mustAscend(bucket, last, k); err != nil {
+					return err
+				}
 				if n == imageChunk {
 					next, more = append(next[:0], k...), true
 					return nil
@@ -92,6 +95,7 @@ func (f *file) scan(ctx context.Context, bucket, from []byte, each func(k, v []b
 				if err := each(k, v); err != nil {
 					return err
 				}
+				last = append(last[:0], k...)
 				k, v = c.Next()
 			}
 			return nil
