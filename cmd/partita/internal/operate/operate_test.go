@@ -633,6 +633,8 @@ func TestRepair(t *testing.T) {
 			subscribe(t, dir)
 			spoilPosition(t, dir)
 		}, exitFault, []string{"-> delete subscriptions.db", "all subscriptions are forgotten"}},
+		{"key of a header", func(t *testing.T, dir string) { strayKey(t, dir, "log.db") }, exitFault, []string{"-> compact", "partita compact --db"}},
+		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -657,6 +659,23 @@ func TestRepair(t *testing.T) {
 			untouched(t, dir, before)
 		})
 	}
+}
+
+func strayKey(t *testing.T, dir, file string) {
+	t.Helper()
+	change(t, dir, file, "header", func(b *bbolt.Bucket) error { return b.Put([]byte("stray"), nil) })
+}
+
+// What repair says of a key of a header helps.
+func TestCompactLeavesStrayKeys(t *testing.T) {
+	dir, to := newStore(t), filepath.Join(t.TempDir(), "copy")
+	subscribe(t, dir)
+	for _, file := range []string{"log.db", "state.db", "subscriptions.db"} {
+		strayKey(t, dir, file)
+	}
+	run(t, "verify", "--db", dir).has(t, exitFault)
+	run(t, "compact", "--db", dir, "--to", to).has(t, exitFine)
+	run(t, "verify", "--db", to).has(t, exitFine)
 }
 
 // What is to be done follows from all faults, not from those that are told in words.

@@ -42,6 +42,8 @@ const (
 	forgetSubscriptions remedy = "delete subscriptions.db"
 	// copyMeta: a meta page of the log can be taken from the other one.
 	copyMeta remedy = "copy the meta page"
+	// compactStore: what is wrong is not taken along.
+	compactStore remedy = "compact"
 	// restoreLog: the log itself is wrong.
 	restoreLog remedy = "restore from a backup"
 )
@@ -57,6 +59,8 @@ func (r remedy) words(dir string) string {
 		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir, dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
+	case compactStore:
+		return fmt.Sprintf("stop the application, copy the store without it (partita compact --db %s --to NEW), and use the copy", dir)
 	case restoreLog:
 		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from"
 	}
@@ -68,6 +72,8 @@ func remedyOf(f verify.Fault) remedy {
 	switch {
 	case f.Projection:
 		return deleteState
+	case f.Check == verify.CheckHeader:
+		return compactStore
 	case f.Check == verify.CheckSubscription, strings.Contains(f.Where, "subscriptions.db"):
 		return forgetSubscriptions
 	case strings.Contains(f.Where, "meta page"):
@@ -125,7 +131,7 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 	case missing:
 		needed[nothingToDo] = true
 	}
-	for _, each := range []remedy{nothingToDo, deleteState, forgetSubscriptions, copyMeta, restoreLog} {
+	for _, each := range []remedy{nothingToDo, deleteState, forgetSubscriptions, compactStore, copyMeta, restoreLog} {
 		if needed[each] {
 			r.Actions = append(r.Actions, actionResult{Remedy: each, Text: each.words(dir)})
 		}
