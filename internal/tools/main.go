@@ -6,7 +6,7 @@
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
 //	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
-//	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count
+//	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count (-allow-skips)
 //	tools plain <OUTPUT                  text without control sequences
 //	tools json <OUTPUT                   JSON values, at least one
 package main

@@ -52,11 +52,11 @@ func soakPart() part {
 		name: "soak", args: []string{"soak", "SOAKTIME=60s"},
 		kinds: []kind{
 			kindOf("soak", `^soak: seconds=`,
-				key("seconds", "seconds", 60), key("checked", "acknowledged events checked", 1000), key("deployments", "deployments", 2),
-				key("faults", "faults injected", 1), key("hangs", "hangs", 1), key("dead-owners", "dead owners", 1)),
+				key("seconds", "seconds", 60), key("checked", "acknowledged events checked", 25_000), key("deployments", "deployments", 12),
+				key("faults", "faults injected", 150), key("hangs", "hangs", 5), key("dead-owners", "dead owners", 15)),
 			kindOf("soak deliveries", `^soak: seconds=`,
-				key("delivered", "events delivered", 1000), key("delivered-again", "delivered again", 0), key("parked", "parked", 1),
-				key("positions", "positions checked", 100)),
+				key("delivered", "events delivered", 30_000), key("delivered-again", "delivered again", 5), key("parked", "parked", 20),
+				key("positions", "positions checked", 250)),
 			kindOf("growth", `^soak: .*, at most \d+: ok$`, lines("things that must not grow", 7)),
 		},
 	}
