@@ -175,7 +175,7 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	}
 	progress := func(done, total uint64) {
 		if o.Progress != nil {
-			o.Progress(verify.Progress{Phase: verify.PhasePages, Done: done, Total: total, Faults: r.FaultCount})
+			o.Progress(verify.Progress{Phase: verify.PhasePages, File: role.fileName(), Done: done, Total: total, Faults: r.FaultCount})
 		}
 	}
 	err = f.checkPages(ctx, fault, progress)

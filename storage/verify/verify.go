@@ -68,8 +68,10 @@ type Progress struct {
 	Faults     uint64
 
 	// Phase, and how much of it is done, are told by [Files] only. Pass counts from 1.
-	Phase       Phase
-	Pass        int
+	Phase Phase
+	Pass  int
+	// File is the one whose pages are read, in PhasePages.
+	File        string
 	Done, Total uint64
 }
 

@@ -14,10 +14,10 @@ func TestProgressIsNoResult(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"verify", "--db", dir}, "pages: log: projections: "},
-		{[]string{"repair", "--db", dir, "--dry-run"}, "pages: log: projections: "},
-		{[]string{"backup", "--db", dir, "--to", to()}, "copy state.db: copy log.db: pages: log: projections: "},
-		{[]string{"compact", "--db", dir, "--to", to(), "--json"}, "copy state.db: copy log.db: pages: log: projections: "},
+		{[]string{"verify", "--db", dir}, "pages of log.db: pages of state.db: log: projections: "},
+		{[]string{"repair", "--db", dir, "--dry-run"}, "pages of log.db: pages of state.db: log: projections: "},
+		{[]string{"backup", "--db", dir, "--to", to()}, "copy state.db: copy log.db: pages of log.db: pages of state.db: log: projections: "},
+		{[]string{"compact", "--db", dir, "--to", to(), "--json"}, "copy state.db: copy log.db: pages of log.db: pages of state.db: log: projections: "},
 	} {
 		o := run(t, tt.args...).has(t, exitFine)
 		if progressLine.MatchString(o.stdout) {

@@ -119,6 +119,9 @@ func showCheck(c *console.Console) func(verify.Progress) {
 	shown := ""
 	return func(p verify.Progress) {
 		name := string(p.Phase)
+		if p.File != "" {
+			name += " of " + p.File
+		}
 		if p.Pass > 1 {
 			name = fmt.Sprintf("%s, pass %d", p.Phase, p.Pass)
 		}
