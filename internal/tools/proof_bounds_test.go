@@ -15,6 +15,7 @@ func TestProofIsNotFed(t *testing.T) {
 	for _, tt := range []struct{ part, was, is, want string }{
 		{"linear", "operations=20713", "operations=1", "got 1 operations"},
 		{"linear", "unknown=1420", "unknown=1", "got 1 unknown outcomes"},
+		{"fuzz", "inputs=345678", "inputs=10000", "got 10000 inputs"},
 		{"fuzz", "targets=21", "targets=10", "got 10 targets, want 21"},
 		{"fuzz", "targets=21", "targets=22", "got 22 targets, want 21"},
 		{"crash", "planted=243 found=217 open=115 read=83 verify=19 harmless=26", "planted=243 found=1 open=1 read=0 verify=0 harmless=242", "got 1 found"},

@@ -43,7 +43,7 @@ func fuzzPart() part {
 	return part{
 		name: "fuzz", args: []string{"fuzz", "FUZZTIME=4s"},
 		kinds: []kind{kindOf("fuzzing", `^fuzz: targets=`,
-			key("inputs", "inputs", 10_000), key("targets", "targets", provedTargets).exactly())},
+			key("inputs", "inputs", 100_000), key("targets", "targets", provedTargets).exactly())},
 	}
 }
 
