@@ -146,7 +146,7 @@ func finishCRC(crc uint32, version byte, lsn messages.LSN) uint32 {
 	var tail [9]byte
 	tail[0] = version
 	binary.BigEndian.PutUint64(tail[1:], uint64(lsn))
-	return crc32.Update(crc, castagnoli, tail[:])
+	return updateCRC(crc, tail[:])
 }
 
 // eventView is a decoded event that still points into the encoded value: body,

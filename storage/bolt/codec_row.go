@@ -49,8 +49,7 @@ func rowCRC(k recordKey, value []byte) uint32 {
 	var tail [1 + recordKeyLen]byte
 	tail[0] = value[0]
 	appendRecordKey(tail[:1], k)
-	crc := crc32.Update(0, castagnoli, value[rowHeaderLen:])
-	return crc32.Update(crc, castagnoli, tail[:])
+	return updateCRC(crc32.Update(0, castagnoli, value[rowHeaderLen:]), tail[:])
 }
 
 // decodeRow is safe on any bytes.

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"reflect"
 	"testing"
 
@@ -286,4 +287,15 @@ func FuzzDecodeHeader(f *testing.F) {
 			t.Fatalf("got %+v, %v, want %+v", again, err, h)
 		}
 	})
+}
+
+// updateCRC is what the library computes.
+func TestUpdateCRC(t *testing.T) {
+	data := []byte("partita: a few bytes")
+	for n := range len(data) {
+		for split := range n {
+			want := crc32.Checksum(data[:n], castagnoli)
+			equal(t, want, updateCRC(crc32.Checksum(data[:split], castagnoli), data[split:n]), n, split)
+		}
+	}
 }

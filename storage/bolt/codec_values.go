@@ -155,3 +155,13 @@ func decodeConflict(key, value []byte) (*storage.ConflictError, error) {
 	}
 	return e, nil
 }
+
+// updateCRC is crc32.Update for a few bytes that are not on the heap, and that it leaves where
+// they are: an array that is given to crc32.Update is allocated for that.
+func updateCRC(crc uint32, few []byte) uint32 {
+	crc = ^crc
+	for _, b := range few {
+		crc = castagnoli[byte(crc)^b] ^ crc>>8
+	}
+	return ^crc
+}

@@ -64,6 +64,8 @@ func TestLostIDsAreNamed(t *testing.T) {
 			restore := damage(t, s)
 			w.mustLose(w.batchOf(3, good[0], none, first, good[1]), 4)
 			w.mustLose(w.batchOf(3, first), 2)
+			// The first of two is no proof that the second is a repetition.
+			w.mustLose(w.batchOf(3, first, first), 2, 3)
 			if name == "slot" {
 				other := idsInHalf(s, 3, half, 1)[0]
 				w.mustLose(w.batchOf(3, first, good[0], other), 2, 4)
