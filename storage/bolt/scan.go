@@ -69,7 +69,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 			return err
 		}
 		op.lastLSN.Store(uint64(sc.next - 1))
-		if sc.projecting && op.tailEvents.Load() >= maxFlushEvents {
+		if sc.projecting && op.mustProject() {
 			if err := op.projectTails(); err != nil {
 				return err
 			}

@@ -1,0 +1,55 @@
+package bolt
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// A rebuild takes no more at a time than is said, be it events or what they hold.
+func TestRebuildInPieces(t *testing.T) {
+	for name, test := range map[string]struct {
+		events, records int
+		transactions    uint64
+	}{
+		"all at once":  {maxRebuildEvents - 1, 0, 1},
+		"many events":  {2*maxRebuildEvents + 1, 0, 3},
+		"many records": {2*scanChunk + 1, maxRebuildBytes/(scanChunk*int(recordBytes)) + 1, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+			s := open(t, dir, d, Options{})
+			w := takeOver(t, s, 0)
+			if test.records == 0 {
+				w.appendMany(test.events, 0, 1, 2)
+			}
+			for ws := range messages.WSID(test.events * min(1, test.records)) {
+				e := w.event(ws)
+				for n := range messages.Number(test.records) {
+					e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: n + 1}, New: true})
+				}
+				noError(t, w.try(e))
+			}
+			closeStore(t, s)
+			noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+			s = open(t, dir, d, Options{})
+			st := s.Stats()
+			equal(t, uint64(test.events), st.Rebuilt)
+			equal(t, test.transactions, st.Flushes)
+		})
+	}
+}
+
+// What stays in the tail of a failed partition does not make the pieces smaller.
+func TestFailedTailsAreNoPiece(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	op := &opening{Store: s}
+	takeOver(t, s, 0).appendMany(maxRebuildEvents, 0)
+	takeOver(t, s, 1).append(1)
+	equal(t, true, op.mustProject())
+	s.partitions[0].fail(errors.New("damaged"))
+	equal(t, false, op.mustProject())
+}
