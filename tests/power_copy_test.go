@@ -35,7 +35,7 @@ func runCopyChild(config string) int {
 		err = c.run(context.Background())
 	}
 	if err == nil {
-		_, err = fmt.Println(copied)
+		_, err = fmt.Fprintln(os.Stdout, copied)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -34,7 +34,7 @@ func asNobody(t *testing.T, base, dir string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	noError(t, os.Chmod(filepath.Dir(base), 0o711)) //nolint:gosec // it is to be passed
+	noError(t, os.Chmod(filepath.Dir(base), 0o711))
 	noError(t, os.Chown(dir, nobody, nobody))
 	runtime.LockOSThread()
 	noError(t, syscall.Setfsuid(nobody))
