@@ -26,6 +26,10 @@ type CopyOptions struct {
 	SkipVerify bool
 	// Verify are the options of the check.
 	Verify verify.Options
+	// TailEvents is how many events [Restore] projects at a time while it rebuilds state.db; with
+	// fewer it takes less memory and, where workspaces come in no order, longer. Default
+	// 131,072, as in [Options].
+	TailEvents int
 	// Progress is called now and then. Default: nobody is told.
 	Progress func(CopyProgress)
 }

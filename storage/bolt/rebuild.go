@@ -1,15 +1,9 @@
 package bolt
 
-// Limits of what is projected in one transaction where tails go into state.db while the log is
-// read. More takes more memory. With less it takes longer where the workspaces come in no order:
-// each event touches pages of its own then, and each transaction writes them anew.
-const (
-	maxRebuildEvents = 16_384
-	maxRebuildBytes  = 8 << 20
-)
-
-// mustProject reports whether the tails are as long as one transaction takes. Those of failed
-// partitions stay, and do not count.
+// mustProject reports whether the tails are as long as one transaction takes where they go into
+// state.db while the log is read: as a store in use may have them. With less it takes longer where the
+// workspaces come in no order: each event touches pages of its own then, and each transaction
+// writes them anew. The tails of failed partitions stay, and do not count.
 func (op *opening) mustProject() bool {
 	events, bytes := 0, int64(0)
 	for i := range op.partitions {
@@ -17,5 +11,5 @@ func (op *opening) mustProject() bool {
 			events, bytes = events+p.tail.len(), bytes+p.tail.bytes
 		}
 	}
-	return events >= maxRebuildEvents || bytes >= maxRebuildBytes
+	return events >= min(maxFlushEvents, op.options.TailEvents) || bytes >= op.options.TailBytes/4
 }

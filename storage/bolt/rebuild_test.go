@@ -6,18 +6,21 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 )
 
 // A rebuild takes no more at a time than is said, be it events or what they hold.
 func TestRebuildInPieces(t *testing.T) {
+	pieces := Options{TailEvents: 4 * scanChunk, TailBytes: 8 << 20}
 	for name, test := range map[string]struct {
 		events, records int
 		transactions    uint64
 	}{
-		"all at once":  {maxRebuildEvents - 1, 0, 1},
-		"many events":  {2*maxRebuildEvents + 1, 0, 3},
-		"many records": {2*scanChunk + 1, maxRebuildBytes/(scanChunk*int(recordBytes)) + 1, 3},
+		"all at once":  {pieces.TailEvents - 1, 0, 1},
+		"many events":  {2*pieces.TailEvents + 1, 0, 3},
+		"many records": {2*scanChunk + 1, int(pieces.TailBytes/4)/(scanChunk*int(recordBytes)) + 1, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
@@ -35,7 +38,7 @@ func TestRebuildInPieces(t *testing.T) {
 			}
 			closeStore(t, s)
 			noError(t, os.Remove(filepath.Join(dir, stateFileName)))
-			s = open(t, dir, d, Options{})
+			s = open(t, dir, d, pieces)
 			st := s.Stats()
 			equal(t, uint64(test.events), st.Rebuilt)
 			equal(t, test.transactions, st.Flushes)
@@ -43,11 +46,30 @@ func TestRebuildInPieces(t *testing.T) {
 	}
 }
 
+// A restore does so, too.
+func TestRestoreInPieces(t *testing.T) {
+	dir, s := verifiable(t)
+	takeOver(t, s, 0).appendMany(2*scanChunk, 4)
+	closeStore(t, s)
+	pieces := func(tailEvents int) (n int) {
+		seen := uint64(0)
+		o := CopyOptions{TailEvents: tailEvents, SkipVerify: true}
+		to := filepath.Join(t.TempDir(), "copy")
+		_, err := Restore(t.Context(), dir, to, o)
+		noError(t, err)
+		f := openPlain(t, to, roleState)
+		noError(t, f.view(func(tx *bbolt.Tx) error { seen = uint64(tx.ID()); return nil }))
+		noError(t, f.close())
+		return int(seen)
+	}
+	equal(t, pieces(0)+2, pieces(scanChunk))
+}
+
 // What stays in the tail of a failed partition does not make the pieces smaller.
 func TestFailedTailsAreNoPiece(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailEvents: scanChunk})
 	op := &opening{Store: s}
-	takeOver(t, s, 0).appendMany(maxRebuildEvents, 0)
+	takeOver(t, s, 0).appendMany(scanChunk, 0)
 	takeOver(t, s, 1).append(1)
 	equal(t, true, op.mustProject())
 	s.partitions[0].fail(errors.New("damaged"))

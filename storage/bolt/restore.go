@@ -56,7 +56,7 @@ func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string)
 	if err := c.copyLog(ctx, op.Store, dir, id, h.descriptor, last); err != nil {
 		return err
 	}
-	s, err := OpenExisting(ctx, dir, Options{Progress: func(p Progress) {
+	s, err := OpenExisting(ctx, dir, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
 		c.o.Progress(CopyProgress{Phase: "rebuild " + stateFileName, Done: p.Done, Total: p.Total})
 	}})
 	if err != nil {

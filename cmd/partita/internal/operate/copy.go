@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
@@ -19,6 +20,9 @@ import (
 func backupFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	return copyFlags(set, copyCommand{name: "backup", source: "db", copy: backup})
 }
+
+// defaultTailEvents is that of [bolt.Options].
+const defaultTailEvents = 131_072
 
 func restoreFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	return copyFlags(set, copyCommand{name: "restore", source: "from", copy: bolt.Restore})
@@ -50,12 +54,21 @@ func copyFlags(set *flag.FlagSet, command copyCommand) func(context.Context, cli
 	from := set.String(command.source, "", "")
 	to := set.String("to", "", "")
 	noVerify := set.Bool("no-verify", false, "")
+	tail := 0
+	if command.name == "restore" {
+		set.IntVar(&tail, "tail-events", defaultTailEvents, "")
+	}
 	asJSON := set.Bool("json", false, "")
 	return func(ctx context.Context, s cli.Streams) error {
 		if err := errors.Join(required(command.name, command.source, *from), required(command.name, "to", *to)); err != nil {
 			return err
 		}
-		return command.run(ctx, console.New(s, *asJSON), *from, *to, !*noVerify)
+		if command.name == "restore" {
+			if err := cli.InRange("tail-events", tail, 1, math.MaxInt32); err != nil {
+				return err
+			}
+		}
+		return command.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify, TailEvents: tail})
 	}
 }
 
@@ -80,15 +93,16 @@ type fileResult struct {
 	To   number `json:"to_bytes"`
 }
 
-func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to string, check bool) error {
+func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to string, o bolt.CopyOptions) error {
 	begun := time.Now()
-	copied, err := k.copy(ctx, from, to, bolt.CopyOptions{SkipVerify: !check, Progress: showCopy(c), Verify: verify.Options{Progress: showCheck(c)}})
+	o.Progress, o.Verify = showCopy(c), verify.Options{Progress: showCheck(c)}
+	copied, err := k.copy(ctx, from, to, o)
 	if err != nil {
 		c.Done()
 		return k.failed(from, to, err)
 	}
 	result := copyResult{
-		Command: k.name, From: from, To: to, ID: copied.ID, Events: number(copied.Events), Verified: check,
+		Command: k.name, From: from, To: to, ID: copied.ID, Events: number(copied.Events), Verified: !o.SkipVerify,
 		Seconds: console.Seconds(time.Since(begun)),
 		Files: []fileResult{
 			{Name: "log.db", From: number(copied.LogFrom), To: number(copied.LogTo)},
@@ -100,7 +114,7 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 			Name: "subscriptions.db", From: number(copied.SubscriptionsFrom), To: number(copied.SubscriptionsTo),
 		})
 	}
-	if check {
+	if !o.SkipVerify {
 		r := newCheckResult(copied.Report)
 		result.Check = &r
 	}

@@ -82,6 +82,9 @@ process is told by its lock.
                                         and subscriptions.db, if there, are
                                         taken along, and must be sound
   partita compact --db DIR --to DIR2    copy a store without its free pages
+    --tail-events N             of restore: how many events it takes at a time
+                                to rebuild state.db (default 131072); fewer take
+                                less memory and more time
     --no-verify                 do not check the copy. One that has a fault is
                                 not kept; nothing is ever overwritten
 

@@ -32,6 +32,8 @@ func TestWrongUsage(t *testing.T) {
 		{"verify --db x y", `unexpected argument "y"`},
 		{"verify --db x --max-faults 0", "--max-faults: got 0, want 1 to 1000000"},
 		{"verify --db x --max-memory 0", "--max-memory: got 0"},
+		{"restore --from x --to y --tail-events 0", "--tail-events: got 0, want 1 to 2147483647"},
+		{"backup --db x --to y --tail-events 1", "tail-events"},
 		{"inspect --json", "inspect: --db is missing"},
 		{"log", "log: --db is missing"},
 		{"log --db x --partition 1 --workspace 2", "exclude each other"},
