@@ -173,7 +173,6 @@ func verifyLog(ctx context.Context, dir string, o verify.Options, why verify.Fau
 	if err == nil {
 		o.LogOnly = true
 		r, err = verify.Files(ctx, m, o)
-		err = errors.Join(err, l.s.checkHeaders(&r, &o))
 	}
 	m.close()
 	if err != nil {

@@ -84,7 +84,7 @@ func TestVerifyWithoutStateCounts(t *testing.T) {
 	dir, s := verifiable(t)
 	closeStore(t, s)
 	loseState(t, dir)
-	for _, memory := range []int64{0, 64 << 10} {
+	for _, memory := range []int64{0, 64 << 10, 1} {
 		r := verified(t, dir, verify.Options{MaxMemory: memory})
 		if r.Events != 9 || r.Workspaces != 3 || r.Numbers != 27 || r.FaultCount != 1 {
 			t.Errorf("got %v", r)

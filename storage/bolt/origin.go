@@ -55,32 +55,35 @@ func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
 }
 
 // checkProjected makes sure that the log has what the projections say that it had. If it
-// has less, either it has lost its end or they are of a longer log.
+// has less, either it has lost its end or they are of a longer log. No entry of an index is proof
+// of that: one may be foreign, or damaged. So it is for the operator to say, who is told what there is.
 func (op *opening) checkProjected(end messages.LSN) error {
-	want := op.projected - 1
+	want := max(op.projected-1, op.witness.lsn)
 	for i := range op.partitions {
 		want = max(want, op.partitions[i].lastLSN)
 	}
 	if end >= want {
 		return nil
 	}
-	if err := op.compareIndex(end); err != nil {
+	same, other, err := op.compareIndex(end)
+	if err != nil {
 		return err
 	}
 	return &storage.DamagedError{
 		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d", end, stateFileName, want),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: it has lost its end, or %s is of a longer copy of the store (of the last events, %d are where that says, and %d are not)",
+			end, stateFileName, want, stateFileName, same, other),
 	}
 }
 
-// compareMost is how many events at the end of the log tell whose it is.
+// compareMost is how many events at the end of the log are compared.
 const compareMost = 1024
 
-// compareIndex compares the last events of the log with what the indexes say of them: if
+// compareIndex counts which of the last events of the log are where the indexes say. Where
 // another log stands behind the projections, the two have parted somewhere before the end of
 // the shorter one.
-func (op *opening) compareIndex(end messages.LSN) error {
-	return op.viewLog(func(log *logReader) error {
+func (op *opening) compareIndex(end messages.LSN) (same, other int, err error) {
+	err = op.viewLog(func(log *logReader) error {
 		return op.state.view(func(tx *bbolt.Tx) error {
 			plog, wlog := tx.Bucket(bucketPLog), tx.Bucket(bucketWLog)
 			var v eventView
@@ -89,14 +92,16 @@ func (op *opening) compareIndex(end messages.LSN) error {
 					v.offset >= op.partitions[v.partition].checkpoint {
 					continue
 				}
-				if have, _ := parseLSN(plog.Get(appendPLogKey(nil, v.partition, v.offset))); have != lsn {
-					return op.otherLog(bucketPLog, fmt.Sprintf("partition %d, offset %d", v.partition, v.offset), "got LSN %d, the log has it at %d", have, lsn)
-				}
-				if have, _ := parseLSN(wlog.Get(appendWLogKey(nil, v.ws, v.wlog))); have != lsn {
-					return op.otherLog(bucketWLog, fmt.Sprintf("workspace %d, offset %d", v.ws, v.wlog), "got LSN %d, the log has it at %d", have, lsn)
+				inPLog, _ := parseLSN(plog.Get(appendPLogKey(nil, v.partition, v.offset)))
+				inWLog, _ := parseLSN(wlog.Get(appendWLogKey(nil, v.ws, v.wlog)))
+				if inPLog == lsn && inWLog == lsn {
+					same++
+				} else {
+					other++
 				}
 			}
 			return nil
 		})
 	})
+	return same, other, err
 }

@@ -152,21 +152,38 @@ func TestStateOfAnotherCopyBesideDamage(t *testing.T) {
 	errorIs(t, err, errOtherLog)
 }
 
-// The state.db of a longer copy is not taken for one of a log that has lost its end: then a
-// backup would be restored, and the end of the log lost indeed.
+// tooShort makes sure that b's log is refused since it is shorter than its projections. Nobody
+// is told to delete those: if the log has lost its end, numbers would be given again.
+func (c *twoCopies) tooShort(want string) {
+	c.t.Helper()
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
+		damage, ok := errors.AsType[*storage.DamagedError](err)
+		if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, logFileName) || !strings.Contains(err.Error(), want) {
+			c.t.Errorf("got %v, want that log.db is damaged, and %s", err, want)
+		}
+	}
+	r := verified(c.t, c.dir("b"), verify.Options{})
+	if len(r.Faults) != 1 || r.Faults[0].Projection || !strings.Contains(r.Faults[0].Text, want) {
+		c.t.Errorf("got %v, want that log.db is damaged, and %s", r, want)
+	}
+}
+
+// The state.db of a longer copy may as well be one of a log that has lost its end: both are
+// said, and what speaks for which.
 func TestStateOfALongerCopy(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2, 2, 2}, []messages.WSID{4, 4})
 	c.put(c.state("a"), nil)
-	c.refused("the event has another place there", bucketWLog)
+	c.tooShort("the log ends at LSN 5, state.db has projections up to 7: it has lost its end, or state.db is of a longer copy of the store (of the last events, 3 are where that says, and 2 are not)")
 	c.put(c.state("a"), func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketPLog).Put(appendPLogKey(nil, 0, 4), appendLSNKey(nil, 4))
+		return tx.Bucket(bucketPLog).Put(appendPLogKey(nil, 0, 1), appendLSNKey(nil, 4))
 	})
-	c.refused("the event has another offset there", bucketPLog)
+	c.tooShort("2 are where that says, and 3 are not")
 	c.put(nil, nil)
 	c.opens("it is made of the log")
 }
 
-// A log that has lost its end says so.
+// A log that has lost its end says so, be it that only the witness knows of that.
 func TestLogHasLostItsEnd(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4})
 	s := open(t, c.dir("a"), c.d, Options{})
@@ -175,11 +192,11 @@ func TestLogHasLostItsEnd(t *testing.T) {
 	w.flush()
 	closeStore(t, s)
 	c.put(c.state("a"), nil)
-	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
-	damage, ok := errors.AsType[*storage.DamagedError](err)
-	if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, logFileName) {
-		t.Errorf("got %v, want that log.db is damaged", err)
-	}
+	c.tooShort("LSN 5, state.db has projections up to 6: it has lost its end, or state.db is of a longer copy of the store (of the last events, 5 are where that says, and 0 are not)")
+	c.put(c.state("b"), func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketHeader).Put(keyWitness, witness{lsn: 9}.encode())
+	})
+	c.tooShort("LSN 5, state.db has projections up to 9")
 }
 
 // witnessOf returns what state.db has.

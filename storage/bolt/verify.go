@@ -26,11 +26,19 @@ import (
 // able to look: ErrLocked, ErrNotFound, ErrForeign, ErrFormat, those of the file system,
 // and the context's.
 func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, error) {
-	report, err := verifyPages(ctx, dir, o)
-	if err != nil || report.FaultCount > 0 {
-		// A tree that is at fault cannot be trusted to end.
-		return report, err
+	report, strays, err := verifyPages(ctx, dir, o)
+	// A tree that is at fault cannot be trusted to end.
+	if err == nil && report.FaultCount == 0 {
+		report, err = verifyContents(ctx, dir, o)
 	}
+	for _, f := range strays {
+		report.Add(&o, f)
+	}
+	return report, err
+}
+
+// verifyContents checks what stands in files whose pages are sound.
+func verifyContents(ctx context.Context, dir string, o verify.Options) (report verify.Report, err error) {
 	s, err := OpenExisting(ctx, dir, Options{ReadOnly: true})
 	switch damage := (*storage.DamagedError)(nil); {
 	case errors.Is(err, ErrNoState):
@@ -50,7 +58,6 @@ func Verify(ctx context.Context, dir string, o verify.Options) (verify.Report, e
 	if err == nil {
 		report, err = verify.Files(ctx, m, o)
 		m.close()
-		err = errors.Join(err, s.checkHeaders(&report, &o))
 	}
 	if err != nil {
 		report, err = damageReport(dir, report, err, &o)
@@ -94,12 +101,13 @@ func addDamage(r *verify.Report, err error, o *verify.Options) error {
 }
 
 // verifyPages checks the pages of the files, one after the other: a fault of one does not keep
-// the others from being checked.
-func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, err error) {
+// the others from being checked. strays are keys that nobody knows; they are told last, since they
+// keep nobody from reading on.
+func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, strays []verify.Fault, err error) {
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
 	roles, err := op.rolesThere()
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	var paths []string
 	for _, role := range roles {
@@ -119,19 +127,20 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 	}
 	soundLog := false
 	for _, role := range roles {
-		if err := note(role.fileName(), op.verifyFile(ctx, role, o, &r)); err != nil {
-			return r, err
+		stray := func(f verify.Fault) { strays = append(strays, f) }
+		if err := note(role.fileName(), op.verifyFile(ctx, role, o, &r, stray)); err != nil {
+			return r, strays, err
 		}
 		soundLog = soundLog || role == roleLog && r.FaultCount == 0
 	}
 	if r.FaultCount == 0 {
-		return r, nil
+		return r, strays, nil
 	}
 	if soundLog {
 		err = note(walFileName, op.verifyWAL())
 	}
 	r.Unread = append(r.Unread, unread(dir)...)
-	return r, err
+	return r, strays, err
 }
 
 // verifyWAL checks what log.wal has behind the end of log.db. A damaged log.db does not say
@@ -161,7 +170,7 @@ func (op *opening) rolesThere() (roles []role, err error) {
 }
 
 // verifyFile checks the pages of a file, and what every open needs of it.
-func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report) error {
+func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report, stray func(verify.Fault)) error {
 	if _, err := presentIn(op.dir, role.fileName()); err != nil {
 		return err
 	}
@@ -184,27 +193,21 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	case r.FaultCount > before:
 		err = f.checkMeta(role)
 	default:
-		_, err = f.readHeader(role)
+		if _, err = f.readHeader(role); err == nil {
+			err = f.checkHeaderKeys(role, stray)
+		}
 	}
 	return errors.Join(err, f.close())
 }
 
-// checkHeaders tells what is in the files' header buckets that nobody has put there: a key
+// checkHeaderKeys tells what is in the header's bucket that nobody has put there: a key
 // that was changed stands for nothing any more.
-func (s *Store) checkHeaders(r *verify.Report, o *verify.Options) error {
-	return errors.Join(s.log.checkHeaderKeys(roleLog, r, o), s.state.checkHeaderKeys(roleState, r, o),
-		s.subscriptions.file.Load().checkHeaderKeys(roleSubscriptions, r, o))
-}
-
-func (f *file) checkHeaderKeys(role role, r *verify.Report, o *verify.Options) error {
-	if f == nil {
-		return nil
-	}
+func (f *file) checkHeaderKeys(role role, stray func(verify.Fault)) error {
 	return f.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketHeader).ForEach(func(k, _ []byte) error {
 			known := slices.ContainsFunc(role.headerKeys(), func(key []byte) bool { return bytes.Equal(key, k) })
 			if !known {
-				r.Add(o, verify.Fault{
+				stray(verify.Fault{
 					Check: verify.CheckHeader, Where: f.placeOf(bucketHeader, "key %x", k), Projection: role == roleState,
 					Text: "nothing is known of this key; what it was is missing",
 				})

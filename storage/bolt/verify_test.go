@@ -420,7 +420,7 @@ func TestVerifyInPasses(t *testing.T) {
 	if passes != 1 || whole.FaultCount < 104 || whole.FaultCount != uint64(len(whole.Faults)) {
 		t.Fatalf("got %d passes and %d faults, %d in words", passes, whole.FaultCount, len(whole.Faults))
 	}
-	for _, memory := range []int64{400_000, 150_000, 50_000} {
+	for _, memory := range []int64{400_000, 150_000, 50_000, 1} {
 		passes = 0
 		r := verified(t, dir, verify.Options{MaxFaults: 1000, MaxMemory: memory, Progress: counting})
 		if passes < 2 || !slices.Equal(sorted(r), sorted(whole)) || r.FaultCount != whole.FaultCount ||

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -153,15 +154,20 @@ func (op *opening) notedWAL() (id *walID, err error) {
 }
 
 // applyWAL brings to log.db what a crash has left in log.wal. Without space it stays
-// pending.
+// pending, and is synced where it is: whoever wrote it may not have come to that.
 func (op *opening) applyWAL() error {
 	if op.options.ReadOnly {
 		return nil
 	}
-	if err := op.settleWAL(op.applyAll); !errors.Is(err, storage.ErrFull) {
+	err := op.settleWAL(op.applyAll)
+	if !errors.Is(err, storage.ErrFull) {
 		return err
 	}
-	return nil
+	f, err := os.OpenFile(op.wal.path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in

@@ -42,6 +42,9 @@ func (c *walCommit) end() messages.LSN { return c.first + messages.LSN(len(c.val
 // errNoWAL says that there is no log.wal, or none that anybody has begun to use.
 var errNoWAL = errors.New("the write-ahead log is missing, or less than its first block")
 
+// errZeroHeader says that something stands behind a header of zeroes: it was not being made.
+var errZeroHeader = errors.New("the first sector is of zeroes, and there is something behind it")
+
 // readWAL finds the commits in a log.wal: all that log.db has not, and of the others those
 // that have not been overwritten. A commit that a crash has cut short was never
 // acknowledged.
@@ -79,7 +82,10 @@ var errTooLong = errors.New("it is longer than a write-ahead log can be")
 // parseWAL finds the commits in the bytes of a log.wal. It is safe on any bytes.
 func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, err error) {
 	if first := b[:min(len(b), walSectorLen)]; bytes.Equal(first, noSector[:len(first)]) {
-		return nil, errNoWAL
+		if len(bytes.Trim(b, "\x00")) == 0 {
+			return nil, errNoWAL
+		}
+		return nil, (&walReader{path: path}).damaged(0, errZeroHeader)
 	}
 	if len(b) < walSectorLen {
 		// It was being made, unless somebody else has.

@@ -33,6 +33,8 @@ func TestWALOfOneSector(t *testing.T) {
 			errorIs(t, err, errNoWAL, length)
 		}
 	}
+	_, err := parseWAL("x", append(zeros, 'p'), storeID{}, smallHalf)
+	errorIs(t, err, storage.ErrDamaged)
 	other := bytes.Repeat([]byte("p"), walSectorLen)
 	for _, length := range []int{2, len(magic), walSectorLen - 1, walSectorLen} {
 		_, err := parseWAL("x", other[:length], storeID{}, smallHalf)

@@ -88,6 +88,10 @@ func (p *partition) projected(e *messages.Event) bool {
 // defaultMaxMemory is used where Options leave MaxMemory zero.
 const defaultMaxMemory = 256 << 20
 
+// minRemembered is how many workspaces and records a pass remembers in any case: else
+// there would be no end of passes where not even a table fits.
+const minRemembered = 64
+
 // Files checks a store as its files show it: like [Run], and also what no event
 // explains, which Run does not see. What it remembers is bounded by Options.MaxMemory, for
 // a moment once more when a table is rebuilt, and what the tail holds; not by the number
@@ -225,9 +229,12 @@ func (f *files) memory() int64 {
 // as large.
 func (f *files) maybeNarrow(full bool, grown int64) {
 	for full && f.memory()+grown > f.options.MaxMemory && f.sieve.last > f.sieve.first {
+		before := f.workspaces.used + f.records.used
+		if before < minRemembered {
+			return
+		}
 		f.sieve.narrow()
 		f.found.drop(&f.report, f.sieve.last-f.sieve.first)
-		before := f.workspaces.used + f.records.used
 		f.cut()
 		if f.workspaces.used+f.records.used < before {
 			return

@@ -62,7 +62,7 @@ func (r remedy) words(dir string) string {
 	case compactStore:
 		return fmt.Sprintf("stop the application, copy the store without it (partita compact --db %s --to NEW), and use the copy", dir)
 	case restoreLog:
-		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from"
+		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from. If the log is said to be too short, and state.db was put beside it from another copy, that file is the wrong one: docs/operating.md, 'A log that is too short'"
 	}
 	return string(r)
 }
