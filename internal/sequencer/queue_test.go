@@ -14,6 +14,14 @@ func TestPushFrontTakesTheRoomItLeft(t *testing.T) {
 		q.push(waiting{append: &messages.Append{Workspace: messages.WSID(i)}})
 	}
 	again := make([]waiting, 0, 10)
+	whole := testing.AllocsPerRun(1, func() {
+		again = append(again, q.pop())
+		q.pushFront(again)
+		again = again[:0]
+	})
+	if whole != 0 {
+		t.Errorf("got %v allocations for all that have left it, want none", whole)
+	}
 	allocated := testing.AllocsPerRun(10, func() {
 		for range 10 {
 			again = append(again, q.pop())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/storage"
@@ -33,7 +34,7 @@ func TestWALOfOneSector(t *testing.T) {
 			errorIs(t, err, errNoWAL, length)
 		}
 	}
-	_, err := parseWAL("x", append(zeros, 'p'), storeID{}, smallHalf)
+	_, err := parseWAL("x", slices.Concat(zeros, []byte("p")), storeID{}, smallHalf)
 	errorIs(t, err, storage.ErrDamaged)
 	other := bytes.Repeat([]byte("p"), walSectorLen)
 	for _, length := range []int{2, len(magic), walSectorLen - 1, walSectorLen} {
