@@ -131,8 +131,14 @@ crash: ## kill processes, cut the power, fail the disk and flip bits of their fi
 # What the tests cannot notice is excused in tests/mutants/equivalent.tsv, with the reason.
 # Nothing is written into the checkout, so that a run can be interrupted.
 .PHONY: mutants
-mutants: ## plant faults: each listed one (MUTANTS=regexp), and MUTANTS_SAMPLE small changes (0: all; MUTANTS_SEED, MUTATED=files)
+mutants: mutants-listed mutants-small ## plant faults: each listed one (MUTANTS=regexp), and MUTANTS_SAMPLE small changes (0: all; MUTANTS_SEED, MUTATED=files)
+
+.PHONY: mutants-listed
+mutants-listed:
 	$(TOOLS) mutants -match '$(MUTANTS)' tests/mutants/*.txt
+
+.PHONY: mutants-small
+mutants-small:
 	$(TOOLS) mutate -sample $(MUTANTS_SAMPLE) $(if $(MUTANTS_SEED),-seed $(MUTANTS_SEED)) -excused tests/mutants/equivalent.tsv $(MUTATED)
 
 # The stores are on the disk of the checkout. One is checked, removed and followed by

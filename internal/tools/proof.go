@@ -42,7 +42,7 @@ func proof(ctx context.Context, args []string, stdout io.Writer) error {
 	runMake := flags.String("make", "make", "the program that runs a part")
 	out := flags.String("out", filepath.Join("bin", "proof"), "directory for what the parts print")
 	match := flags.String("match", ".", "run the parts whose names match this regular expression")
-	jobs := flags.Int("jobs", 2, "how many parts run at a time")
+	jobs := flags.Int("jobs", 3, "how many parts run at a time")
 	limit := flags.Duration("timeout", proofLimit, "how long all parts may take")
 	allowSkips := flags.Bool("allow-skips", false, "do not fail where tests are skipped, since something they need is not there")
 	if err := flags.Parse(args); err != nil {

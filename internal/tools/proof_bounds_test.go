@@ -30,7 +30,7 @@ func TestProofIsNotFed(t *testing.T) {
 		{"sim", "54275 acknowledged", "1 acknowledged", "got 1 acknowledged"},
 		{"sim", "201259 faults", "1 faults", "got 1 faults"},
 		{"soak", "faults=537 hangs=14", "faults=1 hangs=1", "got 1 hangs, want at least"},
-		{"mutants", fmt.Sprintf("planted=%d caught=%[1]d", provedFaults), "planted=15 caught=15", "got 15 planted, want"},
+		{"mutants-listed", fmt.Sprintf("planted=%d caught=%[1]d", provedFaults), "planted=15 caught=15", "got 15 planted, want"},
 	} {
 		texts := maps.Clone(printed)
 		texts[tt.part] = strings.Replace(texts[tt.part], tt.was, tt.is, 1)
