@@ -60,7 +60,7 @@ func TestProofOfSkippedTests(t *testing.T) {
 	}
 	for _, want := range []string{
 		"skipped full disk        1 file systems, 5,279 acknowledged events checked, 201 refused, 0 lost (skipped: TestFullFileSystem/ext4)",
-		"skipped other tests      of crash (skipped: TestReadOnlyFileSystem)", "proof: 6 parts hold, but for 2 kinds that were skipped",
+		"skipped other tests      of crash (skipped: TestReadOnlyFileSystem)", "proof: 7 parts hold, but for 2 kinds that were skipped",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q", out, want)
