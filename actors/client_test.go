@@ -48,8 +48,10 @@ func TestFlushAfterCancel(t *testing.T) {
 	lapsed, err := r.of(7).Start(ctx, shop, 7)
 	r.check(err)
 	cancel()
-	_, err = lapsed.Next(ctx, invoices)
-	wants(t, "next", err, context.Canceled)
+	// The end of the context may have ended the transaction by now, or not yet.
+	if _, err = lapsed.Next(ctx, invoices); !errors.Is(err, context.Canceled) && !errors.Is(err, messages.ErrNoTransaction) {
+		t.Fatalf("next: got error %v, want %v or %v", err, context.Canceled, messages.ErrNoTransaction)
+	}
 	r.commit(7)
 	wants(t, "lapsed", lapsed.Flush(r.ctx), messages.ErrNoTransaction)
 }

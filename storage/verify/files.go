@@ -88,8 +88,8 @@ func (p *partition) projected(e *messages.Event) bool {
 // defaultMaxMemory is used where Options leave MaxMemory zero.
 const defaultMaxMemory = 256 << 20
 
-// minRemembered is how many workspaces and records a pass remembers in any case: else
-// there would be no end of passes where not even a table fits.
+// minRemembered is with how many workspaces and records a pass remembers all that is left of it,
+// whatever memory that takes: else there would be no end of passes where not even a table fits.
 const minRemembered = 64
 
 // Files checks a store as its files show it: like [Run], and also what no event

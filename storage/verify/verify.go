@@ -37,7 +37,7 @@ type Options struct {
 	EachFault func(Fault)
 	// MaxMemory is about how much memory [Files] may take for what it must remember
 	// of workspaces and records, in bytes; with more of them it reads the files several
-	// times. Default 256 MiB. 64 of them are remembered in any case.
+	// times. Default 256 MiB. A few of them are remembered in any case.
 	MaxMemory int64
 	// Progress is called now and then by the goroutine that runs the check, and
 	// once at the end of each partition.
