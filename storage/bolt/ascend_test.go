@@ -19,18 +19,8 @@ var errRound = errors.New("it goes round")
 // to the other: a copy, and a check.
 func TestCirclesEnd(t *testing.T) {
 	const events = 6000
-	dir := t.TempDir()
-	s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	w.appendMany(events, 0)
-	w.flush()
-	d := s.Descriptor()
-	closeStore(t, s)
+	dir, d, branches := withBranches(t, events)
 	whole := filesOf(t, dir)
-	branches := append(branchesOf(t, dir, roleLog), branchesOf(t, dir, roleState)...)
-	if len(branches) < 5 {
-		t.Fatalf("got branches %+v, want some of each file", branches)
-	}
 	for _, b := range branches {
 		writeFiles(t, dir, whole)
 		entry := int64(b.page*os.Getpagesize() + pageHeaderLen + pageElementLen)

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -254,7 +255,7 @@ func (e *entries) full() bool { return len(e.keys) >= copyChunkEntries || e.byte
 // copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
 // does not, in transactions of either file that are short and never nested.
 func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
-	var next, last []byte
+	var next, last []byte // last is bbolt's, as long as the transaction
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -272,11 +273,11 @@ func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64
 					return err
 				}
 				if chunk.full() {
-					next, more = append(next[:0], k...), true
+					next, last, more = append(next[:0], k...), bytes.Clone(last), true
 					return nil
 				}
 				chunk.add(k, v)
-				last = append(last[:0], k...)
+				last = k
 			}
 			return nil
 		})

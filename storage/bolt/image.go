@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 
@@ -71,7 +72,8 @@ func (m *image) Standing(ctx context.Context, p messages.PartitionID) (verify.St
 // scan reads a bucket from a key on, in short transactions. Without the bucket there is
 // nothing to read.
 func (f *file) scan(ctx context.Context, bucket, from []byte, each func(k, v []byte) error) error {
-	next, last := append([]byte(nil), from...), []byte(nil)
+	next := append([]byte(nil), from...)
+	var last []byte // bbolt's, as long as the transaction
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -89,13 +91,13 @@ func (f *file) scan(ctx context.Context, bucket, from []byte, each func(k, v []b
 					return err
 				}
 				if n == imageChunk {
-					next, more = append(next[:0], k...), true
+					next, last, more = append(next[:0], k...), bytes.Clone(last), true
 					return nil
 				}
 				if err := each(k, v); err != nil {
 					return err
 				}
-				last = append(last[:0], k...)
+				last = k
 				k, v = c.Next()
 			}
 			return nil

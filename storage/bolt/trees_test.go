@@ -52,21 +52,28 @@ func branchesOf(t *testing.T, dir string, r role) (branches []branch) {
 	return branches
 }
 
-// A page that refers to itself or to one above it keeps the store from opening: bbolt
-// would go down for ever, and take the process with it.
-func TestCircles(t *testing.T) {
-	dir := t.TempDir()
+// withBranches makes a store of so many events that its trees have pages that refer to others.
+func withBranches(t *testing.T, events int) (dir string, d messages.Descriptor, branches []branch) {
+	t.Helper()
+	dir = t.TempDir()
 	s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	w.appendMany(6000, 0)
+	w.appendMany(events, 0)
 	w.flush()
-	d := s.Descriptor()
+	d = s.Descriptor()
 	closeStore(t, s)
-	whole := filesOf(t, dir)
-	branches := append(branchesOf(t, dir, roleLog), branchesOf(t, dir, roleState)...)
+	branches = append(branchesOf(t, dir, roleLog), branchesOf(t, dir, roleState)...)
 	if len(branches) < 5 {
 		t.Fatalf("got branches %+v, want some of each file", branches)
 	}
+	return dir, d, branches
+}
+
+// A page that refers to itself or to one above it keeps the store from opening: bbolt
+// would go down for ever, and take the process with it.
+func TestCircles(t *testing.T) {
+	dir, d, branches := withBranches(t, 6000)
+	whole := filesOf(t, dir)
 	for _, b := range branches {
 		for to, want := range map[int]string{b.page: "another refers", b.above: "another refers", 1: "got flags"} {
 			for _, entry := range []int{0, 1} {

@@ -47,7 +47,7 @@ func verifyContents(ctx context.Context, dir string, o verify.Options) (report v
 			Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
 		})
 	case errors.Is(err, errOtherLog) && errors.As(err, &damage):
-		report, err := verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
+		report, err = verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
 		report.Unread = append(report.Unread, "what stands in "+stateFileName)
 		return report, err
 	}
@@ -125,9 +125,9 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 		r.Unread = append(r.Unread, fmt.Sprintf("%s: %v", name, err))
 		return nil
 	}
+	stray := func(f verify.Fault) { strays = append(strays, f) }
 	soundLog := false
 	for _, role := range roles {
-		stray := func(f verify.Fault) { strays = append(strays, f) }
 		if err := note(role.fileName(), op.verifyFile(ctx, role, o, &r, stray)); err != nil {
 			return r, strays, err
 		}

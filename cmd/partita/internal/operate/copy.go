@@ -21,11 +21,19 @@ func backupFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 	return copyFlags(set, copyCommand{name: "backup", source: "db", copy: backup})
 }
 
-// defaultTailEvents is that of [bolt.Options].
-const defaultTailEvents = 131_072
-
 func restoreFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	return copyFlags(set, copyCommand{name: "restore", source: "from", copy: bolt.Restore})
+	tail := set.Int("tail-events", bolt.Options{}.WithDefaults().TailEvents, "")
+	restore := func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error) {
+		o.TailEvents = *tail
+		return bolt.Restore(ctx, from, to, o)
+	}
+	run := copyFlags(set, copyCommand{name: "restore", source: "from", copy: restore})
+	return func(ctx context.Context, s cli.Streams) error {
+		if err := cli.InRange("tail-events", *tail, 1, math.MaxInt32); err != nil {
+			return err
+		}
+		return run(ctx, s)
+	}
 }
 
 func compactFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
@@ -54,21 +62,12 @@ func copyFlags(set *flag.FlagSet, command copyCommand) func(context.Context, cli
 	from := set.String(command.source, "", "")
 	to := set.String("to", "", "")
 	noVerify := set.Bool("no-verify", false, "")
-	tail := 0
-	if command.name == "restore" {
-		set.IntVar(&tail, "tail-events", defaultTailEvents, "")
-	}
 	asJSON := set.Bool("json", false, "")
 	return func(ctx context.Context, s cli.Streams) error {
 		if err := errors.Join(required(command.name, command.source, *from), required(command.name, "to", *to)); err != nil {
 			return err
 		}
-		if command.name == "restore" {
-			if err := cli.InRange("tail-events", tail, 1, math.MaxInt32); err != nil {
-				return err
-			}
-		}
-		return command.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify, TailEvents: tail})
+		return command.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify})
 	}
 }
 
