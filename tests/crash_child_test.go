@@ -47,6 +47,9 @@ type childConfig struct {
 	Suffers bool
 	// Subscribes says that subscriptions deliver what is written.
 	Subscribes bool
+	// Keeps says that the child only opens the store, as who keeps subscriptions of a store that is
+	// only read.
+	Keeps bool
 }
 
 // entry is one line of the journal.
@@ -142,6 +145,9 @@ func (w watchers) Handled(key actors.Key, message any) {
 	w.deliveries.Handled(key, message)
 }
 
+// seen is the phase in which positions may be stored of a store that is only read.
+const seen = "seen"
+
 func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
 
 // runChild is the main function of a child process. It returns the exit code.
@@ -192,6 +198,9 @@ type child struct {
 }
 
 func (c *child) run(ctx context.Context) error {
+	if c.Keeps {
+		return c.keep(ctx)
+	}
 	descriptor := shop(c.Partitions)
 	c.phase("opening")
 	store, err := bolt.Open(ctx, c.Dir, descriptor, bolt.Options{
@@ -226,6 +235,16 @@ func (c *child) run(ctx context.Context) error {
 	}
 	c.phase("stopped")
 	return nil
+}
+
+// keep opens the store, and says so.
+func (c *child) keep(ctx context.Context) error {
+	store, err := bolt.OpenExisting(ctx, c.Dir, bolt.Options{ReadOnly: true, KeepSubscriptions: true})
+	if err != nil {
+		return err
+	}
+	c.phase(seen)
+	return store.Close(ctx)
 }
 
 // load runs all clients until enough is acknowledged.

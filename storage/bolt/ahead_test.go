@@ -92,6 +92,7 @@ func TestLookAheadWhileTrimming(t *testing.T) {
 	p.tail = untrimmed
 	r := requestOf(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{e}})
 	p.tail = trimmed
+	forgetEnds(s) // what the look ahead has found
 	s.writes <- r
 	if err := r.await(t.Context(), s.committed); !errors.Is(err, storage.ErrOutOfOrder) {
 		t.Errorf("got %v, want out of order", err)

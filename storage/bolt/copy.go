@@ -53,6 +53,9 @@ type Copied struct {
 	LogFrom, LogTo, StateFrom, StateTo int64
 	// These are 0 without subscriptions.
 	SubscriptionsFrom, SubscriptionsTo int64
+	// StateUnread is why [Restore] could not ask the state.db beside the log whether the log is whole; nil if it
+	// could, or if there is none.
+	StateUnread error
 	// Report is what the check of the copy found; zero if it was left out.
 	Report verify.Report
 }

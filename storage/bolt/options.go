@@ -17,11 +17,14 @@ var ErrReadOnly = storage.ErrReadOnly
 type Options struct {
 	// ReadOnly opens the store without changing a byte of any file. TakeEpoch,
 	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
-	// open, since it cannot be rebuilt.
+	// open, since it cannot be rebuilt. What a process that was killed has written last may
+	// not be on the disk: a loss of power can take it back until a store is opened that may write.
 	ReadOnly bool
 
 	// KeepSubscriptions lets subscriptions change in a store that is otherwise opened
-	// ReadOnly: subscriptions.db is written, no other file.
+	// ReadOnly: subscriptions.db is written, and no byte of another file changes. Of what a process that was
+	// killed has left in log.db and log.wal a little is written again as it is, and synced, so that no position
+	// is durable before the events are: those files must be writable.
 	KeepSubscriptions bool
 
 	// Progress is called while Open scans or rebuilds, at most about ten times a

@@ -13,6 +13,10 @@ import (
 // errOtherLog says what is wrong with a state.db, and what to do about it.
 var errOtherLog = errors.New("it was made from another log, perhaps of a copy of the store that has gone on by itself; without the file the next open rebuilds it")
 
+// errLostEnd says what is wrong with a log that is too short. What there is to do about it depends on
+// which of the two it is.
+var errLostEnd = fmt.Errorf("it has lost its end, or %s is of a longer copy of the store", stateFileName)
+
 // checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the
 // witness and, since programs that wrote none may have flushed behind it, by what each
 // checkpoint says of its last event. What of the log cannot be read is told by who needs it.
@@ -65,24 +69,24 @@ func (op *opening) checkProjected(end messages.LSN) error {
 	if end >= want {
 		return nil
 	}
-	same, other, err := op.compareIndex(end)
+	counts, err := op.compareIndex(end)
 	if err != nil {
 		return err
 	}
 	return &storage.DamagedError{
 		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: it has lost its end, or %s is of a longer copy of the store (of the last events, %d are where that says, and %d are not)",
-			end, stateFileName, want, stateFileName, same, other),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w%s", end, stateFileName, want, errLostEnd, counts),
 	}
 }
 
 // compareMost is how many events at the end of the log are compared.
 const compareMost = 1024
 
-// compareIndex counts which of the last events of the log are where the indexes say. Where
+// compareIndex says how many of the last events of the log are where the indexes say. Where
 // another log stands behind the projections, the two have parted somewhere before the end of
 // the shorter one.
-func (op *opening) compareIndex(end messages.LSN) (same, other int, err error) {
+func (op *opening) compareIndex(end messages.LSN) (counts string, err error) {
+	same, other := 0, 0
 	err = op.viewLog(func(log *logReader) error {
 		return op.state.view(func(tx *bbolt.Tx) error {
 			plog, wlog := tx.Bucket(bucketPLog), tx.Bucket(bucketWLog)
@@ -103,5 +107,8 @@ func (op *opening) compareIndex(end messages.LSN) (same, other int, err error) {
 			return nil
 		})
 	})
-	return same, other, err
+	if same+other == 0 {
+		return "", err
+	}
+	return fmt.Sprintf(" (of the last events, %d are where that says, and %d are not)", same, other), err
 }

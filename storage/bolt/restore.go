@@ -14,6 +14,11 @@ import (
 // only log.db is needed, and log.wal if it has one; it is not changed; its subscriptions are carried over if
 // subscriptions.db is there too: a damaged one is an error, and goes on being one until it is taken away. The
 // directory must be new or empty. What is not finished, or has a fault, is not kept.
+//
+// If state.db is there too, it is asked whether the log is the one that it was made from, and whole: a log that has
+// lost its end would give its last numbers again. If it says no, that is a [*storage.DamagedError]; whoever
+// knows that state.db is the wrong file moves it away. If it cannot be asked, since it is damaged or another
+// store's, [Copied.StateUnread] says why.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: from}
@@ -22,27 +27,60 @@ func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	} else if !there {
 		return c.result, fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(logFileName))
 	}
-	f, err := op.openFile(roleLog, true)
-	if err != nil {
+	var err error
+	if op.log, err = op.openFile(roleLog, true); err != nil {
 		return c.result, err
 	}
-	err = c.into(ctx, to, func(temporary string) error { return c.restore(ctx, op, f, temporary) })
-	return c.result, errors.Join(err, f.close())
+	err = c.into(ctx, to, func(temporary string) error { return c.restore(ctx, op, temporary) })
+	return c.result, errors.Join(err, op.abandon())
 }
 
 // readLogEnd reads the header of log.db, and with log.wal where the log ends.
-func (op *opening) readLogEnd(f *file) (h header, last messages.LSN, err error) {
-	if h, err = f.readHeader(roleLog); err != nil {
+func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
+	if h, err = op.log.readHeader(roleLog); err != nil {
 		return h, 0, err
 	}
-	op.id, op.log, op.projected = h.id, f, 1
+	op.id, op.descriptor, op.projected = h.id, h.descriptor, 1
 	last, err = op.logEnd()
 	return h, last, err
 }
 
-func (c *copying) restore(ctx context.Context, op *opening, f *file, dir string) error {
-	h, last, err := op.readLogEnd(f)
+// askState asks the state.db beside a log, if there is one, whether it is of this log, and the log is whole. unread
+// says why it could not be asked.
+func (op *opening) askState(end messages.LSN) (unread, err error) {
+	there, err := present(op.path(stateFileName))
+	if err == nil && there {
+		err = op.compareState(end)
+	}
+	switch {
+	case errors.Is(err, errLostEnd), errors.Is(err, errOtherLog):
+		return nil, fmt.Errorf("%w; whoever knows that %s is the wrong file moves it away", err, op.path(stateFileName))
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
+		return err, nil
+	}
+	return nil, err
+}
+
+func (op *opening) compareState(end messages.LSN) (err error) {
+	if err := op.inspectState(); err != nil {
+		return err
+	}
+	if op.state, err = op.openAgain(roleState); err != nil {
+		return err
+	}
+	op.makePartitions()
+	if err := op.loadState(); err != nil {
+		return err
+	}
+	return op.checkOrigin(end)
+}
+
+func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
+	h, last, err := op.readLogEnd()
 	if err != nil {
+		return err
+	}
+	if c.result.StateUnread, err = op.askState(last); err != nil {
 		return err
 	}
 	id, err := newStoreID()

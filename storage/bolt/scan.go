@@ -54,11 +54,10 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err := op.checkOrigin(end); err != nil {
 		return err
 	}
-	if err := op.upgrade(); err != nil {
-		return err
-	}
-	if err := op.applyWAL(); err != nil {
-		return err
+	for _, step := range []func() error{op.vouch, op.upgrade, op.applyWAL} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	sc := &scan{op: op, next: op.projected, started: op.projected, end: end, projecting: op.rebuild && end > 0}
 	for sc.next <= sc.end {

@@ -93,6 +93,9 @@ func addDamage(r *verify.Report, err error, o *verify.Options) error {
 		return err
 	}
 	f := verify.Fault{Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error(), Projection: ofState(damage.Where)}
+	if errors.Is(err, errLostEnd) {
+		f.Check = verify.CheckLogEnd
+	}
 	if damage.PLogOffset != 0 {
 		f.Where, f.Partition, f.PLogOffset, f.Text = "", damage.Partition, damage.PLogOffset, fmt.Sprintf("%s: %v", damage.Where, damage.Cause)
 	}
@@ -146,12 +149,12 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 // verifyWAL checks what log.wal has behind the end of log.db. A damaged log.db does not say
 // where that is.
 func (op *opening) verifyWAL() error {
-	f, err := op.openFile(roleLog, true)
-	if err != nil {
+	var err error
+	if op.log, err = op.openFile(roleLog, true); err != nil {
 		return err
 	}
-	_, _, err = op.readLogEnd(f)
-	return errors.Join(err, f.close())
+	_, _, err = op.readLogEnd()
+	return errors.Join(err, op.abandon())
 }
 
 // rolesThere returns which files are there. Opening says what it means that one is not.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -95,7 +94,7 @@ func (op *opening) loadWAL(end messages.LSN) error {
 	case noted != nil && *noted != r.id:
 		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path, logFileName)
 	}
-	op.wal.unsettled = true
+	op.wal.unsettled, op.leftWAL = true, r.b
 	if noted == nil && r.reached <= end {
 		return nil
 	}
@@ -154,20 +153,20 @@ func (op *opening) notedWAL() (id *walID, err error) {
 }
 
 // applyWAL brings to log.db what a crash has left in log.wal. Without space it stays
-// pending, and is synced where it is: whoever wrote it may not have come to that.
+// pending where it is.
 func (op *opening) applyWAL() error {
+	defer func() { op.leftWAL = nil }() // it is large
 	if op.options.ReadOnly {
+		if op.options.KeepSubscriptions {
+			return op.vouchWAL()
+		}
 		return nil
 	}
 	err := op.settleWAL(op.applyAll)
-	if !errors.Is(err, storage.ErrFull) {
-		return err
+	if errors.Is(err, storage.ErrFull) {
+		return op.vouchWAL()
 	}
-	f, err := os.OpenFile(op.wal.path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return err
 }
 
 // settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in

@@ -50,6 +50,8 @@ const (
 	CheckPLogIndex Check = "PLog index"
 	// CheckCheckpoint: a checkpoint is what the log says of its last event.
 	CheckCheckpoint Check = "checkpoint"
+	// CheckLogEnd: the log has all that the projections had of it.
+	CheckLogEnd Check = "log end"
 	// CheckConflict: no projection met a foreign key.
 	CheckConflict Check = "conflict"
 	// CheckPages: the pages of a file make sound trees, and none is lost.

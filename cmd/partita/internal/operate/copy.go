@@ -81,6 +81,8 @@ type copyResult struct {
 	Verified bool            `json:"verified"`
 	Seconds  console.Seconds `json:"seconds"`
 	Files    []fileResult    `json:"files"`
+	// StateUnread is why the state.db of what was restored could not say whether the log is whole.
+	StateUnread string `json:"state_unread,omitempty"`
 	// Check is there if the copy was checked.
 	Check *checkResult `json:"check,omitempty"`
 }
@@ -107,6 +109,9 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 			{Name: "log.db", From: number(copied.LogFrom), To: number(copied.LogTo)},
 			{Name: "state.db", From: number(copied.StateFrom), To: number(copied.StateTo)},
 		},
+	}
+	if copied.StateUnread != nil {
+		result.StateUnread = copied.StateUnread.Error()
 	}
 	if copied.SubscriptionsTo > 0 {
 		result.Files = append(result.Files, fileResult{
@@ -154,6 +159,9 @@ func (r *copyResult) text(c *console.Console) {
 	}
 	c.Draw("Files", t)
 	c.Say("%s: %s in %s, store %s", r.Command, human.Counted(r.Events, "event"), r.To, r.ID)
+	if r.StateUnread != "" {
+		c.Say("%s whether the log had its end could not be asked of the state.db beside it: %s", c.Mark(false), r.StateUnread)
+	}
 	if r.Verified {
 		c.Say("%s the copy was read again: every invariant that its files can show holds", c.Mark(true))
 	}

@@ -182,7 +182,8 @@ func TestCannotLook(t *testing.T) {
 		"another store's state": {func(t *testing.T, dir string) {
 			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
 		}, "is of store", "restore"},
-		"no state": {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db is missing", "restore repair verify inspect log serve"},
+		"too short": {loseEnd, "it has lost its end, or state.db is of a longer copy", "verify repair"},
+		"no state":  {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db is missing", "restore repair verify inspect log serve"},
 		"damaged": {func(t *testing.T, dir string) {
 			spoilMetaPage(t, filepath.Join(dir, "log.db"))
 		}, "meta page 0", "verify repair"},
@@ -638,6 +639,7 @@ func TestRepair(t *testing.T) {
 		{"key of a header", func(t *testing.T, dir string) { strayKey(t, dir, "log.db") }, exitFault, []string{"-> compact", "partita compact --db"}},
 		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
+		{"log too short", loseEnd, exitFault, []string{"-> restore from a newer backup", "do not delete state.db", "'A log that is too short'"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := newStore(t)
@@ -660,6 +662,46 @@ func TestRepair(t *testing.T) {
 			}
 			untouched(t, dir, before)
 		})
+	}
+}
+
+// loseEnd puts an older log.db beside the state.db of a store.
+func loseEnd(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "log.db")
+	older, err := os.ReadFile(path)
+	check(t, err)
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	r, err := s.TakeEpoch(limit(t), 0)
+	check(t, err)
+	e := event(4, 4)
+	e.Epoch = r.Epoch
+	check(t, s.Append(limit(t), storage.Batch{Partition: 0, Epoch: r.Epoch, Events: []messages.Event{e}}))
+	check(t, s.Flush(limit(t), storage.Flush{
+		Partition: 0, Epoch: r.Epoch, Expected: r.Checkpoint, Checkpoint: 5,
+		Numbers: []storage.WorkspaceNumbers{{Workspace: 4, Kind: shop, Numbers: []messages.SequenceNumber{{Seq: 1, Number: 4}, {Seq: invoice, Number: 4}}}},
+	}))
+	check(t, s.Close(limit(t)))
+	check(t, os.WriteFile(path, older, 0o600))
+}
+
+// A state.db that cannot say whether the log beside it is whole keeps nobody from restoring, but it is told.
+func TestRestoreBesideAnotherState(t *testing.T) {
+	dir := newStore(t)
+	check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
+	const want = "could not be asked of the state.db beside it"
+	if o := run(t, withTarget(t, []string{"restore", "--from", dir, "--to", "TO"})...).has(t, exitFine); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), want) {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	d := run(t, withTarget(t, []string{"restore", "--from", dir, "--to", "TO", "--json"})...).has(t, exitFine).json(t)
+	if text, _ := d["state_unread"].(string); !strings.Contains(text, "is of store") {
+		t.Errorf("got %v", d)
+	}
+	remove(t, dir, "state.db")
+	d = run(t, withTarget(t, []string{"restore", "--from", dir, "--to", "TO", "--json"})...).has(t, exitFine).json(t)
+	if d["state_unread"] != nil {
+		t.Errorf("got %v: there is none to ask", d)
 	}
 }
 

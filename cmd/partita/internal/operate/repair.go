@@ -44,6 +44,8 @@ const (
 	copyMeta remedy = "copy the meta page"
 	// compactStore: what is wrong is not taken along.
 	compactStore remedy = "compact"
+	// newerLog: the log is too short, or state.db is the wrong file.
+	newerLog remedy = "restore from a newer backup"
 	// restoreLog: the log itself is wrong.
 	restoreLog remedy = "restore from a backup"
 )
@@ -62,7 +64,9 @@ func (r remedy) words(dir string) string {
 	case compactStore:
 		return fmt.Sprintf("stop the application, copy the store without it (partita compact --db %s --to NEW), and use the copy", dir)
 	case restoreLog:
-		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from. If the log is said to be too short, and state.db was put beside it from another copy, that file is the wrong one: docs/operating.md, 'A log that is too short'"
+		return "restore from a backup: partita restore --from BACKUP --to NEW. The log is the truth, there is nothing to rebuild it from"
+	case newerLog:
+		return "if log.db was put back from an older copy, or has lost its end: restore from a newer backup (partita restore), and do not delete state.db, since the last numbers would be given again. Only if state.db was put beside this log from another copy: put the right one back, or move it away. docs/operating.md, 'A log that is too short', says more"
 	}
 	return string(r)
 }
@@ -72,6 +76,8 @@ func remedyOf(f verify.Fault) remedy {
 	switch {
 	case f.Projection:
 		return deleteState
+	case f.Check == verify.CheckLogEnd:
+		return newerLog
 	case f.Check == verify.CheckHeader:
 		return compactStore
 	case f.Check == verify.CheckSubscription, strings.Contains(f.Where, "subscriptions.db"):
@@ -125,13 +131,13 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 		r.Faults = append(r.Faults, faultRemedy{faultResult: newFaultResult(f), Remedy: remedyOf(f), line: f.String()})
 	}
 	switch {
-	case needed[restoreLog] || needed[copyMeta]:
+	case needed[restoreLog] || needed[copyMeta] || needed[newerLog]:
 		// What restores the log rebuilds state.db as well.
 		delete(needed, deleteState)
 	case missing:
 		needed[nothingToDo] = true
 	}
-	for _, each := range []remedy{nothingToDo, deleteState, forgetSubscriptions, compactStore, copyMeta, restoreLog} {
+	for _, each := range []remedy{nothingToDo, deleteState, forgetSubscriptions, compactStore, copyMeta, newerLog, restoreLog} {
 		if needed[each] {
 			r.Actions = append(r.Actions, actionResult{Remedy: each, Text: each.words(dir)})
 		}

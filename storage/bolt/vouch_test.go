@@ -1,0 +1,121 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// aged lets all files of a directory be from long ago, and returns which of them have been written
+// since then.
+func aged(t *testing.T, dir string) (written func() map[string]bool) {
+	t.Helper()
+	long := time.Unix(1_000_000_000, 0)
+	for name := range filesOf(t, dir) {
+		noError(t, os.Chtimes(filepath.Join(dir, name), long, long))
+	}
+	return func() map[string]bool {
+		all := make(map[string]bool)
+		for name := range filesOf(t, dir) {
+			info, err := os.Stat(filepath.Join(dir, name))
+			noError(t, err)
+			all[name] = !info.ModTime().Equal(long)
+		}
+		return all
+	}
+}
+
+// leftLarge is leftBehind with more in log.wal than log.db has room for before it grows.
+func leftLarge(t *testing.T) (dir string, d messages.Descriptor, want []messages.Event) {
+	t.Helper()
+	dir = t.TempDir()
+	s, w, before, _ := openHooked(t, dir, 1)
+	release := before.hold(t)
+	e := w.event(2)
+	e.Body = make([]byte, 100_000)
+	noError(t, w.try(e))
+	crash := crashCopy(t, dir)
+	release()
+	want = collectEvents(t, s.Log(t.Context(), 1))
+	closeStore(t, s)
+	return crash, s.Descriptor(), want
+}
+
+// What a killed process has left is written again as it is before a position or a projection of it can
+// be durable: by who keeps subscriptions, and by who opens a store whose disk is full. Who only
+// reads writes nothing.
+func TestOpenVouchesForWhatIsLeft(t *testing.T) {
+	left, d, want := leftLarge(t)
+	closed := crashCopy(t, left)
+	closeStore(t, open(t, closed, d, Options{}))
+	full := Options{MmapSize: 32 << 10, MaxSize: int64(len(filesOf(t, left)[logFileName]))}
+	for what, c := range map[string]struct {
+		from    string
+		options Options
+		written map[string]bool
+	}{
+		"keeps subscriptions": {left, Options{ReadOnly: true, KeepSubscriptions: true}, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
+		"no room":             {left, full, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
+		"only reads":          {left, Options{ReadOnly: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
+		"may write":           {closed, Options{}, map[string]bool{logFileName: true, stateFileName: false}},
+	} {
+		dir := crashCopy(t, c.from)
+		before, written := filesOf(t, dir), aged(t, dir)
+		s := open(t, dir, d, c.options)
+		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)), what)
+		equal(t, c.written, written(), what)
+		after := filesOf(t, dir)
+		if what == "no room" { // what stands in both files is written to log.db
+			before[logFileName] = after[logFileName]
+		}
+		if !maps.Equal(before, after) {
+			t.Errorf("%s: a file was changed", what)
+		}
+		closeStore(t, s)
+	}
+}
+
+// What is written again is what was read: the system may have dropped it since, and show what
+// the disk has.
+func TestWALIsWrittenAsItWasRead(t *testing.T) {
+	dir, _, _ := leftBehind(t)
+	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
+	var err error
+	op.log, err = op.openFile(roleLog, true)
+	noError(t, err)
+	defer func() { noError(t, op.abandon()) }()
+	_, last, err := op.readLogEnd()
+	noError(t, err)
+	equal(t, 5, last)
+	content := []byte(filesOf(t, dir)[walFileName])
+	stale := bytes.Clone(content)
+	clear(stale[walBlockLen:])
+	noError(t, os.WriteFile(walPath(dir), stale, 0o600))
+	noError(t, op.vouchWAL())
+	if got := filesOf(t, dir)[walFileName]; got != string(content) {
+		t.Error("log.wal is not what was read of it")
+	}
+}
+
+// The store does not open if what is left cannot be written again. A want of space is told
+// as such.
+func TestOpenThatCannotVouch(t *testing.T) {
+	errorIs(t, fullIfLacking("x", syscall.ENOSPC), storage.ErrFull)
+	equal(t, nil, fullIfLacking("x", nil))
+	if err := fullIfLacking("x", syscall.EIO); !errors.Is(err, syscall.EIO) || errors.Is(err, storage.ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	handle, err := os.OpenFile(filepath.Join(t.TempDir(), "read"), os.O_RDONLY|os.O_CREATE, 0o600)
+	noError(t, err)
+	defer func() { noError(t, handle.Close()) }()
+	errorIs(t, writeAgain(handle, []byte{1}, 0), syscall.EBADF)
+	errorIs(t, withHandle(filepath.Join(t.TempDir(), "none"), nil), os.ErrNotExist)
+}
