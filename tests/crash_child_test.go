@@ -47,8 +47,7 @@ type childConfig struct {
 	Suffers bool
 	// Subscribes says that subscriptions deliver what is written.
 	Subscribes bool
-	// Keeps says that the child only opens the store, as who keeps subscriptions of a store that is
-	// only read.
+	// Keeps says that the child only keeps a subscription of a store that is only read.
 	Keeps bool
 }
 
@@ -145,8 +144,8 @@ func (w watchers) Handled(key actors.Key, message any) {
 	w.deliveries.Handled(key, message)
 }
 
-// seen is the phase in which positions may be stored of a store that is only read.
-const seen = "seen"
+// kept is the phase in which positions are durable of a store that is only read.
+const kept = "kept"
 
 func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
 
@@ -237,13 +236,16 @@ func (c *child) run(ctx context.Context) error {
 	return nil
 }
 
-// keep opens the store, and says so.
+// keep changes a subscription, and says so.
 func (c *child) keep(ctx context.Context) error {
 	store, err := bolt.OpenExisting(ctx, c.Dir, bolt.Options{ReadOnly: true, KeepSubscriptions: true})
 	if err != nil {
 		return err
 	}
-	c.phase(seen)
+	if err := store.PutSubscription(ctx, storage.Subscription{Name: "kept"}); err != nil {
+		return err
+	}
+	c.phase(kept)
 	return store.Close(ctx)
 }
 

@@ -37,19 +37,19 @@ func TestPowerLossOfWhoKeepsSubscriptions(t *testing.T) {
 		if moment.Advance(0); p.mayLose(t, moment, want) {
 			doomed++
 		}
-		if moment.Advance(whenSeen(t, h)); p.mayLose(t, moment, want) {
+		if moment.Advance(whenKept(t, h)); p.mayLose(t, moment, want) {
 			t.Fatalf("round %d, CRASH_SEED=%d: log.db may be another one after a loss of power", n, p.seed)
 		}
 	}
 	t.Logf("keepers: doomed=%d lost=0", doomed)
 }
 
-// whenSeen returns the place at which the child has said that positions may be stored.
-func whenSeen(t *testing.T, h *powerloss.History) int {
+// whenKept returns the place at which the child has said that a position is durable.
+func whenKept(t *testing.T, h *powerloss.History) int {
 	t.Helper()
-	i := slices.IndexFunc(h.Lines, func(l powerloss.Line) bool { return bytes.Contains(l.Text, []byte(seen)) })
+	i := slices.IndexFunc(h.Lines, func(l powerloss.Line) bool { return bytes.Contains(l.Text, []byte(kept)) })
 	if i < 0 {
-		t.Fatal("the child has not opened the store")
+		t.Fatal("the child has kept nothing")
 	}
 	return h.Lines[i].Place
 }

@@ -23,6 +23,9 @@ type subscriptions struct {
 	requests chan *subscriptionRequest
 	// ended is closed when the keeper has ended.
 	ended chan struct{}
+	// vouch must be called before the first commit; nil if the open has done it, or it was called. The
+	// keeper has it.
+	vouch func() error
 }
 
 // view reads the file, if there is one.

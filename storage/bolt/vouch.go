@@ -13,23 +13,27 @@ import (
 
 // What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
 // sync has failed, and no later one vouches for it then. A loss of power would take it back, while
-// readers have seen it, and positions behind it, or projections of it, are durable. So it is
-// written once more as it is, and synced, before anybody sees it.
+// positions behind it, or projections of it, are durable. So it is written once more as it is, and synced,
+// before anything is derived of it.
 
-// vouch does that for log.db, unless nothing will ever be written.
+// vouch does that for log.db; if only subscriptions will be written, before the first of them is.
 func (op *opening) vouch() error {
-	if op.options.ReadOnly && !op.options.KeepSubscriptions || op.log.vouched {
+	switch {
+	case !op.options.ReadOnly:
+		return op.vouchLog(op.log.handle)
+	case op.options.KeepSubscriptions:
+		op.subscriptions.vouch = func() error {
+			return errors.Join(withHandle(op.log.name, op.vouchLog), op.vouchWAL())
+		}
+	}
+	return nil
+}
+
+func (op *opening) vouchLog(handle *os.File) error {
+	if op.log.vouched {
 		return nil
 	}
-	again := func(handle *os.File) error {
-		return op.log.view(func(tx *bbolt.Tx) error { return op.log.rewriteMeta(handle, uint64(tx.ID())) })
-	}
-	var err error
-	if op.options.ReadOnly {
-		err = withHandle(op.log.name, again)
-	} else {
-		err = again(op.log.handle)
-	}
+	err := op.log.view(func(tx *bbolt.Tx) error { return op.log.rewriteMeta(handle, uint64(tx.ID())) })
 	op.log.vouched = err == nil
 	return fullIfLacking(op.log.name, err)
 }

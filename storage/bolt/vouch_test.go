@@ -49,9 +49,8 @@ func leftLarge(t *testing.T) (dir string, d messages.Descriptor, want []messages
 	return crash, s.Descriptor(), want
 }
 
-// What a killed process has left is written again as it is before a position or a projection of it can
-// be durable: by who keeps subscriptions, and by who opens a store whose disk is full. Who only
-// reads writes nothing.
+// What a killed process has left is written again as it is before a projection of it can be durable, also by
+// who opens a store whose disk is full. Who only reads writes nothing.
 func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 	left, d, want := leftLarge(t)
 	closed := crashCopy(t, left)
@@ -62,10 +61,9 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 		options Options
 		written map[string]bool
 	}{
-		"keeps subscriptions": {left, Options{ReadOnly: true, KeepSubscriptions: true}, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
-		"no room":             {left, full, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
-		"only reads":          {left, Options{ReadOnly: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
-		"may write":           {closed, Options{}, map[string]bool{logFileName: true, stateFileName: false}},
+		"no room":    {left, full, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
+		"only reads": {left, Options{ReadOnly: true, KeepSubscriptions: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
+		"may write":  {closed, Options{}, map[string]bool{logFileName: true, stateFileName: false}},
 	} {
 		dir := crashCopy(t, c.from)
 		before, written := filesOf(t, dir), aged(t, dir)
@@ -81,6 +79,35 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 		}
 		closeStore(t, s)
 	}
+}
+
+// Who keeps subscriptions of a store that is only read does it before the first change of one, and
+// there is none if it cannot.
+func TestSubscriptionsAreKeptOfWhatIsDurable(t *testing.T) {
+	dir, d, _ := leftLarge(t)
+	s := open(t, dir, d, Options{ReadOnly: true, KeepSubscriptions: true})
+	errorIs(t, s.DeleteSubscription(t.Context(), "none"), storage.ErrNoSubscription)
+	before, written := filesOf(t, dir), aged(t, dir)
+	errorIs(t, s.DeleteSubscription(t.Context(), "none"), storage.ErrNoSubscription)
+	equal(t, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}, written())
+	noError(t, os.Rename(walPath(dir), walPath(dir)+".away"))
+	sub := storage.Subscription{Name: "all", Next: map[messages.PartitionID]uint64{0: 3}}
+	errorIs(t, s.PutSubscription(t.Context(), sub), os.ErrNotExist)
+	_, err := s.Subscription(t.Context(), "all")
+	errorIs(t, err, storage.ErrNoSubscription)
+	noError(t, os.Rename(walPath(dir)+".away", walPath(dir)))
+	noError(t, s.PutSubscription(t.Context(), sub))
+	got := written()
+	delete(got, subscriptionsFileName)
+	equal(t, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}, got)
+	after := filesOf(t, dir)
+	delete(after, subscriptionsFileName)
+	if !maps.Equal(before, after) {
+		t.Error("a file was changed")
+	}
+	_ = aged(t, dir)
+	noError(t, s.DeleteSubscription(t.Context(), "all"))
+	equal(t, false, written()[logFileName], "once is enough")
 }
 
 // What is written again is what was read: the system may have dropped it since, and show what

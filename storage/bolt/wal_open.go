@@ -155,13 +155,10 @@ func (op *opening) notedWAL() (id *walID, err error) {
 // applyWAL brings to log.db what a crash has left in log.wal. Without space it stays
 // pending where it is.
 func (op *opening) applyWAL() error {
-	defer func() { op.leftWAL = nil }() // it is large
 	if op.options.ReadOnly {
-		if op.options.KeepSubscriptions {
-			return op.vouchWAL()
-		}
 		return nil
 	}
+	defer func() { op.leftWAL = nil }() // it is large
 	err := op.settleWAL(op.applyAll)
 	if errors.Is(err, storage.ErrFull) {
 		return op.vouchWAL()
