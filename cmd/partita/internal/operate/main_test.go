@@ -112,15 +112,25 @@ func (o outcome) json(t testing.TB) map[string]any {
 // contents returns all files of a directory.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
+	all := bytesOf(t, dir)
+	for name, content := range all {
+		info, err := os.Stat(filepath.Join(dir, name))
+		check(t, err)
+		all[name] = info.ModTime().String() + content
+	}
+	return all
+}
+
+// bytesOf returns what stands in the files of a directory.
+func bytesOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
 	entries, err := os.ReadDir(dir)
 	check(t, err)
 	all := make(map[string]string)
 	for _, e := range entries {
 		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		check(t, err)
-		info, err := e.Info()
-		check(t, err)
-		all[e.Name()] = info.ModTime().String() + string(content)
+		all[e.Name()] = string(content)
 	}
 	return all
 }
@@ -128,7 +138,12 @@ func contents(t testing.TB, dir string) map[string]string {
 // untouched fails the test if a directory is not as it was.
 func untouched(t testing.TB, dir string, before map[string]string) {
 	t.Helper()
-	after := contents(t, dir)
+	same(t, before, contents(t, dir))
+}
+
+// same fails the test if the files of a directory differ.
+func same(t testing.TB, before, after map[string]string) {
+	t.Helper()
 	for name, content := range before {
 		if after[name] != content {
 			t.Errorf("%s was changed or removed", name)
