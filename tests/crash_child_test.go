@@ -197,11 +197,11 @@ type child struct {
 }
 
 func (c *child) run(ctx context.Context) error {
+	c.phase("opening")
 	if c.Keeps {
 		return c.keep(ctx)
 	}
 	descriptor := shop(c.Partitions)
-	c.phase("opening")
 	store, err := bolt.Open(ctx, c.Dir, descriptor, bolt.Options{
 		TailEvents: c.TailEvents,
 		Progress:   func(p bolt.Progress) { c.phase(p.Phase.String()) },

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/partita-go/partita/tests/internal/powerloss"
@@ -42,6 +43,54 @@ func TestPowerLossOfWhoKeepsSubscriptions(t *testing.T) {
 		}
 	}
 	t.Logf("keepers: doomed=%d lost=0", doomed)
+}
+
+// TestPowerLossOfWhatIsLeft lets a child keep a subscription of what a kill has left. When that is durable, nothing
+// that it has written, log.wal among it, may be lost.
+func TestPowerLossOfWhatIsLeft(t *testing.T) {
+	p := newPower(t)
+	p.begin(t)
+	p.leaveWAL(t, p.seed<<16)
+	h := p.record(t, childConfig{Dir: p.dir, Keeps: true}, nil)
+	moment := h.Begin()
+	moment.Advance(whenKept(t, h))
+	if n := moment.Losable(); n > 0 {
+		t.Errorf("%d writes may be lost, CRASH_SEED=%d", n, p.seed)
+	}
+}
+
+// TestOpenVouchesOrFails lets the writes and syncs fail by which a child makes sure that what a kill has left is on the disk:
+// nothing is given out, and no position kept, before it is.
+func TestOpenVouchesOrFails(t *testing.T) {
+	needStrace(t)
+	c := newCrash(t)
+	for n, fault := range []struct {
+		file, call string
+		keeps      bool
+	}{
+		{"log.db", "pwrite64", false}, {"log.db", "fsync", false},
+		{"log.db", "pwrite64", true}, {"log.db", "fsync", true},
+		{walFile, "pwrite64", true}, {walFile, "fsync", true},
+	} {
+		seed := 100 * uint64(n)
+		c.leaveWAL(t, seed)
+		config := c.load(seed)
+		config.Suffers, config.StopAfter, config.Keeps = true, 1, fault.keeps
+		trace := filepath.Join(scratch(t), "trace")
+		flags := []string{"-f", "-o", trace, "-P", c.path(fault.file), "-e", "trace=" + fault.call, "-e", "inject=" + fault.call + ":error=EIO:when=1"}
+		before := c.contents(t)
+		c.watch(t, under(t, c.command(t, config), flags), blow{name: fmt.Sprintf("%+v", fault), phase: "never"})
+		if injected := strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)"); injected != 1 {
+			t.Errorf("%+v: %d calls failed, want 1", fault, injected)
+		}
+		if phases := c.phases[len(c.phases)-2:]; phases[0] != "opening" || phases[1] != "has suffered" {
+			t.Errorf("%+v: got phases %q, want that it fails as it opens", fault, phases)
+		}
+		if !slices.Equal(before, c.contents(t)) {
+			t.Errorf("%+v: the files were changed", fault)
+		}
+		c.check(t, blow{name: "again"}, true)
+	}
 }
 
 // whenKept returns the place at which the child has said that a position is durable.

@@ -70,19 +70,18 @@ func (f *file) vouch(tx *bbolt.Tx) error {
 	if f.vouched {
 		return nil
 	}
-	if err := f.rewriteMeta(f.handle, uint64(tx.ID()-1)); err != nil {
+	if err := f.rewriteMeta(uint64(tx.ID() - 1)); err != nil {
 		return err
 	}
 	f.vouched = true
 	return nil
 }
 
-// rewriteMeta writes the meta page of the last commit as it is, and syncs the file. The handle is one that
-// may write.
-func (f *file) rewriteMeta(handle *os.File, last uint64) error {
+// rewriteMeta writes the meta page of the last commit as it is, and syncs the file.
+func (f *file) rewriteMeta(last uint64) error {
 	newer, page := last%metaPages, make([]byte, f.db.Info().PageSize)
 	read := func() (uint64, error) {
-		_, err := handle.ReadAt(page, int64(newer)*int64(len(page)))
+		_, err := f.handle.ReadAt(page, int64(newer)*int64(len(page)))
 		return binary.NativeEndian.Uint64(page[metaTxidAt:]), err
 	}
 	got, err := read()
@@ -96,8 +95,12 @@ func (f *file) rewriteMeta(handle *os.File, last uint64) error {
 	if got != last {
 		return fmt.Errorf("%s: meta page %d: %w: got commit %d, want %d", f.name, newer, errMissing, got, last)
 	}
-	if err := writeAgain(handle, page, int64(newer)*int64(len(page))); err != nil {
-		return fmt.Errorf("%s: meta page %d: %w", f.name, newer, err)
+	at := int64(newer) * int64(len(page))
+	if _, err := f.handle.WriteAt(page, at); err != nil {
+		return fmt.Errorf("%s: write meta page %d: %w", f.name, newer, err)
+	}
+	if err := f.handle.Sync(); err != nil {
+		return fmt.Errorf("%s: sync meta page %d: %w", f.name, newer, err)
 	}
 	return nil
 }

@@ -231,15 +231,31 @@ func (op *opening) inspectState() error {
 	if err != nil {
 		return err
 	}
-	if h.id != op.id {
-		return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, op.path(stateFileName), h.id, logFileName, op.id)
+	if err := op.sameStore(&h); err != nil {
+		return err
 	}
-	if err := op.descriptor.Extends(&h.descriptor); err != nil {
-		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, op.path(stateFileName), err)
+	if err := op.knowsAll(&h); err != nil {
+		return err
 	}
 	op.staleState = !sameDescriptor(&op.descriptor, &h.descriptor)
 	if h.format < formatVersion {
 		op.oldState = &h
+	}
+	return nil
+}
+
+// sameStore makes sure that state.db is of the store that the log is of.
+func (op *opening) sameStore(state *header) error {
+	if state.id == op.id {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, op.path(stateFileName), state.id, logFileName, op.id)
+}
+
+// knowsAll makes sure that state.db has no kind or sequence that is not known.
+func (op *opening) knowsAll(state *header) error {
+	if err := op.descriptor.Extends(&state.descriptor); err != nil {
+		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, op.path(stateFileName), err)
 	}
 	return nil
 }
@@ -286,7 +302,11 @@ func (op *opening) openAgain(r role) (*file, error) {
 
 func (op *opening) openFile(r role, readOnly bool) (*file, error) {
 	path := op.path(r.fileName())
-	return openFile(path, path, op.bboltOptions(r, readOnly))
+	o := op.bboltOptions(r, readOnly)
+	if r == roleLog && op.options.ReadOnly && op.options.KeepSubscriptions {
+		return openToVouch(path, o)
+	}
+	return openFile(path, path, o)
 }
 
 func (r role) fileName() string {

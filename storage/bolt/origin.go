@@ -62,32 +62,47 @@ func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
 // has less, either it has lost its end or they are of a longer log. No entry of an index is proof
 // of that: one may be foreign, or damaged. So it is for the operator to say, who is told what there is.
 func (op *opening) checkProjected(end messages.LSN) error {
-	want := max(op.projected-1, op.witness.lsn)
-	for i := range op.partitions {
-		want = max(want, op.partitions[i].lastLSN)
-	}
+	want := op.stated()
 	if end >= want {
 		return nil
 	}
-	counts, err := op.compareIndex(end)
-	if err != nil {
-		return err
-	}
 	return &storage.DamagedError{
 		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w%s", end, stateFileName, want, errLostEnd, counts),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w%s", end, stateFileName, want, errLostEnd, op.compareIndex(end)),
 	}
+}
+
+// stated returns the last LSN that state.db says that the log had, by all of what says so that can be
+// read.
+func (op *opening) stated() (last messages.LSN) {
+	// An error is told by who needs what cannot be read.
+	_ = op.state.view(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketHeader)
+		if next, err := unsealUint(bucketHeader, keyProjected, b.Get(keyProjected)); err == nil && next > 0 {
+			last = messages.LSN(next) - 1
+		}
+		if w, err := decodeWitness(b.Get(keyWitness)); err == nil {
+			last = max(last, w.lsn)
+		}
+		return tx.Bucket(bucketCheckpoints).ForEach(func(k, v []byte) error {
+			if c, err := decodeCheckpoint(k, v); err == nil {
+				last = max(last, c.lsn)
+			}
+			return nil
+		})
+	})
+	return last
 }
 
 // compareMost is how many events at the end of the log are compared.
 const compareMost = 1024
 
-// compareIndex says how many of the last events of the log are where the indexes say. Where
-// another log stands behind the projections, the two have parted somewhere before the end of
+// compareIndex says how many of the last events of the log are where the indexes say, as far as those can be
+// read. Where another log stands behind the projections, the two have parted somewhere before the end of
 // the shorter one.
-func (op *opening) compareIndex(end messages.LSN) (counts string, err error) {
+func (op *opening) compareIndex(end messages.LSN) string {
 	same, other := 0, 0
-	err = op.viewLog(func(log *logReader) error {
+	err := op.viewLog(func(log *logReader) error {
 		return op.state.view(func(tx *bbolt.Tx) error {
 			plog, wlog := tx.Bucket(bucketPLog), tx.Bucket(bucketWLog)
 			var v eventView
@@ -107,8 +122,8 @@ func (op *opening) compareIndex(end messages.LSN) (counts string, err error) {
 			return nil
 		})
 	})
-	if same+other == 0 {
-		return "", err
+	if err != nil || same == 0 && other == 0 {
+		return ""
 	}
-	return fmt.Sprintf(" (of the last events, %d are where that says, and %d are not)", same, other), err
+	return fmt.Sprintf(" (of the last events, %d are where that says, and %d are not)", same, other)
 }

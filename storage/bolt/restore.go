@@ -17,8 +17,8 @@ import (
 //
 // If state.db is there too, it is asked whether the log is the one that it was made from, and whole: a log that has
 // lost its end would give its last numbers again. If it says no, that is a [*storage.DamagedError]; whoever
-// knows that state.db is the wrong file moves it away. If it cannot be asked, since it is damaged or another
-// store's, [Copied.StateUnread] says why.
+// knows that state.db is the wrong file moves it away. If it cannot be asked, since it is damaged, another
+// store's, or newer than the log, [Copied.StateUnread] says why.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: from}
@@ -47,32 +47,39 @@ func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
 
 // askState asks the state.db beside a log, if there is one, whether it is of this log, and the log is whole. unread
 // says why it could not be asked.
-func (op *opening) askState(end messages.LSN) (unread, err error) {
-	there, err := present(op.path(stateFileName))
+func (op *opening) askState(ctx context.Context, end messages.LSN) (unread, err error) {
+	path := op.path(stateFileName)
+	there, err := presentWhole(path)
 	if err == nil && there {
 		err = op.compareState(end)
 	}
 	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrLocked):
+		return nil, firstError(ctx.Err(), err)
 	case errors.Is(err, errLostEnd), errors.Is(err, errOtherLog):
-		return nil, fmt.Errorf("%w; whoever knows that %s is the wrong file moves it away", err, op.path(stateFileName))
-	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
-		return err, nil
+		return nil, fmt.Errorf("%w; whoever knows that %s is the wrong file moves it away", err, path)
 	}
-	return nil, err
+	return err, nil
 }
 
-func (op *opening) compareState(end messages.LSN) (err error) {
-	if err := op.inspectState(); err != nil {
+// compareState compares state.db with a log that ends at an LSN. That it is too short is told whatever else
+// is wrong.
+func (op *opening) compareState(end messages.LSN) error {
+	h, err := op.inspect(roleState)
+	if err == nil {
+		err = op.sameStore(&h)
+	}
+	if err != nil {
 		return err
 	}
 	if op.state, err = op.openAgain(roleState); err != nil {
 		return err
 	}
 	op.makePartitions()
-	if err := op.loadState(); err != nil {
-		return err
+	if err = firstError(op.knowsAll(&h), op.loadState()); err == nil {
+		err = op.checkOrigin(end)
 	}
-	return op.checkOrigin(end)
+	return firstError(op.checkProjected(end), err)
 }
 
 func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
@@ -80,7 +87,7 @@ func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
 	if err != nil {
 		return err
 	}
-	if c.result.StateUnread, err = op.askState(last); err != nil {
+	if c.result.StateUnread, err = op.askState(ctx, last); err != nil {
 		return err
 	}
 	id, err := newStoreID()

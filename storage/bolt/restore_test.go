@@ -1,9 +1,11 @@
 package bolt
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
 )
 
 // restore restores b.
@@ -52,6 +55,118 @@ func TestRestoreOfALogThatIsTooShort(t *testing.T) {
 	equal(t, nil, copied.StateUnread)
 }
 
+// Whatever else of state.db is damaged, each value that can be read says that the log is too short.
+func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
+	state := c.state("b")
+	noError(t, os.Rename(filepath.Join(c.dir("a"), logFileName), filepath.Join(c.dir("b"), logFileName)))
+	bad := []byte("x")
+	for _, edit := range []func(tx *bbolt.Tx) error{
+		func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyProjected, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(bucketConflicts).Put(bad, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(bucketCheckpoints).Put(bad, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad) },
+	} {
+		c.put(state, edit)
+		c.notRestored(errLostEnd)
+	}
+	header := func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket(bucketHeader) }
+	for _, edit := range []func(tx *bbolt.Tx) error{
+		func(tx *bbolt.Tx) error {
+			return errors.Join(header(tx).Put(keyWitness, bad), header(tx).Put(keyProjected, bad))
+		},
+		func(tx *bbolt.Tx) error {
+			return errors.Join(header(tx).Put(keyWitness, bad), tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad))
+		},
+		func(tx *bbolt.Tx) error {
+			return errors.Join(header(tx).Put(keyProjected, bad), tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad))
+		},
+	} {
+		c.put(state, edit)
+		c.notRestored(errLostEnd)
+	}
+}
+
+// tooShortBesideADamagedIndex returns a store whose log has lost its end, and whose state.db has a page that
+// cannot be read.
+func tooShortBesideADamagedIndex(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	d := testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(3000, 0, 1, 2)
+	w.flush()
+	closeStore(t, s)
+	older := filesOf(t, dir)[logFileName]
+	s = open(t, dir, d, Options{})
+	w = takeOver(t, s, 0)
+	w.append(0, 1)
+	w.flush()
+	closeStore(t, s)
+	writeFiles(t, dir, map[string]string{logFileName: older})
+	f := openPlain(t, dir, roleState)
+	var root int
+	noError(t, f.view(func(tx *bbolt.Tx) error {
+		root = int(tx.Bucket(bucketPLog).Root())
+		return nil
+	}))
+	at := root*f.db.Info().PageSize + 8 // its flags
+	noError(t, f.close())
+	state := []byte(filesOf(t, dir)[stateFileName])
+	clear(state[at : at+4])
+	writeFiles(t, dir, map[string]string{stateFileName: string(state)})
+	return dir
+}
+
+// What the indexes say of a log that is too short is not needed to know that it is.
+func TestTooShortBesideADamagedIndex(t *testing.T) {
+	dir := tooShortBesideADamagedIndex(t)
+	_, err := Restore(t.Context(), dir, filepath.Join(t.TempDir(), "to"), CopyOptions{})
+	errorIs(t, err, errLostEnd)
+	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	errorIs(t, err, errLostEnd)
+	r := verified(t, dir, verify.Options{})
+	if !slices.ContainsFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckLogEnd && !f.Projection }) {
+		t.Errorf("got %v, want that the log is too short, too", r)
+	}
+}
+
+// extended is a store of an event that was extended by a kind, and has got as many events more as it is
+// told; its log.db is from before that.
+func extended(t *testing.T, more int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	d := testDescriptor(1, messages.TrustNone)
+	s := open(t, dir, d, Options{})
+	w := takeOver(t, s, 0)
+	w.append(0)
+	w.flush()
+	closeStore(t, s)
+	older := filesOf(t, dir)[logFileName]
+	d.Kinds = append(d.Kinds, messages.Kind{ID: 2, Name: "other", Sequences: []messages.Sequence{{ID: 17, Name: "x", Initial: 1}}})
+	s = open(t, dir, d, Options{})
+	w = takeOver(t, s, 0)
+	for range more {
+		w.append(0)
+	}
+	w.flush()
+	closeStore(t, s)
+	writeFiles(t, dir, map[string]string{logFileName: older})
+	return dir
+}
+
+// A state.db that knows of more kinds is newer than the log. That alone is told: an open that was to extend the
+// store and was killed while it rebuilt state.db leaves one, too.
+func TestRestoreOfALogFromBeforeTheStoreWasExtended(t *testing.T) {
+	_, err := Restore(t.Context(), extended(t, 2), filepath.Join(t.TempDir(), "to"), CopyOptions{})
+	errorIs(t, err, errLostEnd)
+	copied, err := Restore(t.Context(), extended(t, 0), filepath.Join(t.TempDir(), "to"), CopyOptions{})
+	noError(t, err)
+	errorIs(t, copied.StateUnread, storage.ErrForeign)
+}
+
 // Beside a state.db of another log it may be the log that is the wrong one.
 func TestRestoreBesideAStateOfAnotherCopy(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
@@ -82,7 +197,7 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 	clear(torn[:metaEnd])
 	for cause, states := range map[error][][]byte{
 		storage.ErrForeign: {[]byte(foreign), []byte("no bbolt file")},
-		storage.ErrDamaged: {whole[:len(whole)/2], torn},
+		storage.ErrDamaged: {whole[:len(whole)/2], torn, nil},
 	} {
 		for _, state := range states {
 			c.put(state, nil)
@@ -96,6 +211,12 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 	copied, err := c.restore()
 	noError(t, err)
 	errorIs(t, copied.StateUnread, storage.ErrDamaged)
+	path := filepath.Join(c.dir("b"), stateFileName)
+	noError(t, os.Remove(path))
+	noError(t, os.Symlink("nowhere", path))
+	copied, err = c.restore()
+	noError(t, err)
+	errorIs(t, copied.StateUnread, storage.ErrForeign)
 }
 
 // A state.db that somebody else has open is waited for, and then told.

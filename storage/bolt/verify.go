@@ -140,20 +140,26 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 		return r, strays, nil
 	}
 	if soundLog {
-		err = note(walFileName, op.verifyWAL())
+		err = note(walFileName, op.verifyEnd())
 	}
 	r.Unread = append(r.Unread, unread(dir)...)
 	return r, strays, err
 }
 
-// verifyWAL checks what log.wal has behind the end of log.db. A damaged log.db does not say
-// where that is.
-func (op *opening) verifyWAL() error {
+// verifyEnd checks what log.wal has behind the end of log.db, and that the log has all of which state.db
+// can say that it had. A damaged log.db does not say where its end is.
+func (op *opening) verifyEnd() error {
 	var err error
 	if op.log, err = op.openFile(roleLog, true); err != nil {
 		return err
 	}
-	_, _, err = op.readLogEnd()
+	_, last, err := op.readLogEnd()
+	if err == nil {
+		// What else is wrong with state.db is told with its pages, or is not looked at.
+		if lost := op.compareState(last); errors.Is(lost, errLostEnd) {
+			err = lost
+		}
+	}
 	return errors.Join(err, op.abandon())
 }
 

@@ -1,41 +1,48 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/partita-go/partita/storage"
 )
 
 // What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
 // sync has failed, and no later one vouches for it then. A loss of power would take it back, while
 // positions behind it, or projections of it, are durable. So it is written once more as it is, and synced,
-// before anything is derived of it.
+// before anything is derived of it. A file system that needs room to write what is there already may have none:
+// then it is synced, which is all that a store on a full disk can do.
+
+// openToVouch opens a file for bbolt to read, with a handle that may write: one of its own would take the lock
+// away, where locks are the process's, when it is closed.
+func openToVouch(path string, o *bbolt.Options) (*file, error) {
+	return openFileWith(path, path, os.O_RDWR, o)
+}
 
 // vouch does that for log.db; if only subscriptions will be written, before the first of them is.
 func (op *opening) vouch() error {
 	switch {
 	case !op.options.ReadOnly:
-		return op.vouchLog(op.log.handle)
+		return op.vouchLog()
 	case op.options.KeepSubscriptions:
-		op.subscriptions.vouch = func() error {
-			return errors.Join(withHandle(op.log.name, op.vouchLog), op.vouchWAL())
-		}
+		op.subscriptions.vouch = func() error { return errors.Join(op.vouchLog(), op.vouchWAL()) }
 	}
 	return nil
 }
 
-func (op *opening) vouchLog(handle *os.File) error {
-	if op.log.vouched {
+func (op *opening) vouchLog() error {
+	f := op.log
+	if f.vouched {
 		return nil
 	}
-	err := op.log.view(func(tx *bbolt.Tx) error { return op.log.rewriteMeta(handle, uint64(tx.ID())) })
-	op.log.vouched = err == nil
-	return fullIfLacking(op.log.name, err)
+	err := f.view(func(tx *bbolt.Tx) error { return f.rewriteMeta(uint64(tx.ID())) })
+	f.vouched = err == nil
+	if err != nil && lacksSpace(err) {
+		return f.handle.Sync()
+	}
+	return err
 }
 
 // vouchWAL does it for a log.wal that stays: log.db has no room for what is in it, or must not be
@@ -44,34 +51,32 @@ func (op *opening) vouchWAL() error {
 	if op.leftWAL == nil {
 		return nil
 	}
-	err := withHandle(op.wal.path, func(handle *os.File) error { return writeAgain(handle, op.leftWAL, 0) })
-	return fullIfLacking(op.wal.path, err)
-}
-
-// withHandle lets do have a handle that may write.
-func withHandle(path string, do func(*os.File) error) error {
-	handle, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, 0)
+	handle, err := os.OpenFile(filepath.Clean(op.wal.path), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(handle), handle.Close())
+	if err = writeBlocks(handle, op.leftWAL); err == nil || lacksSpace(err) {
+		err = handle.Sync()
+	}
+	return errors.Join(err, handle.Close())
 }
 
-// writeAgain writes what stands there already, and syncs the file.
-func writeAgain(handle *os.File, b []byte, at int64) error {
-	if _, err := handle.WriteAt(b, at); err != nil {
-		return fmt.Errorf("write again: %w", err)
-	}
-	if err := handle.Sync(); err != nil {
-		return fmt.Errorf("sync: %w", err)
+// writeBlocks writes all blocks but those of zeroes: nobody has written those, and a file system that keeps none may
+// have no room for them.
+func writeBlocks(handle *os.File, b []byte) error {
+	for at := 0; at < len(b); {
+		end := at
+		for end < len(b) && !isZero(b[end:min(end+walBlockLen, len(b))]) {
+			end = min(end+walBlockLen, len(b))
+		}
+		if end > at {
+			if _, err := handle.WriteAt(b[at:end], int64(at)); err != nil {
+				return err
+			}
+		}
+		at = end + walBlockLen
 	}
 	return nil
 }
 
-// fullIfLacking says what it means that there was no space.
-func fullIfLacking(path string, err error) error {
-	if err != nil && lacksSpace(err) {
-		return fmt.Errorf("%w: %s: %w", storage.ErrFull, path, err)
-	}
-	return err
-}
+func isZero(block []byte) bool { return bytes.Count(block, []byte{0}) == len(block) }

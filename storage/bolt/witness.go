@@ -29,18 +29,24 @@ func (w witness) encode() []byte {
 	return seal(binary.BigEndian.AppendUint32(b, w.crc), 0, bucketHeader, keyWitness)
 }
 
+func decodeWitness(v []byte) (w witness, err error) {
+	d, err := unseal(bucketHeader, keyWitness, v, witnessLen-sealedOverhead)
+	if err != nil {
+		return w, err
+	}
+	return witness{lsn: messages.LSN(binary.BigEndian.Uint64(d)), crc: binary.BigEndian.Uint32(d[8:])}, nil
+}
+
 // loadWitness reads state.db's witness. There is none if nothing is projected, or only by
 // programs that wrote none.
-func (op *opening) loadWitness(tx *bbolt.Tx) error {
+func (op *opening) loadWitness(tx *bbolt.Tx) (err error) {
 	v := tx.Bucket(bucketHeader).Get(keyWitness)
 	if v == nil {
 		return nil
 	}
-	d, err := unseal(bucketHeader, keyWitness, v, witnessLen-sealedOverhead)
-	if err != nil {
+	if op.witness, err = decodeWitness(v); err != nil {
 		return &storage.DamagedError{Where: op.state.placeOf(bucketHeader, "%s", keyWitness), Cause: err}
 	}
-	op.witness = witness{lsn: messages.LSN(binary.BigEndian.Uint64(d)), crc: binary.BigEndian.Uint32(d[8:])}
 	return nil
 }
 

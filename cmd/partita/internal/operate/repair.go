@@ -56,7 +56,7 @@ func (r remedy) words(dir string) string {
 	case nothingToDo:
 		return "do nothing: state.db is missing, and the next start rebuilds it from log.db"
 	case deleteState:
-		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db", dir)
+		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db. Not if log.db was put back from an older copy: then the last numbers would be given again", dir)
 	case forgetSubscriptions:
 		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir, dir)
 	case copyMeta:
