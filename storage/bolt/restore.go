@@ -65,14 +65,8 @@ func (op *opening) askState(ctx context.Context, end messages.LSN) (unread, err 
 // compareState compares state.db with a log that ends at an LSN. That it is too short is told whatever else
 // is wrong.
 func (op *opening) compareState(end messages.LSN) error {
-	h, err := op.inspect(roleState)
-	if err == nil {
-		err = op.sameStore(&h)
-	}
+	h, err := op.openState()
 	if err != nil {
-		return err
-	}
-	if op.state, err = op.openAgain(roleState); err != nil {
 		return err
 	}
 	op.makePartitions()
@@ -80,6 +74,18 @@ func (op *opening) compareState(end messages.LSN) error {
 		err = op.checkOrigin(end)
 	}
 	return firstError(op.checkProjected(end), err)
+}
+
+// openState opens the state.db of this store to be read.
+func (op *opening) openState() (h header, err error) {
+	h, err = op.inspect(roleState)
+	if err == nil {
+		err = op.sameStore(&h)
+	}
+	if err == nil {
+		op.state, err = op.openAgain(roleState)
+	}
+	return h, err
 }
 
 func (c *copying) restore(ctx context.Context, op *opening, dir string) error {

@@ -155,9 +155,9 @@ func (op *opening) verifyEnd() error {
 	}
 	_, last, err := op.readLogEnd()
 	if err == nil {
-		// What else is wrong with state.db is told with its pages, or is not looked at.
-		if lost := op.compareState(last); errors.Is(lost, errLostEnd) {
-			err = lost
+		// What is wrong with state.db is told with its pages. Its indexes may be at fault, and are not read.
+		if _, unread := op.openState(); unread == nil {
+			err = op.checkProjected(last)
 		}
 	}
 	return errors.Join(err, op.abandon())
