@@ -64,26 +64,14 @@ func TestPowerLossOfWhatIsLeft(t *testing.T) {
 func TestOpenVouchesOrFails(t *testing.T) {
 	needStrace(t)
 	c := newCrash(t)
-	for n, fault := range []struct {
-		file, call string
-		keeps      bool
-	}{
-		{"log.db", "pwrite64", false}, {"log.db", "fsync", false},
-		{"log.db", "pwrite64", true}, {"log.db", "fsync", true},
-		{walFile, "pwrite64", true}, {walFile, "fsync", true},
+	for n, fault := range []vouchFault{
+		{"log.db", "pwrite64", "EIO", false}, {"log.db", "fsync", "EIO", false},
+		{"log.db", "pwrite64", "EIO", true}, {"log.db", "fsync", "EIO", true},
+		{walFile, "pwrite64", "EIO", true}, {walFile, "fsync", "EIO", true},
 	} {
-		seed := 100 * uint64(n)
-		c.leaveWAL(t, seed)
-		config := c.load(seed)
-		config.Suffers, config.StopAfter, config.Keeps = true, 1, fault.keeps
-		trace := filepath.Join(scratch(t), "trace")
-		flags := []string{"-f", "-o", trace, "-P", c.path(fault.file), "-e", "trace=" + fault.call, "-e", "inject=" + fault.call + ":error=EIO:when=1"}
+		c.leaveWAL(t, 100*uint64(n))
 		before := c.contents(t)
-		c.watch(t, under(t, c.command(t, config), flags), blow{name: fmt.Sprintf("%+v", fault), phase: "never"})
-		if injected := strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)"); injected != 1 {
-			t.Errorf("%+v: %d calls failed, want 1", fault, injected)
-		}
-		if phases := c.phases[len(c.phases)-2:]; phases[0] != "opening" || phases[1] != "has suffered" {
+		if phases := c.sufferAtOpen(t, fault, 100*uint64(n)); !slices.Equal(phases, []string{"opening", "has suffered"}) {
 			t.Errorf("%+v: got phases %q, want that it fails as it opens", fault, phases)
 		}
 		if !slices.Equal(before, c.contents(t)) {
@@ -91,6 +79,45 @@ func TestOpenVouchesOrFails(t *testing.T) {
 		}
 		c.check(t, blow{name: "again"}, true)
 	}
+}
+
+// TestOpenWithoutRoomToVouch lets a file system have no room to write what is there already, as some need it.
+func TestOpenWithoutRoomToVouch(t *testing.T) {
+	needStrace(t)
+	c := newCrash(t)
+	for n, fault := range []vouchFault{
+		{"log.db", "pwrite64", "ENOSPC", false}, {"log.db", "pwrite64", "ENOSPC", true}, {walFile, "pwrite64", "ENOSPC", true},
+	} {
+		seed := uint64(1000 + 100*n)
+		c.leaveWAL(t, seed)
+		if phases := c.sufferAtOpen(t, fault, seed); !slices.Contains(phases, "opened") && !slices.Contains(phases, kept) {
+			t.Errorf("%+v: got phases %q, want that the store opens", fault, phases)
+		}
+		c.check(t, blow{name: "again"}, true)
+	}
+}
+
+// vouchFault is how the first of a kind of call on a file fails, of who opens the store to write it, or
+// to keep subscriptions.
+type vouchFault struct {
+	file, call, errno string
+	keeps             bool
+}
+
+// sufferAtOpen lets a child suffer from a fault, and returns its phases.
+func (c *crash) sufferAtOpen(t *testing.T, fault vouchFault, seed uint64) (phases []string) {
+	t.Helper()
+	config := c.load(seed)
+	config.Suffers, config.StopAfter, config.Keeps = true, 1, fault.keeps
+	trace := filepath.Join(scratch(t), "trace")
+	inject := fmt.Sprintf("inject=%s:error=%s:when=1", fault.call, fault.errno)
+	flags := []string{"-f", "-o", trace, "-P", c.path(fault.file), "-e", "trace=" + fault.call, "-e", inject}
+	before := len(c.phases)
+	c.watch(t, under(t, c.command(t, config), flags), blow{name: fmt.Sprintf("%+v", fault), phase: "never"})
+	if !strings.Contains(string(must(os.ReadFile(trace))(t)), "(INJECTED)") {
+		t.Errorf("%+v: no call failed", fault)
+	}
+	return c.phases[before:]
 }
 
 // whenKept returns the place at which the child has said that a position is durable.

@@ -61,14 +61,14 @@ func guarded(fn func() error) (err error) {
 // openFile opens a bbolt file. A file that is empty or absent is initialised,
 // unless o says read-only.
 func openFile(path, name string, o *bbolt.Options) (*file, error) {
-	return openFileWith(path, name, 0, o)
+	return openFileBy(path, name, o, os.OpenFile)
 }
 
-// openFileWith is openFile with more flags than bbolt's.
-func openFileWith(path, name string, flags int, o *bbolt.Options) (*file, error) {
+// openFileBy is openFile with a way to open the operating system's file.
+func openFileBy(path, name string, o *bbolt.Options, open func(string, int, os.FileMode) (*os.File, error)) (*file, error) {
 	f := &file{name: name}
 	o.OpenFile = func(path string, flag int, mode os.FileMode) (*os.File, error) {
-		handle, err := os.OpenFile(path, flag|flags, mode)
+		handle, err := open(path, flag, mode)
 		f.handle = handle
 		return handle, err
 	}

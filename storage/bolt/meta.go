@@ -70,15 +70,18 @@ func (f *file) vouch(tx *bbolt.Tx) error {
 	if f.vouched {
 		return nil
 	}
-	if err := f.rewriteMeta(uint64(tx.ID() - 1)); err != nil {
+	if err := f.writeMeta(uint64(tx.ID() - 1)); err != nil {
 		return err
+	}
+	if err := f.handle.Sync(); err != nil {
+		return fmt.Errorf("%s: sync the meta page: %w", f.name, err)
 	}
 	f.vouched = true
 	return nil
 }
 
-// rewriteMeta writes the meta page of the last commit as it is, and syncs the file.
-func (f *file) rewriteMeta(last uint64) error {
+// writeMeta writes the meta page of the last commit as it is.
+func (f *file) writeMeta(last uint64) error {
 	newer, page := last%metaPages, make([]byte, f.db.Info().PageSize)
 	read := func() (uint64, error) {
 		_, err := f.handle.ReadAt(page, int64(newer)*int64(len(page)))
@@ -98,9 +101,6 @@ func (f *file) rewriteMeta(last uint64) error {
 	at := int64(newer) * int64(len(page))
 	if _, err := f.handle.WriteAt(page, at); err != nil {
 		return fmt.Errorf("%s: write meta page %d: %w", f.name, newer, err)
-	}
-	if err := f.handle.Sync(); err != nil {
-		return fmt.Errorf("%s: sync meta page %d: %w", f.name, newer, err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ var errOtherLog = errors.New("it was made from another log, perhaps of a copy of
 
 // errLostEnd says what is wrong with a log that is too short. What there is to do about it depends on
 // which of the two it is.
-var errLostEnd = fmt.Errorf("it has lost its end, or %s is of a longer copy of the store", stateFileName)
+var errLostEnd = errors.New("it has lost its end, or " + stateFileName + " is of a longer copy of the store")
 
 // checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the
 // witness and, since programs that wrote none may have flushed behind it, by what each
@@ -59,8 +59,7 @@ func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
 }
 
 // checkProjected makes sure that the log has what the projections say that it had. If it
-// has less, either it has lost its end or they are of a longer log. No entry of an index is proof
-// of that: one may be foreign, or damaged. So it is for the operator to say, who is told what there is.
+// has less, either it has lost its end or they are of a longer log: it is for the operator to say.
 func (op *opening) checkProjected(end messages.LSN) error {
 	want := op.stated()
 	if end >= want {
@@ -68,7 +67,7 @@ func (op *opening) checkProjected(end messages.LSN) error {
 	}
 	return &storage.DamagedError{
 		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w%s", end, stateFileName, want, errLostEnd, op.compareIndex(end)),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, stateFileName, want, errLostEnd),
 	}
 }
 
@@ -92,38 +91,4 @@ func (op *opening) stated() (last messages.LSN) {
 		})
 	})
 	return last
-}
-
-// compareMost is how many events at the end of the log are compared.
-const compareMost = 1024
-
-// compareIndex says how many of the last events of the log are where the indexes say, as far as those can be
-// read. Where another log stands behind the projections, the two have parted somewhere before the end of
-// the shorter one.
-func (op *opening) compareIndex(end messages.LSN) string {
-	same, other := 0, 0
-	err := op.viewLog(func(log *logReader) error {
-		return op.state.view(func(tx *bbolt.Tx) error {
-			plog, wlog := tx.Bucket(bucketPLog), tx.Bucket(bucketWLog)
-			var v eventView
-			for lsn := end; lsn > 0 && end-lsn < compareMost; lsn-- {
-				if v.decode(lsn, log.value(lsn)) != nil || uint64(v.partition) >= uint64(len(op.partitions)) ||
-					v.offset >= op.partitions[v.partition].checkpoint {
-					continue
-				}
-				inPLog, _ := parseLSN(plog.Get(appendPLogKey(nil, v.partition, v.offset)))
-				inWLog, _ := parseLSN(wlog.Get(appendWLogKey(nil, v.ws, v.wlog)))
-				if inPLog == lsn && inWLog == lsn {
-					same++
-				} else {
-					other++
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil || same == 0 && other == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (of the last events, %d are where that says, and %d are not)", same, other)
 }

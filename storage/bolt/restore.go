@@ -47,53 +47,67 @@ func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
 
 // askState asks the state.db beside a log, if there is one, whether it is of this log, and the log is whole. unread
 // says why it could not be asked.
-func (op *opening) askState(ctx context.Context, end messages.LSN) (unread, err error) {
+func (op *opening) askState(end messages.LSN) (unread, err error) {
 	path := op.path(stateFileName)
 	there, err := presentWhole(path)
 	if err == nil && there {
 		err = op.compareState(end)
 	}
 	switch {
-	case err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrLocked):
-		return nil, firstError(ctx.Err(), err)
+	case err == nil, errors.Is(err, storage.ErrLocked):
+		return nil, err
 	case errors.Is(err, errLostEnd), errors.Is(err, errOtherLog):
 		return nil, fmt.Errorf("%w; whoever knows that %s is the wrong file moves it away", err, path)
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
+		return err, nil
 	}
-	return err, nil
+	return nil, fmt.Errorf("%w; without %s nobody asks whether %s is whole", err, path, logFileName)
 }
 
-// compareState compares state.db with a log that ends at an LSN. That it is too short is told whatever else
-// is wrong.
+// compareState compares state.db with a log that ends at an LSN.
 func (op *opening) compareState(end messages.LSN) error {
 	h, err := op.openState()
-	if err != nil {
-		return err
+	if err == nil {
+		op.makePartitions()
+		if err = firstError(op.knowsAll(&h), op.loadState()); err == nil {
+			return op.checkOrigin(end)
+		}
 	}
-	op.makePartitions()
-	if err = firstError(op.knowsAll(&h), op.loadState()); err == nil {
-		err = op.checkOrigin(end)
-	}
-	return firstError(op.checkProjected(end), err)
+	return firstError(op.checkEnd(end), err)
 }
 
-// openState opens the state.db of this store to be read.
+// openState opens the state.db of this store to be read. An error says what is wrong with it.
 func (op *opening) openState() (h header, err error) {
-	h, err = op.inspect(roleState)
-	if err == nil {
-		err = op.sameStore(&h)
+	if op.state, err = op.openFile(roleState, true); err != nil {
+		return h, err
 	}
-	if err == nil {
-		op.state, err = op.openAgain(roleState)
+	if h, err = op.state.readHeader(roleState); err == nil {
+		err = op.sameStore(&h)
 	}
 	return h, err
 }
+
+// checkEnd is checkProjected for a state.db that was opened as far as it can be. Nothing is
+// asked of one that may be another store's, or that bbolt cannot read and end.
+func (op *opening) checkEnd(end messages.LSN) error {
+	if op.state == nil || !op.state.ends() {
+		return nil
+	}
+	if h, _ := op.state.header(roleState); h.id != op.id {
+		return nil
+	}
+	return op.checkProjected(end)
+}
+
+// ends reports whether bbolt can read a damaged file and end.
+func (f *file) ends() bool { return f.checkRoot() == nil && f.checkTrees() == nil }
 
 func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
 	h, last, err := op.readLogEnd()
 	if err != nil {
 		return err
 	}
-	if c.result.StateUnread, err = op.askState(ctx, last); err != nil {
+	if c.result.StateUnread, err = op.askState(last); err != nil {
 		return err
 	}
 	id, err := newStoreID()

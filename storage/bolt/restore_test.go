@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"os"
@@ -86,6 +87,31 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 		c.put(state, edit)
 		c.notRestored(errLostEnd)
 	}
+}
+
+// A state.db of which bbolt can read no more than a part says it, too, to who restores and to who verifies.
+func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
+	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
+	noError(t, os.Rename(filepath.Join(c.dir("a"), logFileName), filepath.Join(c.dir("b"), logFileName)))
+	c.put(c.state("b"), func(*bbolt.Tx) error { return nil }) // both meta pages know of the last flush
+	state := c.state("b")
+	withByte := func(at int) []byte {
+		b := bytes.Clone(state)
+		b[at] ^= 1
+		return b
+	}
+	for what, b := range map[string][]byte{
+		"meta page 0": withByte(metaChecksumAt), "meta page 1": withByte(os.Getpagesize() + metaChecksumAt), "cut short": state[:len(state)-1],
+	} {
+		c.put(b, nil)
+		c.notRestored(errLostEnd)
+		r := verified(t, c.dir("b"), verify.Options{})
+		if !slices.ContainsFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckLogEnd }) {
+			t.Errorf("%s: got %v, want that the log is too short, too", what, r)
+		}
+	}
+	c.put(state, func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketDedup) })
+	c.notRestored(errLostEnd)
 }
 
 // tooShortBesideADamagedIndex returns a store whose log has lost its end, and whose state.db has a page that
@@ -193,10 +219,16 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 	other := t.TempDir()
 	closeStore(t, open(t, other, c.d, Options{}))
 	foreign := filesOf(t, other)[stateFileName]
+	s := open(t, other, c.d, Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(9, 0)
+	w.flush()
+	closeStore(t, s)
+	longer := filesOf(t, other)[stateFileName]
 	torn := append([]byte(nil), whole...)
 	clear(torn[:metaEnd])
 	for cause, states := range map[error][][]byte{
-		storage.ErrForeign: {[]byte(foreign), []byte("no bbolt file")},
+		storage.ErrForeign: {[]byte(foreign), []byte(longer), []byte("no bbolt file")},
 		storage.ErrDamaged: {whole[:len(whole)/2], torn, nil},
 	} {
 		for _, state := range states {
@@ -209,6 +241,12 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 	}
 	c.put(whole, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyProjected, []byte("damaged")) })
 	copied, err := c.restore()
+	noError(t, err)
+	errorIs(t, copied.StateUnread, storage.ErrDamaged)
+	c.put(whole, func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketHeader).Put(keyProjected, sealedUint(nil, bucketHeader, keyProjected, 0))
+	})
+	copied, err = c.restore()
 	noError(t, err)
 	errorIs(t, copied.StateUnread, storage.ErrDamaged)
 	path := filepath.Join(c.dir("b"), stateFileName)

@@ -155,10 +155,9 @@ func (op *opening) verifyEnd() error {
 	}
 	_, last, err := op.readLogEnd()
 	if err == nil {
-		// What is wrong with state.db is told with its pages. Its indexes may be at fault, and are not read.
-		if _, unread := op.openState(); unread == nil {
-			err = op.checkProjected(last)
-		}
+		// What is wrong with state.db is told with its pages.
+		_, _ = op.openState()
+		err = op.checkEnd(last)
 	}
 	return errors.Join(err, op.abandon())
 }

@@ -18,7 +18,20 @@ import (
 // openToVouch opens a file for bbolt to read, with a handle that may write: one of its own would take the lock
 // away, where locks are the process's, when it is closed.
 func openToVouch(path string, o *bbolt.Options) (*file, error) {
-	return openFileWith(path, path, os.O_RDWR, o)
+	return openFileBy(path, path, o, func(path string, _ int, mode os.FileMode) (*os.File, error) {
+		handle, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, mode)
+		if err != nil {
+			return nil, err
+		}
+		info, err := handle.Stat()
+		if err == nil && info.Size() == 0 { // bbolt would begin a file
+			err = (&file{name: path}).damaged(errTruncated)
+		}
+		if err != nil {
+			return nil, errors.Join(err, handle.Close())
+		}
+		return handle, nil
+	})
 }
 
 // vouch does that for log.db; if only subscriptions will be written, before the first of them is.
@@ -37,11 +50,9 @@ func (op *opening) vouchLog() error {
 	if f.vouched {
 		return nil
 	}
-	err := f.view(func(tx *bbolt.Tx) error { return f.rewriteMeta(uint64(tx.ID())) })
-	f.vouched = err == nil
-	if err != nil && lacksSpace(err) {
-		return f.handle.Sync()
-	}
+	written := f.view(func(tx *bbolt.Tx) error { return f.writeMeta(uint64(tx.ID())) })
+	err := syncWritten(written, f.handle.Sync)
+	f.vouched = written == nil && err == nil
 	return err
 }
 
@@ -55,10 +66,15 @@ func (op *opening) vouchWAL() error {
 	if err != nil {
 		return err
 	}
-	if err = writeBlocks(handle, op.leftWAL); err == nil || lacksSpace(err) {
-		err = handle.Sync()
+	return errors.Join(syncWritten(writeBlocks(handle, op.leftWAL), handle.Sync), handle.Close())
+}
+
+// syncWritten syncs what was written, or could not be for want of space.
+func syncWritten(written error, sync func() error) error {
+	if written != nil && !lacksSpace(written) {
+		return written
 	}
-	return errors.Join(err, handle.Close())
+	return sync()
 }
 
 // writeBlocks writes all blocks but those of zeroes: nobody has written those, and a file system that keeps none may

@@ -2,12 +2,15 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -113,7 +116,7 @@ func TestSubscriptionsAreKeptOfWhatIsDurable(t *testing.T) {
 // the disk has.
 func TestWALIsWrittenAsItWasRead(t *testing.T) {
 	dir, _, _ := leftBehind(t)
-	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
+	op := &opening{Store: &Store{options: Options{ReadOnly: true, KeepSubscriptions: true}.WithDefaults()}, dir: dir}
 	var err error
 	op.log, err = op.openFile(roleLog, true)
 	noError(t, err)
@@ -134,27 +137,63 @@ func TestWALIsWrittenAsItWasRead(t *testing.T) {
 // Of a log.wal with holes, as some copies of it have them, no hole is filled: there may be no room for it.
 func TestHolesOfWALStay(t *testing.T) {
 	content := make([]byte, 9*walBlockLen+100)
+	want := bytes.Repeat([]byte{0xff}, len(content))
 	for _, block := range []int{0, 3, 4, 9} {
 		content[block*walBlockLen+50] = 1
+		from, to := block*walBlockLen, min((block+1)*walBlockLen, len(content))
+		copy(want[from:to], content[from:to])
 	}
 	path := filepath.Join(t.TempDir(), "wal")
-	handle, err := os.Create(path)
+	noError(t, os.WriteFile(path, bytes.Repeat([]byte{0xff}, len(content)), 0o600))
+	handle, err := os.OpenFile(path, os.O_RDWR, 0)
 	noError(t, err)
-	defer func() { noError(t, handle.Close()) }()
-	noError(t, handle.Truncate(int64(len(content))))
 	noError(t, writeBlocks(handle, content))
+	noError(t, handle.Close())
 	got, err := os.ReadFile(path)
 	noError(t, err)
-	if !bytes.Equal(got, content) {
-		t.Error("it is not what was to be written")
+	if !bytes.Equal(got, want) {
+		t.Error("another block was written than those which hold something")
 	}
-	info, err := handle.Stat()
+	handle, err = os.Open(path)
 	noError(t, err)
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		equal(t, 4*walBlockLen/512, stat.Blocks)
+	if err := writeBlocks(handle, content); err == nil {
+		t.Error("nothing can be written, and nobody was told")
 	}
-	toRead, err := os.Open(path)
+	noError(t, handle.Close())
+}
+
+// What could not be written for want of space is synced as it is; after another failure nothing is.
+func TestWhatIsSynced(t *testing.T) {
+	for _, c := range []struct {
+		written, sync, want error
+		synced              bool
+	}{
+		{nil, nil, nil, true},
+		{nil, syscall.EIO, syscall.EIO, true},
+		{syscall.ENOSPC, nil, nil, true},
+		{syscall.ENOSPC, syscall.EIO, syscall.EIO, true},
+		{syscall.EIO, nil, syscall.EIO, false},
+	} {
+		synced := false
+		err := syncWritten(c.written, func() error {
+			synced = true
+			return c.sync
+		})
+		if !errors.Is(err, c.want) || synced != c.synced {
+			t.Errorf("%v: got %v, synced %v, want %v, %v", c.written, err, synced, c.want, c.synced)
+		}
+	}
+}
+
+// A log.db of 0 bytes is not begun by who opens it to be read, though the handle may write.
+func TestOpenToVouchBeginsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), logFileName)
+	noError(t, os.WriteFile(path, nil, 0o600))
+	_, err := openToVouch(path, &bbolt.Options{ReadOnly: true})
+	errorIs(t, err, storage.ErrDamaged)
+	info, err := os.Stat(path)
 	noError(t, err)
-	errorIs(t, writeBlocks(toRead, content), syscall.EBADF)
-	noError(t, toRead.Close())
+	equal(t, 0, info.Size())
+	_, err = openToVouch(path+".none", &bbolt.Options{ReadOnly: true})
+	errorIs(t, err, os.ErrNotExist)
 }

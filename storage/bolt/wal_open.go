@@ -94,7 +94,10 @@ func (op *opening) loadWAL(end messages.LSN) error {
 	case noted != nil && *noted != r.id:
 		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path, logFileName)
 	}
-	op.wal.unsettled, op.leftWAL = true, r.b
+	op.wal.unsettled = true
+	if op.keepsSubscriptions() {
+		op.leftWAL = r.b
+	}
 	if noted == nil && r.reached <= end {
 		return nil
 	}
