@@ -164,7 +164,11 @@ func TestFaultBoundedLogs(t *testing.T) {
 		for i := range events {
 			d.commit(t, messages.WSID(i)%messages.WSID(workspaces), seqInvoice)
 		}
-		clock.Advance(time.Minute)
+		s.await(t, "everything is flushed, so that the stop has nothing left to do", func() bool {
+			clock.Advance(time.Minute) // whatever was armed by the last message fires
+			r := d.register(t, 0)
+			return r.Checkpoint > r.Last
+		})
 		d.stop(t)
 		return logs.All()
 	}

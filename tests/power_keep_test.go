@@ -41,6 +41,7 @@ func TestPowerLossOfWhoKeepsSubscriptions(t *testing.T) {
 		if moment.Advance(whenKept(t, h)); p.mayLose(t, moment, want) {
 			t.Fatalf("round %d, CRASH_SEED=%d: log.db may be another one after a loss of power", n, p.seed)
 		}
+		check(t, os.RemoveAll(p.dir))
 	}
 	t.Logf("keepers: doomed=%d lost=0", doomed)
 }
@@ -137,7 +138,9 @@ func (p *power) mayLose(t *testing.T, moment *powerloss.Moment, want []byte) boo
 	for range images {
 		dir := scratch(t)
 		must(moment.Write(dir, p.random))(t)
-		if !bytes.Equal(p.metaPages(t, dir), want) {
+		got := p.metaPages(t, dir)
+		check(t, os.RemoveAll(dir))
+		if !bytes.Equal(got, want) {
 			return true
 		}
 	}

@@ -76,6 +76,7 @@ func (op *opening) loadConflict(k, v []byte) error {
 func (op *opening) logEnd() (messages.LSN, error) {
 	var end messages.LSN
 	err := op.log.view(func(tx *bbolt.Tx) error {
+		op.logCommit = uint64(tx.ID())
 		b := tx.Bucket(bucketLog)
 		if k, _ := b.Cursor().Last(); k != nil {
 			lsn, ok := parseLSN(k)

@@ -114,7 +114,7 @@ func (r role) metaAdvice() string {
 	case roleSubscriptions:
 		return "restore the file from a copy; without it the subscriptions are forgotten"
 	}
-	return "delete the file: the next open rebuilds it from the log"
+	return "delete the file, unless partita verify says that the log is too short: the next open rebuilds it from the log"
 }
 
 func validMeta(meta []byte, pageSize int) error {

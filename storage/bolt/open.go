@@ -55,6 +55,8 @@ type opening struct {
 	oldLog, oldState *header
 	// logEpochs are the epochs of the partitions' last events.
 	logEpochs []messages.Epoch
+	// logCommit is the last commit of log.db.
+	logCommit uint64
 	// leftWAL is what is in the log.wal that a crash has left, nil if there is none.
 	leftWAL []byte
 	// rebuild says that state.db is new and the log is not.

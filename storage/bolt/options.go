@@ -24,8 +24,8 @@ type Options struct {
 	// KeepSubscriptions lets subscriptions change in a store that is otherwise opened
 	// ReadOnly: subscriptions.db is written, and no byte of another file changes. Before the first change, what a
 	// process that was killed may have left unsynced in log.db and log.wal is written again as it is, and synced, so that no
-	// position is durable before the events are: those files must be writable. Until the store is closed it holds
-	// what log.wal has in memory, up to 64 MiB.
+	// position is durable before the events are: those files must be writable, log.db already to be opened. Until
+	// then what log.wal has is held in memory, up to 64 MiB.
 	KeepSubscriptions bool
 
 	// Progress is called while Open scans or rebuilds, at most about ten times a

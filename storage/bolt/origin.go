@@ -61,7 +61,10 @@ func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
 // checkProjected makes sure that the log has what the projections say that it had. If it
 // has less, either it has lost its end or they are of a longer log: it is for the operator to say.
 func (op *opening) checkProjected(end messages.LSN) error {
-	want := op.stated()
+	want := max(op.stated(), op.projected-1, op.witness.lsn)
+	for i := range op.partitions {
+		want = max(want, op.partitions[i].lastLSN)
+	}
 	if end >= want {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 // If state.db is there too, it is asked whether the log is the one that it was made from, and whole: a log that has
 // lost its end would give its last numbers again. If it says no, that is a [*storage.DamagedError]; whoever
 // knows that state.db is the wrong file moves it away. If it cannot be asked, since it is damaged, another
-// store's, or newer than the log, [Copied.StateUnread] says why.
+// store's, or newer than the log, [Copied.StateUnread] says why; that the system cannot read it is an error.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
 	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: from}
@@ -70,8 +70,11 @@ func (op *opening) compareState(end messages.LSN) error {
 	if err == nil {
 		op.makePartitions()
 		if err = firstError(op.knowsAll(&h), op.loadState()); err == nil {
-			return op.checkOrigin(end)
+			err = op.checkOrigin(end)
 		}
+	}
+	if errors.Is(err, errOtherLog) {
+		return err
 	}
 	return firstError(op.checkEnd(end), err)
 }

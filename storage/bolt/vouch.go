@@ -45,12 +45,13 @@ func (op *opening) vouch() error {
 	return nil
 }
 
+// vouchLog fails if log.db is not as it was read any more: the system may have dropped what the disk has not.
 func (op *opening) vouchLog() error {
 	f := op.log
 	if f.vouched {
 		return nil
 	}
-	written := f.view(func(tx *bbolt.Tx) error { return f.writeMeta(uint64(tx.ID())) })
+	written := f.writeMeta(op.logCommit)
 	err := syncWritten(written, f.handle.Sync)
 	f.vouched = written == nil && err == nil
 	return err

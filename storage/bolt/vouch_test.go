@@ -112,6 +112,23 @@ func TestSubscriptionsAreKeptOfWhatIsDurable(t *testing.T) {
 	equal(t, false, written()[logFileName], "once is enough")
 }
 
+// If the system has dropped a commit of log.db that was read, nothing vouches for it.
+func TestNobodyVouchesForWhatIsGone(t *testing.T) {
+	dir, d, _ := leftLarge(t)
+	s := open(t, dir, d, Options{ReadOnly: true, KeepSubscriptions: true})
+	var newer int64
+	noError(t, s.log.view(func(tx *bbolt.Tx) error {
+		newer = int64(tx.ID()) % metaPages
+		return nil
+	}))
+	size := int64(os.Getpagesize())
+	older := []byte(filesOf(t, dir)[logFileName])[(1-newer)*size:][:size]
+	overwrite(t, filepath.Join(dir, logFileName), newer*size, older)
+	for range 2 {
+		errorIs(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}), errMissing)
+	}
+}
+
 // What is written again is what was read: the system may have dropped it since, and show what
 // the disk has.
 func TestWALIsWrittenAsItWasRead(t *testing.T) {

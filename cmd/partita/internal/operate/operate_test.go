@@ -640,6 +640,10 @@ func TestRepair(t *testing.T) {
 		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
 		{"log too short", loseEnd, exitFault, []string{"-> restore from a newer backup", "do not delete state.db", "'A log that is too short'"}},
+		{"log too short beside a damaged state.db", func(t *testing.T, dir string) {
+			loseEnd(t, dir)
+			spoilMetaPage(t, filepath.Join(dir, "state.db"))
+		}, exitFault, []string{"state.db, meta page 0", "-> restore from a newer backup"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := newStore(t)
@@ -657,6 +661,9 @@ func TestRepair(t *testing.T) {
 			}
 			o = run(t, "repair", "--db", dir, "--dry-run", "--json").has(t, tt.status)
 			check(t, json.Unmarshal([]byte(o.stdout), &d))
+			if strings.Contains(tt.name, "too short") && strings.Contains(o.stdout, "-> delete state.db") {
+				t.Errorf("got %s", o.stdout)
+			}
 			if d.OK != (tt.status == exitFine) || len(d.Actions) > 1 {
 				t.Errorf("got %s", o.stdout)
 			}

@@ -128,7 +128,11 @@ func runRepair(ctx context.Context, c *console.Console, dir string) error {
 	missing := takeMissing(&report)
 	r := &repairResult{Command: "repair", Store: dir, OK: report.FaultCount == 0, FaultCount: number(report.FaultCount), Actions: []actionResult{}, Faults: []faultRemedy{}, Unread: report.Unread}
 	for _, f := range report.Faults {
-		r.Faults = append(r.Faults, faultRemedy{faultResult: newFaultResult(f), Remedy: remedyOf(f), line: f.String()})
+		each := remedyOf(f)
+		if each == deleteState && needed[newerLog] {
+			each = newerLog // without state.db nobody would know that the log is too short
+		}
+		r.Faults = append(r.Faults, faultRemedy{faultResult: newFaultResult(f), Remedy: each, line: f.String()})
 	}
 	switch {
 	case needed[restoreLog] || needed[copyMeta] || needed[newerLog]:
