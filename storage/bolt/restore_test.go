@@ -101,7 +101,7 @@ func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 		return b
 	}
 	for what, b := range map[string][]byte{
-		"meta page 0": withByte(metaChecksumAt), "meta page 1": withByte(os.Getpagesize() + metaChecksumAt), "cut short": state[:len(state)-1],
+		"meta page 0": withByte(metaChecksumAt), "meta page 1": withByte(os.Getpagesize() + metaChecksumAt),
 	} {
 		c.put(b, nil)
 		c.notRestored(errLostEnd)
