@@ -112,6 +112,13 @@ func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 	}
 	c.put(state, func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketDedup) })
 	c.notRestored(errLostEnd)
+	c.put(state, func(tx *bbolt.Tx) error { // what is projected says it alone
+		return errors.Join(tx.Bucket(bucketHeader).Delete(keyWitness), tx.Bucket(bucketCheckpoints).Delete(appendPartitionKey(nil, 0)))
+	})
+	c.put(c.state("b"), func(*bbolt.Tx) error { return nil })
+	state = c.state("b")
+	c.put(withByte(metaChecksumAt), nil)
+	c.notRestored(errLostEnd)
 }
 
 // tooShortBesideADamagedIndex returns a store whose log has lost its end, and whose state.db has a page that
