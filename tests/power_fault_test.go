@@ -84,7 +84,6 @@ func (p *power) suffer(t *testing.T, name, call, errno string, n uint64) int {
 func TestUnreadableFiles(t *testing.T) {
 	needStrace(t)
 	c := newCrash(t)
-	trace := filepath.Join(scratch(t), "trace")
 	injected, refused := make(map[string]int), make(map[string]int)
 	for n := range 4 * len(allFiles) {
 		seed := 100 * uint64(n)
@@ -95,11 +94,8 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 		config := c.load(seed)
 		config.Suffers, config.StopAfter = true, 1
-		inject := fmt.Sprintf("inject=%s:error=EIO:when=%d", call, when)
-		flags := []string{"-f", "-o", trace, "-P", c.path(file), "-e", "trace=" + call, "-e", inject}
 		before := c.contents(t)
-		c.watch(t, under(t, c.command(t, config), flags), blow{name: "an unreadable " + file, phase: "never"})
-		injected[file] += strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)")
+		injected[file] += c.watchFailing(t, config, blow{name: "an unreadable " + file, phase: "never"}, file, fmt.Sprintf("%s:error=EIO:when=%d", call, when))
 		if c.phases[len(c.phases)-2] == "opening" {
 			refused[file]++
 			if !slices.Equal(before, c.contents(t)) {
@@ -117,6 +113,17 @@ func TestUnreadableFiles(t *testing.T) {
 	if injected[walFile] != refused[walFile] {
 		t.Errorf("%s: %d reads failed, %d were told", walFile, injected[walFile], refused[walFile])
 	}
+}
+
+// watchFailing watches a child whose calls on a file fail as a fault says, in the words of strace, and returns how many
+// have.
+func (c *crash) watchFailing(t *testing.T, config childConfig, b blow, file, fault string) (injected int) {
+	t.Helper()
+	trace := filepath.Join(scratch(t), "trace")
+	call, _, _ := strings.Cut(fault, ":")
+	flags := []string{"-f", "-o", trace, "-P", c.path(file), "-e", "trace=" + call, "-e", "inject=" + fault}
+	c.watch(t, under(t, c.command(t, config), flags), b)
+	return strings.Count(string(must(os.ReadFile(trace))(t)), "(INJECTED)")
 }
 
 // leaveWAL kills a child so that log.wal has what log.db has not. What children do must differ:

@@ -61,16 +61,21 @@ func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
 // checkProjected makes sure that the log has what the projections say that it had. If it
 // has less, either it has lost its end or they are of a longer log: it is for the operator to say.
 func (op *opening) checkProjected(end messages.LSN) error {
-	want := max(op.stated(), op.projected-1, op.witness.lsn)
+	want := max(op.projected-1, op.witness.lsn)
 	for i := range op.partitions {
 		want = max(want, op.partitions[i].lastLSN)
 	}
-	if end >= want {
+	return op.endsBehind(end, want)
+}
+
+// endsBehind makes sure that the log, which ends at an LSN, has all up to the one that state.db states.
+func (op *opening) endsBehind(end, stated messages.LSN) error {
+	if end >= stated {
 		return nil
 	}
 	return &storage.DamagedError{
 		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, stateFileName, want, errLostEnd),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, stateFileName, stated, errLostEnd),
 	}
 }
 

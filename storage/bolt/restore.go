@@ -90,7 +90,7 @@ func (op *opening) openState() (h header, err error) {
 	return h, err
 }
 
-// checkEnd is checkProjected for a state.db that was opened as far as it can be. Nothing is
+// checkEnd is checkProjected for a state.db of which not everything can be read. Nothing is
 // asked of one that may be another store's, or that bbolt cannot read and end.
 func (op *opening) checkEnd(end messages.LSN) error {
 	if op.state == nil || !op.state.ends() {
@@ -99,7 +99,7 @@ func (op *opening) checkEnd(end messages.LSN) error {
 	if h, _ := op.state.header(roleState); h.id != op.id {
 		return nil
 	}
-	return op.checkProjected(end)
+	return op.endsBehind(end, op.stated())
 }
 
 // ends reports whether bbolt can read a damaged file and end.

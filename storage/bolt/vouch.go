@@ -96,4 +96,4 @@ func writeBlocks(handle *os.File, b []byte) error {
 	return nil
 }
 
-func isZero(block []byte) bool { return bytes.Count(block, []byte{0}) == len(block) }
+func isZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }

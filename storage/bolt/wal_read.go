@@ -82,7 +82,7 @@ var errTooLong = errors.New("it is longer than a write-ahead log can be")
 // parseWAL finds the commits in the bytes of a log.wal. It is safe on any bytes.
 func parseWAL(path string, b []byte, store storeID, half int64) (r *walReader, err error) {
 	if first := b[:min(len(b), walSectorLen)]; bytes.Equal(first, noSector[:len(first)]) {
-		if len(bytes.Trim(b, "\x00")) == 0 {
+		if isZero(b) {
 			return nil, errNoWAL
 		}
 		return nil, (&walReader{path: path}).damaged(0, errZeroHeader)
