@@ -22,7 +22,7 @@ type staging struct {
 	ends       []stagedEnds
 	ids        map[dedupKey]messages.WLogOffset
 	events     int64
-	bytes      int64
+	size       tailSize
 	// accepted are the requests accepted so far.
 	accepted []*writeRequest
 	// records are all that they write, once somebody needs to know.
@@ -81,7 +81,7 @@ func (g *staging) reset() {
 	clear(g.accepted)
 	g.accepted = g.accepted[:0]
 	g.records = nil
-	g.events, g.bytes = 0, 0
+	g.events, g.size = 0, tailSize{}
 }
 
 // admit stages a request, or returns why it is refused and leaves no trace of it.
@@ -105,7 +105,7 @@ func (g *staging) admit(r *writeRequest) error {
 	g.registers[r.partition.id] = reg
 	g.accepted = append(g.accepted, r)
 	g.events += int64(len(r.events))
-	g.bytes += r.bytes
+	g.size.add(r.size)
 	return nil
 }
 
@@ -166,8 +166,13 @@ func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
 	if reg.tail > 0 && reg.tail+len(r.events) > o.TailEvents {
 		return fmt.Errorf("%w: partition %d: %d events are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.tail, o.TailEvents)
 	}
-	if n := g.s.tailBytes.Load() + g.bytes; n > 0 && n+r.bytes > o.TailBytes {
+	n := g.s.tailBytes.Load() + g.size.bytes
+	if n > 0 && n+r.size.bytes > o.TailBytes {
 		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, o.TailBytes)
+	}
+	rows := g.s.rowBytes.Load() + g.size.rows
+	if n > 0 && rows+r.size.rows > o.TailBytes {
+		return fmt.Errorf("%w: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, rows, o.TailBytes)
 	}
 	return nil
 }

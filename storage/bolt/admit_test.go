@@ -19,7 +19,7 @@ func (w *writer) request(t *testing.T, events ...messages.Event) *writeRequest {
 	r := requestOf(t, w.s, &storage.Batch{Partition: w.id, Epoch: w.epoch, Events: events})
 	for i := range r.events {
 		n := &r.events[i]
-		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
+		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
 	}
 	return r
 }
@@ -34,6 +34,29 @@ func (w *writer) following(ws messages.WSID, n int) (events []messages.Event) {
 		events = append(events, e)
 	}
 	return events
+}
+
+// A flush holds the records in memory that it writes: how many bytes they may have is bounded, and
+// what is close to that is not put off.
+func TestTailFullOfRecords(t *testing.T) {
+	const limit = 64 << 10
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailBytes: limit})
+	w := takeOver(t, s, 0)
+	large := func(size int) messages.Event {
+		e := w.event(2)
+		e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: messages.Number(w.next)}, New: true, Data: make([]byte, size)}}
+		return e
+	}
+	noError(t, w.try(large(limit/2)))
+	equal(t, false, s.pressed())
+	noError(t, w.try(large(1)))
+	equal(t, true, s.pressed())
+	noError(t, w.try(large(limit/2-1)))
+	errorIs(t, w.try(large(1)), storage.ErrTailFull)
+	w.flush()
+	equal(t, int64(0), s.rowBytes.Load())
+	noError(t, w.try(large(2*limit))) // it is alone
+	errorIs(t, w.try(large(0)), storage.ErrTailFull)
 }
 
 // The limits of the tail hold for all that is written in one commit.
@@ -106,8 +129,8 @@ func TestStagingForgets(t *testing.T) {
 		}
 		g.reset()
 	}
-	if len(g.accepted) != 0 || len(g.ends) != 0 || g.events != 0 || g.bytes != 0 {
-		t.Errorf("got %d requests, %d ends, %d events, %d bytes staged, want none", len(g.accepted), len(g.ends), g.events, g.bytes)
+	if len(g.accepted) != 0 || len(g.ends) != 0 || g.events != 0 || g.size != (tailSize{}) {
+		t.Errorf("got %d requests, %d ends, %d events, %d bytes staged, want none", len(g.accepted), len(g.ends), g.events, g.size.bytes)
 	}
 }
 

@@ -17,8 +17,8 @@ type writeRequest struct {
 	epoch     messages.Epoch
 	takeEpoch bool
 	events    []newEvent
-	// bytes is what the events will take in the tail.
-	bytes int64
+	// size is what the events will take in the tail.
+	size tailSize
 	// lookups are the deduplication ids of the events that have one, in their order, as
 	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
 	lookups    []dedupLookup
@@ -74,7 +74,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 		if err := s.prepare(n, i, &c); err != nil {
 			return nil, err
 		}
-		r.bytes += tailBytes(len(n.numbers), len(n.records), n.hasID())
+		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
 	}
 	return r, checkTogether(b.Events)
 }
@@ -137,7 +137,7 @@ func (b *batchCheck) gave(at int, n messages.SequenceNumber) bool {
 func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
 	for i := range records {
 		r := &records[i]
-		dst = append(dst, recordRef{number: r.ID.Number, seq: r.ID.Seq, isNew: r.New})
+		dst = append(dst, recordRef{number: r.ID.Number, size: uint32(len(r.Data)), seq: r.ID.Seq, isNew: r.New})
 	}
 	return dst
 }

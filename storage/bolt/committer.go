@@ -133,7 +133,8 @@ func (c *committer) publish() {
 	lsn := messages.LSN(c.s.lastLSN.Load())
 	for _, r := range c.staged.accepted {
 		c.s.tailEvents.Add(int64(len(r.events)))
-		c.s.tailBytes.Add(r.bytes)
+		c.s.tailBytes.Add(r.size.bytes)
+		c.s.rowBytes.Add(r.size.rows)
 		r.partition.publish(r, lsn)
 		lsn += messages.LSN(len(r.events))
 	}

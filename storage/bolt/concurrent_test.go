@@ -231,6 +231,9 @@ func TestTailFull(t *testing.T) {
 		t.Fatalf("got %v, %+v", err, small.Stats())
 	}
 	w.flush()
+	if n := small.rowBytes.Load(); n != 0 {
+		t.Errorf("got %d bytes of records unflushed, want none", n)
+	}
 	if st := small.Stats(); st.TailBytes != 0 || st.TailEvents != 0 {
 		t.Fatalf("got %+v", st)
 	}

@@ -873,7 +873,7 @@ func TestTailBytesOfIDs(t *testing.T) {
 	w.append(3)
 	without := s.Stats().TailBytes
 	w.appendNamed(3, messages.DedupID{1})
-	if got := s.Stats().TailBytes; got != 2*without+idBytes || got != s.partitions[0].tail.bytes {
+	if got := s.Stats().TailBytes; got != 2*without+idBytes || got != s.partitions[0].tail.size.bytes {
 		t.Fatalf("got %d bytes, want %d", got, 2*without+idBytes)
 	}
 	first := w.pending()

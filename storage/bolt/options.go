@@ -38,7 +38,9 @@ type Options struct {
 	TailEvents int
 
 	// TailBytes is how much memory the tails of all partitions may take, in bytes,
-	// as estimated; above it Append is refused with ErrTailFull. Default 256 MiB.
+	// as estimated, and, counted apart, how much data the records in them may have, which a flush
+	// holds in memory; above it Append is refused with ErrTailFull. A batch that finds the tails
+	// empty may exceed it. Default 256 MiB.
 	TailBytes int64
 
 	// LockTimeout is how long to wait for another process to release a file.

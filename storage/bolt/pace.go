@@ -98,7 +98,7 @@ func (p *pace) rest(s *Store) {
 
 // pressed reports whether tails are so long that they must be flushed soon.
 func (s *Store) pressed() bool {
-	if s.tailBytes.Load() > s.options.TailBytes/pacePart {
+	if most := s.options.TailBytes / pacePart; s.tailBytes.Load() > most || s.rowBytes.Load() > most {
 		return true
 	}
 	// No partition has more than all of them.

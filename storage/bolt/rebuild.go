@@ -1,15 +1,20 @@
 package bolt
 
+// pieceOfTail is which part of Options.TailBytes one transaction takes while Open projects.
+const pieceOfTail = 4
+
 // mustProject reports whether the tails are as long as one transaction takes where they go into
 // state.db while the log is read: as a store in use may have them. With less it takes longer where the
 // workspaces come in no order: each event touches pages of its own then, and each transaction
 // writes them anew. The tails of failed partitions stay, and do not count.
 func (op *opening) mustProject() bool {
-	events, bytes := 0, int64(0)
+	var size tailSize
+	events := 0
 	for i := range op.partitions {
 		if p := &op.partitions[i]; p.failed == nil {
-			events, bytes = events+p.tail.len(), bytes+p.tail.bytes
+			events += p.tail.len()
+			size.add(p.tail.size)
 		}
 	}
-	return events >= min(maxFlushEvents, op.options.TailEvents) || bytes >= op.options.TailBytes/4
+	return events >= min(maxFlushEvents, op.options.TailEvents) || size.reaches(op.options.TailBytes/pieceOfTail)
 }

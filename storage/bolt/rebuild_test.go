@@ -15,12 +15,13 @@ import (
 func TestRebuildInPieces(t *testing.T) {
 	pieces := Options{TailEvents: 4 * scanChunk, TailBytes: 8 << 20}
 	for name, test := range map[string]struct {
-		events, records int
-		transactions    uint64
+		events, records, size int
+		transactions          uint64
 	}{
-		"all at once":  {pieces.TailEvents - 1, 0, 1},
-		"many events":  {2*pieces.TailEvents + 1, 0, 3},
-		"many records": {2*scanChunk + 1, int(pieces.TailBytes/4)/(scanChunk*int(recordBytes)) + 1, 3},
+		"all at once":   {pieces.TailEvents - 1, 0, 0, 1},
+		"many events":   {2*pieces.TailEvents + 1, 0, 0, 3},
+		"many records":  {2*scanChunk + 1, int(pieces.TailBytes/pieceOfTail)/(scanChunk*int(recordBytes)) + 1, 0, 3},
+		"large records": {9, 1, int(pieces.TailBytes / pieceOfTail / 4), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
@@ -32,7 +33,7 @@ func TestRebuildInPieces(t *testing.T) {
 			for ws := range messages.WSID(test.events * min(1, test.records)) {
 				e := w.event(ws)
 				for n := range messages.Number(test.records) {
-					e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: n + 1}, New: true})
+					e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: n + 1}, New: true, Data: make([]byte, test.size)})
 				}
 				noError(t, w.try(e))
 			}

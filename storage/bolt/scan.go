@@ -91,6 +91,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 func (sc *scan) chunk(tx *bbolt.Tx) error {
 	c := tx.Bucket(bucketLog).Cursor()
 	k, v := c.Seek(appendLSNKey(nil, sc.next))
+	rows := sc.op.rowBytes.Load()
 	for range scanChunk {
 		if k == nil {
 			return sc.rest()
@@ -103,6 +104,9 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 			sc.lose(sc.next, lsn-sc.next, errMissing)
 		}
 		sc.read(lsn, v)
+		if sc.projecting && sc.op.rowBytes.Load()-rows >= sc.op.options.TailBytes/pieceOfTail {
+			return nil // so many events may have more records than there is memory
+		}
 		k, v = c.Next()
 	}
 	return nil
@@ -222,8 +226,9 @@ func (sc *scan) push(p *partition, v *eventView) {
 	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
 	op.logEpochs[p.id] = v.epoch
 	events := op.tailEvents.Add(1)
-	bytes := op.tailBytes.Add(tailBytes(len(numbers), len(sc.records), !v.dedup.IsZero()))
-	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
+	size := tailSizeOf(len(numbers), sc.records, !v.dedup.IsZero())
+	bytes, rows := op.tailBytes.Add(size.bytes), op.rowBytes.Add(size.rows)
+	over := p.tail.len() > op.options.TailEvents || max(bytes, rows) > op.options.TailBytes
 	if over && events > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}

@@ -53,8 +53,8 @@ type Store struct {
 	board  watch.Board
 	recent recent
 
-	tailEvents, tailBytes atomic.Int64
-	counts                counts
+	tailEvents, tailBytes, rowBytes atomic.Int64
+	counts                          counts
 
 	// pending is what log.wal has and log.db has not; the applier, nil as long as the store is
 	// being opened or only read, brings it there.
@@ -178,9 +178,10 @@ func (s *Store) partitionOf(ws messages.WSID) *partition {
 }
 
 // forgetTail takes what was dropped from a tail off the totals.
-func (s *Store) forgetTail(events int, bytes int64) {
+func (s *Store) forgetTail(events int, freed tailSize) {
 	s.tailEvents.Add(-int64(events))
-	s.tailBytes.Add(-bytes)
+	s.tailBytes.Add(-freed.bytes)
+	s.rowBytes.Add(-freed.rows)
 }
 
 // Stages of a request. Whoever moves it on from waiting owns it: the goroutine

@@ -26,8 +26,8 @@ type tail struct {
 	// byID is the offset of the entry that has an id; nil if none has.
 	byID map[dedupKey]messages.PLogOffset
 
-	// bytes estimates the memory taken.
-	bytes int64
+	// size is what the tail takes.
+	size tailSize
 }
 
 // entry is one event of the tail.
@@ -51,8 +51,10 @@ type entry struct {
 // recordRef is a record that an event writes.
 type recordRef struct {
 	number messages.Number
-	seq    messages.SeqID
-	isNew  bool
+	// size is the length of its data in bytes.
+	size  uint32
+	seq   messages.SeqID
+	isNew bool
 }
 
 func (r recordRef) id() messages.RecordID { return messages.RecordID{Seq: r.seq, Number: r.number} }
@@ -65,7 +67,30 @@ const (
 	idBytes     = int64(unsafe.Sizeof(idRef{})) + 64
 )
 
-// tailBytes estimates what an event takes.
+// tailSize is what events take as long as they are not projected.
+type tailSize struct {
+	// bytes estimates the memory of the tail, rows counts the bytes of the records' data, which
+	// a flush has in memory.
+	bytes, rows int64
+}
+
+func (t *tailSize) add(u tailSize) { t.bytes, t.rows = t.bytes+u.bytes, t.rows+u.rows }
+
+func (t *tailSize) sub(u tailSize) { t.add(tailSize{-u.bytes, -u.rows}) }
+
+// reaches reports whether one of the two is at a limit.
+func (t tailSize) reaches(limit int64) bool { return t.bytes >= limit || t.rows >= limit }
+
+// tailSizeOf returns what an event takes.
+func tailSizeOf(numbers int, records []recordRef, hasID bool) tailSize {
+	size := tailSize{bytes: tailBytes(numbers, len(records), hasID)}
+	for i := range records {
+		size.rows += int64(records[i].size)
+	}
+	return size
+}
+
+// tailBytes estimates the memory that an event takes in the tail.
 func tailBytes(numbers, records int, hasID bool) int64 {
 	n := entryBytes + int64(numbers)*numberBytes + int64(records)*recordBytes
 	if hasID {
@@ -114,7 +139,7 @@ func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNum
 		t.pushID(idRef{offset: offset, key: dedupKey{ws: e.ws, id: id}})
 	}
 	t.entries.push(e)
-	t.bytes += tailBytes(len(numbers), len(records), hasID)
+	t.size.add(tailSizeOf(len(numbers), records, hasID))
 }
 
 // numbersEnd and recordsEnd are where the items of the entry at an offset end.
@@ -143,10 +168,10 @@ func (t *tail) stepEnd(from, to messages.PLogOffset) messages.PLogOffset {
 	return end
 }
 
-// drop removes the entries before an offset, which is at most end. It returns how
-// many bytes that freed.
-func (t *tail) drop(to messages.PLogOffset) int64 {
-	before := t.bytes
+// drop removes the entries before an offset, which is at most end. It returns what
+// that freed.
+func (t *tail) drop(to messages.PLogOffset) tailSize {
+	freed := t.size
 	for o := t.first(); o < to; o++ {
 		e := t.at(o)
 		if t.last[e.ws] == o {
@@ -154,23 +179,26 @@ func (t *tail) drop(to messages.PLogOffset) int64 {
 		}
 		recordsEnd := t.recordsEnd(o)
 		for i := e.records; i < recordsEnd; i++ {
-			k := recordKey{ws: e.ws, id: t.records.at(i).id()}
+			rec := t.records.at(i)
+			k := recordKey{ws: e.ws, id: rec.id()}
 			if t.written[k] == o {
 				delete(t.written, k)
 			}
+			t.size.rows -= int64(rec.size)
 		}
-		t.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records), false)
+		t.size.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records), false)
 	}
 	if to == t.end() {
 		// Maps never shrink, so an empty tail begins with new ones.
 		t.restart(to)
-		return before
+		return freed
 	}
 	t.dropIDs(to)
 	t.numbers.drop(t.at(to).numbers)
 	t.records.drop(t.at(to).records)
 	t.entries.drop(uint64(to))
-	return before - t.bytes
+	freed.sub(t.size)
+	return freed
 }
 
 // previous returns the entry before e, at offset o, of the same workspace.

@@ -24,7 +24,7 @@ func (t *tail) dropIDs(to messages.PLogOffset) {
 		if t.byID[r.key] == r.offset {
 			delete(t.byID, r.key)
 		}
-		t.bytes -= idBytes
+		t.size.bytes -= idBytes
 	}
 	t.ids.drop(i)
 }

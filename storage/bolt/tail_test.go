@@ -29,6 +29,13 @@ func TestTailLetsGo(t *testing.T) {
 	noError(t, s.Flush(t.Context(), f))
 	tail := &s.partitions[0].tail
 	equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.len(), tail.records.len()})
+	rows := int64(0)
+	for i := tail.records.first; i < tail.records.end; i++ {
+		rows += int64(tail.records.at(i).size)
+	}
+	if rows == 0 || tail.size.rows != rows || s.rowBytes.Load() != rows {
+		t.Errorf("got %d bytes of records, %d in all tails, want %d", tail.size.rows, s.rowBytes.Load(), rows)
+	}
 }
 
 // A step takes as many entries as it may, or records: who appends waits for one of them.
@@ -54,8 +61,8 @@ func TestStepsAreShort(t *testing.T) {
 				l.drop(o)
 				got = append(got, o)
 			}
-			if !slices.Equal(got, test.want) || l.len() != 0 || l.bytes != 0 {
-				t.Errorf("got steps to %v, %d entries and %d bytes left, want %v", got, l.len(), l.bytes, test.want)
+			if !slices.Equal(got, test.want) || l.len() != 0 || l.size != (tailSize{}) {
+				t.Errorf("got steps to %v, %d entries and %d bytes left, want %v", got, l.len(), l.size.bytes, test.want)
 			}
 		})
 	}
