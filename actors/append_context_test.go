@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -132,6 +133,30 @@ func TestAppendInFlight(t *testing.T) {
 		t.Errorf("granted offset %d, want 7", tx.PLogOffset())
 	}
 	r.check(tx.Cancel(r.ctx))
+}
+
+// What waits in the lane takes a bounded amount of memory: who comes then is told, or waits outside.
+func TestAppendLaneBytes(t *testing.T) {
+	r := readyRig(t, setup{settings: messages.Settings{InFlightEvents: 1}, requestBytes: 700})
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
+	results := []<-chan error{r.appending(r.ctx, to(7))}
+	r.handled(1, &messages.Append{})
+	for range 2 { // each takes 343
+		results = append(results, r.appending(r.ctx, to(7)))
+	}
+	r.queued(2)
+	_, err := r.of(7).Append(r.ctx, to(7), bill("bill"))
+	if busy, ok := errors.AsType[*messages.BusyError](err); !ok || busy.Reason != messages.BusyMailboxFull {
+		t.Errorf("got %v, want a full mailbox", err)
+	}
+	patient := to(7)
+	patient.Wait = true
+	results = append(results, r.appending(r.ctx, patient))
+	gate.Release()
+	for i := range results {
+		wants(t, "append", next(t, results[i]), nil)
+	}
 }
 
 // A stop finishes what is at the store and refuses what waits.

@@ -30,8 +30,8 @@ type CommandProcessorConfig struct {
 	Dispatcher actor.Dispatcher
 	Clock      Clock
 	Logger     *zap.Logger
-	// Requests is the bound of the request lane.
-	Requests int
+	// Requests and RequestBytes are the bounds of the request lane.
+	Requests, RequestBytes int
 	// Limit bounds a command without a deadline of its own, until SetLimit changes it.
 	Limit time.Duration
 	// Observer may be nil.
@@ -58,12 +58,14 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	p.SetLimit(c.Limit)
 	p.mailbox = NewMailbox(MailboxConfig{
-		Key:       c.Key,
-		Requests:  c.Requests,
-		IsRequest: isCommand,
-		Refuse:    refusal(commandRetryAfter),
-		System:    c.System,
-		Observer:  c.Observer,
+		Key:          c.Key,
+		Requests:     c.Requests,
+		RequestBytes: c.RequestBytes,
+		SizeOf:       commandSize,
+		IsRequest:    isCommand,
+		Refuse:       refusal(commandRetryAfter),
+		System:       c.System,
+		Observer:     c.Observer,
 	})
 	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p} },
 		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
@@ -135,6 +137,21 @@ const commandRetryAfter = 10 * time.Millisecond
 func isCommand(message any) bool {
 	_, ok := message.(*messages.Command)
 	return ok
+}
+
+// What a command takes besides its body, and each of its raw records, in bytes, about.
+const (
+	commandBytes   = 256
+	rawRecordBytes = 16
+)
+
+// commandSize returns what a command keeps in memory that waits.
+func commandSize(message any) int {
+	c, ok := message.(*messages.Command)
+	if !ok {
+		return 0
+	}
+	return commandBytes + len(c.Body) + len(c.RawRecords)*rawRecordBytes
 }
 
 // commandProcessor is the actor. It is a leaf: it waits for its partition, for the

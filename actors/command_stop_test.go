@@ -67,6 +67,25 @@ func TestCommandFullMailbox(t *testing.T) {
 	}
 }
 
+// What waits there takes a bounded amount of memory.
+func TestCommandLaneBytes(t *testing.T) {
+	r := readyRig(t, setup{})
+	b := newBlocking()
+	p := r.spawnConfigured(actors.CommandProcessorConfig{Handler: b.handle, Requests: 10, RequestBytes: 600})
+	i := newInbox(t, system)
+	i.post(p, 1)
+	next(t, b.arrived)
+	i.post(p, 2) // each takes 276
+	_, err := p.Execute(r.ctx, command())
+	if busy, ok := errors.AsType[*messages.BusyError](err); !ok || busy.Reason != messages.BusyMailboxFull {
+		t.Errorf("got %v, want a full mailbox", err)
+	}
+	close(b.release)
+	for range 3 {
+		isA[*messages.CommandDone](r, next(t, i.user))
+	}
+}
+
 // post puts commands into the lane of a command processor.
 func (i *inbox) post(p *actors.CommandProcessor, n int) {
 	for range n {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"container/list"
+	"math"
 	"runtime"
 	"sync"
 
@@ -15,6 +16,14 @@ type MailboxConfig struct {
 
 	// Requests bounds the request lane, exactly. Less than 1 means 1.
 	Requests int
+
+	// RequestBytes bounds what the queued requests take together, as SizeOf says; one may exceed
+	// it if it is alone. Less than 1 means that there is no such bound.
+	RequestBytes int
+
+	// SizeOf returns what a request takes, in bytes. It gets it without its envelope, runs on the
+	// sender's and the actor's goroutine, and must always say the same of one message. Nil means 0.
+	SizeOf func(message any) int
 
 	// IsRequest says which messages are requests; it gets them without their
 	// envelopes and runs on the sender's goroutine. Everything else goes to the
@@ -38,7 +47,7 @@ type MailboxConfig struct {
 type RefuseReason uint8
 
 const (
-	// LaneFull: as many requests are queued as the lane may hold.
+	// LaneFull: as many requests are queued as the lane may hold, or as large ones.
 	LaneFull RefuseReason = iota + 1
 	// Closed: the actor has stopped, or has given up.
 	Closed
@@ -70,7 +79,9 @@ type Mailbox struct {
 	system   ring
 	control  ring
 	requests ring
-	waiters  list.List // of *waiter; not empty only while the request lane is full
+	// requestBytes is what the queued requests take.
+	requestBytes int
+	waiters      list.List // of *waiter; not empty only while the request lane has no room for the first
 
 	// running says that work is scheduled or runs: it takes whatever is posted. It
 	// begins as true, so that nothing is taken before Start.
@@ -86,6 +97,9 @@ var _ actor.Mailbox = (*Mailbox)(nil)
 // NewMailbox returns a mailbox for one actor, which keeps it when it is restarted.
 func NewMailbox(c MailboxConfig) *Mailbox {
 	c.Requests = max(c.Requests, 1)
+	if c.RequestBytes < 1 {
+		c.RequestBytes = math.MaxInt
+	}
 	m := &Mailbox{config: c, running: true}
 	m.work = m.drain
 	return m
@@ -166,16 +180,17 @@ func (m *Mailbox) post(message any) (wake bool) {
 }
 
 func (m *Mailbox) postRequest(message any) (wake bool) {
+	size := m.sizeOf(message)
 	m.mu.Lock()
 	switch {
 	case m.closed:
 		m.mu.Unlock()
 		m.refuse(message, Closed)
-	case m.requests.length == m.config.Requests:
+	case !m.hasRoom(size):
 		m.mu.Unlock()
 		m.refuse(message, LaneFull)
 	default:
-		m.requests.push(message)
+		m.queue(message, size)
 		return m.unlock()
 	}
 	return false
@@ -250,7 +265,7 @@ func (m *Mailbox) takeAndUnlock() (any, lane) {
 		message = m.control.pop()
 	case requestLane:
 		message = m.requests.pop()
-		m.admitWaiter()
+		m.dequeued(message)
 	case noLane:
 		m.running = false
 	}

@@ -46,11 +46,15 @@ type bench struct {
 
 func newBench(t *testing.T, system *actor.ActorSystem, requests int, observer actors.Observer) *bench {
 	t.Helper()
-	b := &bench{sender: newInbox(t, system)}
-	b.Mailbox = actors.NewMailbox(actors.MailboxConfig{
-		Key: actors.Key{Group: "bench", ID: "1"}, Requests: requests, IsRequest: isQuery,
-		Refuse: refuse, System: system, Observer: observer,
-	})
+	return newBenchOf(t, actors.MailboxConfig{System: system, Requests: requests, Observer: observer})
+}
+
+// newBenchOf is newBench with more settings.
+func newBenchOf(t *testing.T, c actors.MailboxConfig) *bench {
+	t.Helper()
+	b := &bench{sender: newInbox(t, c.System)}
+	c.Key, c.IsRequest, c.Refuse = actors.Key{Group: "bench", ID: "1"}, isQuery, refuse
+	b.Mailbox = actors.NewMailbox(c)
 	b.RegisterHandlers(b, &b.manualDispatcher)
 	return b
 }

@@ -14,6 +14,7 @@ import (
 // waiting goroutine itself.
 type waiter struct {
 	message any
+	size    int
 	result  chan error // holds one; nil means that the request is queued
 }
 
@@ -38,19 +39,20 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	size := m.sizeOf(message)
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
 		return messages.ErrStopped
 	}
-	if m.requests.length < m.config.Requests {
-		m.requests.push(message)
+	if m.hasRoom(size) {
+		m.queue(message, size)
 		if m.unlock() {
 			m.run()
 		}
 		return nil
 	}
-	w := &waiter{message: message, result: make(chan error, 1)}
+	w := &waiter{message: message, size: size, result: make(chan error, 1)}
 	place := m.waiters.PushBack(w)
 	m.mu.Unlock()
 
@@ -66,6 +68,7 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 		return err
 	default:
 		m.waiters.Remove(place)
+		m.admitWaiters() // those behind may be smaller
 		return context.Cause(ctx)
 	}
 }
@@ -76,17 +79,49 @@ func waiterAt(place *list.Element) *waiter {
 	return w
 }
 
-// admitWaiter gives the place that has become free to whoever has waited longest.
-// So the lane is full as long as somebody waits, and nobody can overtake.
-func (m *Mailbox) admitWaiter() {
-	first := m.waiters.Front()
-	if first == nil {
-		return
+// sizeOf returns what a request takes.
+func (m *Mailbox) sizeOf(message any) int {
+	if m.config.SizeOf == nil {
+		return 0
 	}
-	m.waiters.Remove(first)
-	w := waiterAt(first)
-	m.requests.push(w.message)
-	w.result <- nil
+	return m.config.SizeOf(actor.UnwrapEnvelopeMessage(message))
+}
+
+// hasRoom reports whether the request lane takes one more of a size. Nobody can overtake who
+// waits, be he as small as he may.
+func (m *Mailbox) hasRoom(size int) bool { return m.waiters.Len() == 0 && m.fits(size) }
+
+func (m *Mailbox) fits(size int) bool {
+	n := m.requests.length
+	return n == 0 || n < m.config.Requests && size <= m.config.RequestBytes-m.requestBytes
+}
+
+func (m *Mailbox) queue(message any, size int) {
+	m.requests.push(message)
+	m.requestBytes += size
+}
+
+// dequeued gives the place that a request has had to those who have waited longest. So there is
+// no room for the first as long as somebody waits.
+func (m *Mailbox) dequeued(message any) {
+	m.requestBytes -= m.sizeOf(message)
+	if m.requests.length == 0 {
+		m.requestBytes = 0 // whatever a sender has done to what he has sent
+	}
+	m.admitWaiters()
+}
+
+// admitWaiters queues those who wait, in their order, as far as there is room.
+func (m *Mailbox) admitWaiters() {
+	for first := m.waiters.Front(); first != nil; first = m.waiters.Front() {
+		w := waiterAt(first)
+		if !m.fits(w.size) {
+			return
+		}
+		m.waiters.Remove(first)
+		m.queue(w.message, w.size)
+		w.result <- nil
+	}
 }
 
 // Close ends the taking of requests, for good. The actor calls it when it is
@@ -114,7 +149,7 @@ func (m *Mailbox) close() []any {
 	for m.requests.length > 0 {
 		unanswered = append(unanswered, m.requests.pop())
 	}
-	m.requests = ring{}
+	m.requests, m.requestBytes = ring{}, 0
 	for range m.control.length {
 		message := m.control.pop()
 		if actor.UnwrapEnvelopeSender(message) == nil {

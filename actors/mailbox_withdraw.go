@@ -7,7 +7,7 @@ func (m *Mailbox) Withdraw(message any) bool {
 	m.mu.Lock()
 	withdrawn := m.requests.remove(message)
 	if withdrawn {
-		m.admitWaiter()
+		m.dequeued(message)
 	}
 	m.mu.Unlock()
 	if withdrawn {

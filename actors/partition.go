@@ -29,8 +29,8 @@ type PartitionConfig struct {
 	Dispatcher actor.Dispatcher
 	Clock      Clock
 	Logger     *zap.Logger
-	// Requests is the bound of the request lane.
-	Requests int
+	// Requests and RequestBytes are the bounds of the request lane.
+	Requests, RequestBytes int
 	// Permits bounds how many partitions replay at the same time.
 	Permits chan struct{}
 	// Observer may be nil.
@@ -61,12 +61,14 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	p.settings.Store(&c.Sequencer.Settings)
 	p.mailbox = NewMailbox(MailboxConfig{
-		Key:       c.Key,
-		Requests:  c.Requests,
-		IsRequest: isPartitionRequest,
-		Refuse:    refusal(c.Sequencer.Settings.FlushInterval),
-		System:    c.System,
-		Observer:  c.Observer,
+		Key:          c.Key,
+		Requests:     c.Requests,
+		RequestBytes: c.RequestBytes,
+		SizeOf:       partitionRequestSize,
+		IsRequest:    isPartitionRequest,
+		Refuse:       refusal(c.Sequencer.Settings.FlushInterval),
+		System:       c.System,
+		Observer:     c.Observer,
 	})
 	props := actor.PropsFromProducer(p.incarnate,
 		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
@@ -97,6 +99,14 @@ func isPartitionRequest(message any) bool {
 		return true
 	}
 	return false
+}
+
+// partitionRequestSize returns what a request keeps in memory that waits.
+func partitionRequestSize(message any) int {
+	if m, ok := message.(*messages.Append); ok {
+		return sequencer.AppendBytes(m)
+	}
+	return 0
 }
 
 // incarnate makes the actor, anew after each restart.

@@ -58,7 +58,9 @@ type setup struct {
 	trust      messages.TrustLevel
 	settings   messages.Settings
 	requests   int
-	permits    int
+	// requestBytes bounds what is in the lane, 0: nothing does.
+	requestBytes int
+	permits      int
 	// memory is used instead of an empty store.
 	memory *storagetest.Memory
 	// wrap stands between the partitions and the faulty store.
@@ -161,7 +163,7 @@ func (r *rig) spawn() {
 				Partition: i, Descriptor: r.memory.Descriptor(), Settings: settings, CacheNumbers: 100, Seed: 1,
 			},
 			Store: store, System: system, Guardian: r.guardian, Dispatcher: r.dispatcher, Clock: r.clock,
-			Logger: zap.NewNop(), Requests: cmp.Or(r.setup.requests, 1024), Permits: r.permits,
+			Logger: zap.NewNop(), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits,
 			Observer: r.spy, StatusChanged: r.board.put,
 		})
 		r.check(err)

@@ -30,7 +30,7 @@ type Settings struct {
 	BusyEvents int
 	// InFlightEvents and InFlightBytes bound the events that the partition was asked
 	// to append and that are not durable yet, those under way and those that are
-	// next. Above them requests stay in the lane. One append may exceed the bytes,
+	// next. Above them requests stay in the lane, which has bounds of its own. One append may exceed the bytes,
 	// if it is alone. Defaults 1,024 and 4 MiB.
 	InFlightEvents int
 	InFlightBytes  int

@@ -86,6 +86,7 @@ func (a *App) partitionConfig(id messages.PartitionID, permits chan struct{}) ac
 		Clock:         a.parts.options.Clock,
 		Logger:        a.parts.options.Logger.Named(a.app.Descriptor.Application),
 		Requests:      a.app.RequestLane,
+		RequestBytes:  a.app.RequestLaneBytes,
 		Permits:       permits,
 		Observer:      a.parts.options.Observer,
 		StatusChanged: a.statusChanged,
@@ -222,7 +223,7 @@ func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor
 	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
 	c.Clock, c.Observer = a.parts.options.Clock, a.parts.options.Observer
 	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
-	c.Requests, c.Limit = a.app.RequestLane, a.settings.TransactionLimit
+	c.Requests, c.RequestBytes, c.Limit = a.app.RequestLane, a.app.RequestLaneBytes, a.settings.TransactionLimit
 	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)
 	if err != nil {
 		return nil, err

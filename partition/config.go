@@ -50,9 +50,13 @@ type Application struct {
 	// CacheNumbers is how many numbers are cached, in all partitions together. At
 	// least one workspace per partition is always cached. Default 100,000.
 	CacheNumbers int
-	// RequestLane is how many Starts may wait at one partition, and how many
+	// RequestLane is how many requests, Starts and Appends, may wait at one partition for their turn, and how many
 	// commands at one command processor. Default 1,024.
 	RequestLane int
+	// RequestLaneBytes is how much memory those at one partition, or at one command processor, may take,
+	// in bytes, as estimated; one may exceed it if it is alone. Above either bound the answer is Busy, or the caller
+	// waits, as it has chosen. Default 4 MiB.
+	RequestLaneBytes int
 	// Actualizations is how many partitions replay at the same time. Default: twice
 	// the number of processors.
 	Actualizations int
@@ -67,6 +71,9 @@ func (a Application) WithDefaults() Application {
 	}
 	if a.RequestLane == 0 {
 		a.RequestLane = 1024
+	}
+	if a.RequestLaneBytes == 0 {
+		a.RequestLaneBytes = 4 << 20
 	}
 	if a.Actualizations == 0 {
 		a.Actualizations = 2 * runtime.GOMAXPROCS(0)
@@ -86,6 +93,7 @@ func (a Application) Validate() error {
 	}{
 		{"CacheNumbers", a.CacheNumbers},
 		{"RequestLane", a.RequestLane},
+		{"RequestLaneBytes", a.RequestLaneBytes},
 		{"Actualizations", a.Actualizations},
 	} {
 		if n.got < 1 {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -46,18 +47,28 @@ func flushedStoreOf(b *testing.B, a partition.Application, n int, workspaces uin
 		return dir
 	}
 	dir := must(os.MkdirTemp("", fmt.Sprintf("partita-bench-%d-", n)))(b) //nolint:usetesting // it outlives this run of the benchmark
-	benchStores[contents] = dir
+	b.Cleanup(func() {
+		if benchStores[contents] != dir {
+			_ = os.RemoveAll(dir) // it is not what it should be
+		}
+	})
 	store := openBolt(b, dir, a.Descriptor, wideTail)
 	newHistory(b, store, workspaces).write(b, n)
 	check(b, store.Close(limit(b)))
 	// Opening with a small tail brings the projections up to date.
-	store = openBolt(b, dir, a.Descriptor, bolt.Options{TailEvents: 1000})
+	ctx, cancel := context.WithTimeout(context.Background(), projectLimit)
+	defer cancel()
+	store = must(bolt.Open(ctx, dir, a.Descriptor, bolt.Options{TailEvents: 1000}))(b)
 	parts := partition.NewAppParts(system, partition.Options{})
 	check(b, must(parts.Deploy(limit(b), a, store))(b).Ready(limit(b)))
 	check(b, parts.Close(limit(b)))
 	check(b, store.Close(limit(b)))
+	benchStores[contents] = dir
 	return dir
 }
+
+// projectLimit is how long it may take to project millions of events on a slow disk.
+const projectLimit = 10 * time.Minute
 
 const (
 	// loadChildEnv makes the test binary a process that writes into the store named

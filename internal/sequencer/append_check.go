@@ -68,6 +68,14 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 	return nil
 }
 
+// AppendBytes returns what an Append takes in memory before it is numbered, in bytes, about.
+func AppendBytes(m *messages.Append) (n int) {
+	for i := range m.Drafts {
+		n += bytesOf(&m.Drafts[i]) + len(m.Drafts[i].Wanted)*numberBytes
+	}
+	return n
+}
+
 // bytesOf returns what a draft takes without its numbers.
 func bytesOf(d *messages.Draft) int {
 	n := eventBytes + len(d.Body)
