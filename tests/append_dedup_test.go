@@ -288,7 +288,7 @@ func (c *crowd) all() []answer {
 func TestAppendSameIDAtOnce(t *testing.T) {
 	s := newSite(t, 1, often)
 	d := s.run(t)
-	const callers = 100
+	const callers = 2 * 100
 	for round := range uint64(10) {
 		start := make(chan struct{})
 		var answers [2][callers / 2]answer

@@ -70,8 +70,13 @@ func readAtMost(path string, most int64) (b []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	b, err = io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
+	var buffer bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		// Growing to tens of MiB by and by takes longer than reading them.
+		buffer.Grow(int(min(info.Size(), most)) + bytes.MinRead)
+	}
+	_, err = buffer.ReadFrom(io.LimitReader(f, most+1))
+	if b = buffer.Bytes(); err == nil && int64(len(b)) > most {
 		err = &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: more than %d bytes", errTooLong, most)}
 	}
 	return b, err
