@@ -23,7 +23,8 @@ type AppendTo struct {
 	Expected *messages.WLogOffset
 
 	// Wait says to wait until the context ends for a place in the request lane,
-	// instead of returning ErrBusy when the lane is full.
+	// instead of returning ErrBusy when the lane is full. Callers that wait get the places
+	// that become free: those that do not may be refused as long as there are any.
 	Wait bool
 }
 

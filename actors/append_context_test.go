@@ -137,7 +137,7 @@ func TestAppendInFlight(t *testing.T) {
 
 // What waits in the lane takes a bounded amount of memory: who comes then is told, or waits outside.
 func TestAppendLaneBytes(t *testing.T) {
-	r := readyRig(t, setup{settings: messages.Settings{InFlightEvents: 1}, requestBytes: 700})
+	r := readyRig(t, setup{settings: messages.Settings{InFlightEvents: 1}, requestBytes: 600})
 	gate := r.newGate()
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: storagetest.Hold(gate), Times: 1})
 	results := []<-chan error{r.appending(r.ctx, to(7))}
@@ -153,10 +153,15 @@ func TestAppendLaneBytes(t *testing.T) {
 	patient := to(7)
 	patient.Wait = true
 	results = append(results, r.appending(r.ctx, patient))
+	r.queued(3)
+	started := make(chan error, 1)
+	go func() { started <- r.start(7).Cancel(r.ctx) }()
+	r.queued(4) // a Start brings nothing along, and is not refused
 	gate.Release()
 	for i := range results {
 		wants(t, "append", next(t, results[i]), nil)
 	}
+	wants(t, "start", next(t, started), nil)
 }
 
 // A stop finishes what is at the store and refuses what waits.

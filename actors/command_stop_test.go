@@ -71,7 +71,7 @@ func TestCommandFullMailbox(t *testing.T) {
 func TestCommandLaneBytes(t *testing.T) {
 	r := readyRig(t, setup{})
 	b := newBlocking()
-	p := r.spawnConfigured(actors.CommandProcessorConfig{Handler: b.handle, Requests: 10, RequestBytes: 600})
+	p := r.spawnConfigured(actors.CommandProcessorConfig{Handler: b.handle, Requests: 10, RequestBytes: 500})
 	i := newInbox(t, system)
 	i.post(p, 1)
 	next(t, b.arrived)

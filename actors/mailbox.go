@@ -17,12 +17,13 @@ type MailboxConfig struct {
 	// Requests bounds the request lane, exactly. Less than 1 means 1.
 	Requests int
 
-	// RequestBytes bounds what the queued requests take together, as SizeOf says; one may exceed
-	// it if it is alone. Less than 1 means that there is no such bound.
+	// RequestBytes bounds what the queued requests take together, as SizeOf says: the last one that is
+	// taken may exceed it, so that the lane is full or not for everybody, however large what he has is; and
+	// what takes nothing is taken all the same. Less than 1 means that there is no such bound.
 	RequestBytes int
 
-	// SizeOf returns what a request takes, in bytes. It gets it without its envelope, runs on the
-	// sender's and the actor's goroutine, and must always say the same of one message. Nil means 0.
+	// SizeOf returns what a request takes, in bytes. It gets it without its envelope and runs on the
+	// sender's goroutine. Nil means 0.
 	SizeOf func(message any) int
 
 	// IsRequest says which messages are requests; it gets them without their
@@ -76,9 +77,9 @@ type Mailbox struct {
 	// together, and is decided and acted upon at one moment here. So no wake-up is
 	// lost.
 	mu       sync.Mutex
-	system   ring
-	control  ring
-	requests ring
+	system   ring[any]
+	control  ring[any]
+	requests ring[request]
 	// requestBytes is what the queued requests take.
 	requestBytes int
 	waiters      list.List // of *waiter; not empty only while the request lane has no room for the first
@@ -180,17 +181,17 @@ func (m *Mailbox) post(message any) (wake bool) {
 }
 
 func (m *Mailbox) postRequest(message any) (wake bool) {
-	size := m.sizeOf(message)
+	r := m.request(message)
 	m.mu.Lock()
 	switch {
 	case m.closed:
 		m.mu.Unlock()
 		m.refuse(message, Closed)
-	case !m.hasRoom(size):
+	case !m.hasRoom(r):
 		m.mu.Unlock()
 		m.refuse(message, LaneFull)
 	default:
-		m.queue(message, size)
+		m.queue(r)
 		return m.unlock()
 	}
 	return false
@@ -264,8 +265,9 @@ func (m *Mailbox) takeAndUnlock() (any, lane) {
 	case controlLane:
 		message = m.control.pop()
 	case requestLane:
-		message = m.requests.pop()
-		m.dequeued(message)
+		r := m.requests.pop()
+		message = r.message
+		m.dequeued(r)
 	case noLane:
 		m.running = false
 	}

@@ -13,9 +13,8 @@ import (
 // the list of waiters sends its result, with the mailbox locked, unless it is the
 // waiting goroutine itself.
 type waiter struct {
-	message any
-	size    int
-	result  chan error // holds one; nil means that the request is queued
+	request
+	result chan error // holds one; nil means that the request is queued
 }
 
 // AwaitPost posts a request as soon as the request lane has room for it, first
@@ -39,20 +38,20 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	size := m.sizeOf(message)
+	r := m.request(message)
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
 		return messages.ErrStopped
 	}
-	if m.hasRoom(size) {
-		m.queue(message, size)
+	if m.hasRoom(r) {
+		m.queue(r)
 		if m.unlock() {
 			m.run()
 		}
 		return nil
 	}
-	w := &waiter{message: message, size: size, result: make(chan error, 1)}
+	w := &waiter{request: r, result: make(chan error, 1)}
 	place := m.waiters.PushBack(w)
 	m.mu.Unlock()
 
@@ -68,7 +67,7 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 		return err
 	default:
 		m.waiters.Remove(place)
-		m.admitWaiters() // those behind may be smaller
+		m.admitWaiters() // who is behind may take nothing
 		return context.Cause(ctx)
 	}
 }
@@ -79,35 +78,34 @@ func waiterAt(place *list.Element) *waiter {
 	return w
 }
 
-// sizeOf returns what a request takes.
-func (m *Mailbox) sizeOf(message any) int {
+// request is a message on its way into the request lane, with what it takes.
+type request struct {
+	message any
+	size    int
+}
+
+func (m *Mailbox) request(message any) request {
 	if m.config.SizeOf == nil {
-		return 0
+		return request{message: message}
 	}
-	return m.config.SizeOf(actor.UnwrapEnvelopeMessage(message))
+	return request{message, m.config.SizeOf(actor.UnwrapEnvelopeMessage(message))}
 }
 
-// hasRoom reports whether the request lane takes one more of a size. Nobody can overtake who
-// waits, be he as small as he may.
-func (m *Mailbox) hasRoom(size int) bool { return m.waiters.Len() == 0 && m.fits(size) }
-
-func (m *Mailbox) fits(size int) bool {
-	n := m.requests.length
-	return n == 0 || n < m.config.Requests && size <= m.config.RequestBytes-m.requestBytes
+// hasRoom reports whether the request lane takes one more. Who waits for bytes can be overtaken by
+// what takes none only.
+func (m *Mailbox) hasRoom(r request) bool {
+	return m.requests.length < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)
 }
 
-func (m *Mailbox) queue(message any, size int) {
-	m.requests.push(message)
-	m.requestBytes += size
+func (m *Mailbox) queue(r request) {
+	m.requests.push(r)
+	m.requestBytes += r.size
 }
 
 // dequeued gives the place that a request has had to those who have waited longest. So there is
 // no room for the first as long as somebody waits.
-func (m *Mailbox) dequeued(message any) {
-	m.requestBytes -= m.sizeOf(message)
-	if m.requests.length == 0 {
-		m.requestBytes = 0 // whatever a sender has done to what he has sent
-	}
+func (m *Mailbox) dequeued(r request) {
+	m.requestBytes -= r.size
 	m.admitWaiters()
 }
 
@@ -115,11 +113,11 @@ func (m *Mailbox) dequeued(message any) {
 func (m *Mailbox) admitWaiters() {
 	for first := m.waiters.Front(); first != nil; first = m.waiters.Front() {
 		w := waiterAt(first)
-		if !m.fits(w.size) {
+		if !m.hasRoom(w.request) {
 			return
 		}
 		m.waiters.Remove(first)
-		m.queue(w.message, w.size)
+		m.queue(w.request)
 		w.result <- nil
 	}
 }
@@ -147,9 +145,9 @@ func (m *Mailbox) close() []any {
 	}
 	var unanswered []any
 	for m.requests.length > 0 {
-		unanswered = append(unanswered, m.requests.pop())
+		unanswered = append(unanswered, m.requests.pop().message)
 	}
-	m.requests, m.requestBytes = ring{}, 0
+	m.requests, m.requestBytes = ring[request]{}, 0
 	for range m.control.length {
 		message := m.control.pop()
 		if actor.UnwrapEnvelopeSender(message) == nil {

@@ -5,9 +5,9 @@ package actors
 // was posted, envelope and all.
 func (m *Mailbox) Withdraw(message any) bool {
 	m.mu.Lock()
-	withdrawn := m.requests.remove(message)
+	r, withdrawn := m.requests.remove(func(r request) bool { return r.message == message })
 	if withdrawn {
-		m.dequeued(message)
+		m.dequeued(r)
 	}
 	m.mu.Unlock()
 	if withdrawn {

@@ -178,6 +178,7 @@ func TestAppPartsBadSettings(t *testing.T) {
 		"CatchUpCheckpoint": func(a *partition.Application) { a.Settings.CatchUpCheckpoint = 1 },
 		"CacheNumbers":      func(a *partition.Application) { a.CacheNumbers = -1 },
 		"RequestLane":       func(a *partition.Application) { a.RequestLane = -5 },
+		"RequestLaneBytes":  func(a *partition.Application) { a.RequestLaneBytes = -5 },
 		"Actualizations":    func(a *partition.Application) { a.Actualizations = -1 },
 	} {
 		app := billing("one")

@@ -54,8 +54,8 @@ type Application struct {
 	// commands at one command processor. Default 1,024.
 	RequestLane int
 	// RequestLaneBytes is how much memory those at one partition, or at one command processor, may take,
-	// in bytes, as estimated; one may exceed it if it is alone. Above either bound the answer is Busy, or the caller
-	// waits, as it has chosen. Default 4 MiB.
+	// in bytes, as estimated; the last one may exceed it, and a Start takes nothing. At either bound the answer is Busy, or the caller
+	// waits, as it has chosen. Default 16 MiB.
 	RequestLaneBytes int
 	// Actualizations is how many partitions replay at the same time. Default: twice
 	// the number of processors.
@@ -73,7 +73,7 @@ func (a Application) WithDefaults() Application {
 		a.RequestLane = 1024
 	}
 	if a.RequestLaneBytes == 0 {
-		a.RequestLaneBytes = 4 << 20
+		a.RequestLaneBytes = 16 << 20
 	}
 	if a.Actualizations == 0 {
 		a.Actualizations = 2 * runtime.GOMAXPROCS(0)

@@ -30,6 +30,7 @@ func TestFaultLimitZero(t *testing.T) {
 		"CatchUpCheckpoint": func(a *partition.Application) { a.Settings.CatchUpCheckpoint = 1 },
 		"CacheNumbers":      func(a *partition.Application) { a.CacheNumbers = -1 },
 		"RequestLane":       func(a *partition.Application) { a.RequestLane = -1 },
+		"RequestLaneBytes":  func(a *partition.Application) { a.RequestLaneBytes = -1 },
 		"Actualizations":    func(a *partition.Application) { a.Actualizations = -1 },
 	} {
 		app := s.app

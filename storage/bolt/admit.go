@@ -22,7 +22,7 @@ type staging struct {
 	ends       []stagedEnds
 	ids        map[dedupKey]messages.WLogOffset
 	events     int64
-	size       tailSize
+	bytes      int64
 	// accepted are the requests accepted so far.
 	accepted []*writeRequest
 	// records are all that they write, once somebody needs to know.
@@ -45,8 +45,9 @@ type stagedRegister struct {
 	epoch  messages.Epoch
 	last   messages.PLogOffset
 	lastAt messages.Timestamp
-	// tail is how many events the tail will have.
+	// tail is how many events the tail will have, rows how much data their records.
 	tail int
+	rows int64
 }
 
 // stagedEnds is where the keys of a workspace will end.
@@ -81,7 +82,7 @@ func (g *staging) reset() {
 	clear(g.accepted)
 	g.accepted = g.accepted[:0]
 	g.records = nil
-	g.events, g.size = 0, tailSize{}
+	g.events, g.bytes = 0, 0
 }
 
 // admit stages a request, or returns why it is refused and leaves no trace of it.
@@ -105,7 +106,7 @@ func (g *staging) admit(r *writeRequest) error {
 	g.registers[r.partition.id] = reg
 	g.accepted = append(g.accepted, r)
 	g.events += int64(len(r.events))
-	g.size.add(r.size)
+	g.bytes += r.size.bytes
 	return nil
 }
 
@@ -136,7 +137,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 	g.checkpoint, g.covered = p.checkpoint, p.ends.plogFree && len(r.events) > 0
 	reg, staged := g.registers[p.id]
 	if !staged {
-		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.len()}
+		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.len(), rows: p.tail.size.rows}
 	}
 	if r.takeEpoch {
 		reg.epoch++
@@ -156,6 +157,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 		}
 	}
 	reg.tail += len(r.events)
+	reg.rows += r.size.rows
 	return reg, nil
 }
 
@@ -166,13 +168,11 @@ func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
 	if reg.tail > 0 && reg.tail+len(r.events) > o.TailEvents {
 		return fmt.Errorf("%w: partition %d: %d events are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.tail, o.TailEvents)
 	}
-	n := g.s.tailBytes.Load() + g.size.bytes
-	if n > 0 && n+r.size.bytes > o.TailBytes {
+	if n := g.s.tailBytes.Load() + g.bytes; n > 0 && n+r.size.bytes > o.TailBytes {
 		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, o.TailBytes)
 	}
-	rows := g.s.rowBytes.Load() + g.size.rows
-	if n > 0 && rows+r.size.rows > o.TailBytes {
-		return fmt.Errorf("%w: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, rows, o.TailBytes)
+	if rows := r.size.rows; reg.rows > 0 && rows > 0 && reg.rows+rows > o.TailBytes {
+		return fmt.Errorf("%w: partition %d: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.rows, o.TailBytes)
 	}
 	return nil
 }

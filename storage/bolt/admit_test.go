@@ -43,10 +43,14 @@ func TestTailFullOfRecords(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailBytes: limit})
 	w := takeOver(t, s, 0)
 	large := func(size int) messages.Event {
-		e := w.event(2)
+		e := w.event(2 + messages.WSID(w.id))
 		e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: messages.Number(w.next)}, New: true, Data: make([]byte, size)}}
 		return e
 	}
+	staged, next := newStaging(s), large(1)
+	next.PLogOffset, next.WLogOffset = next.PLogOffset+1, next.WLogOffset+1
+	noError(t, staged.admit(w.request(t, large(limit))))
+	errorIs(t, staged.admit(w.request(t, next)), storage.ErrTailFull)
 	noError(t, w.try(large(limit/2)))
 	equal(t, false, s.pressed())
 	noError(t, w.try(large(1)))
@@ -56,7 +60,33 @@ func TestTailFullOfRecords(t *testing.T) {
 	w.flush()
 	equal(t, int64(0), s.rowBytes.Load())
 	noError(t, w.try(large(2*limit))) // it is alone
-	errorIs(t, w.try(large(0)), storage.ErrTailFull)
+	errorIs(t, w.try(large(1)), storage.ErrTailFull)
+	// What brings no data is taken, and another partition has a limit of its own.
+	noError(t, w.try(large(0)))
+	noError(t, s.Append(t.Context(), storage.Batch{Partition: 0, Epoch: w.epoch}))
+	w = takeOver(t, s, 1)
+	noError(t, w.try(large(2*limit)))
+}
+
+// One transaction does not take what it need not have in memory at the same time.
+func TestFlushOfManyRecordsIsCut(t *testing.T) {
+	const limit = 64 << 10
+	for size, grouped := range map[int]int{limit - 1: 2, limit: 1} {
+		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailBytes: limit})
+		f := newFlusher(s)
+		for id := range messages.PartitionID(2) {
+			w := takeOver(t, s, id)
+			e := w.event(messages.WSID(id))
+			e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true, Data: make([]byte, size)}}
+			noError(t, w.try(e))
+			f.held = append(f.held, &flushRequest{ticket: newTicket(), partition: &s.partitions[id], epoch: w.epoch, from: 1, to: 2})
+		}
+		group := f.gather(f.next())
+		equal(t, []int{grouped, 2 - grouped}, []int{len(group), len(f.held)})
+		for _, r := range group {
+			r.partition.endFlush()
+		}
+	}
 }
 
 // The limits of the tail hold for all that is written in one commit.
@@ -129,8 +159,8 @@ func TestStagingForgets(t *testing.T) {
 		}
 		g.reset()
 	}
-	if len(g.accepted) != 0 || len(g.ends) != 0 || g.events != 0 || g.size != (tailSize{}) {
-		t.Errorf("got %d requests, %d ends, %d events, %d bytes staged, want none", len(g.accepted), len(g.ends), g.events, g.size.bytes)
+	if len(g.accepted) != 0 || len(g.ends) != 0 || g.events != 0 || g.bytes != 0 {
+		t.Errorf("got %d requests, %d ends, %d events, %d bytes staged, want none", len(g.accepted), len(g.ends), g.events, g.bytes)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // maxFlushEvents is how many events one transaction of state.db takes before it
-// leaves the flushes behind it to the next one. One flush is never cut.
+// leaves the flushes behind it to the next one; Options.TailBytes is how much data of
+// records. One flush is never cut.
 const maxFlushEvents = 262_144
 
 // trimStep is how many entries of a tail are dropped under one hold of the
@@ -32,6 +33,8 @@ type flushRequest struct {
 	from, to messages.PLogOffset
 	// given are the caller's numbers and kinds, ordered by key.
 	given []numberPut
+	// rows is how much data the records have at most that it writes.
+	rows int64
 	// derive says that there is no caller: the numbers are the log's, unchecked.
 	derive bool
 
@@ -160,13 +163,14 @@ func firstError(errs ...error) error {
 // never share one: the second continues where the first ends.
 func (f *flusher) gather(first *flushRequest) []*flushRequest {
 	var group []*flushRequest
-	events := 0
+	events, rows := 0, int64(0)
 	taken := make(map[*partition]bool)
 	var later []*flushRequest
 	for r := first; r != nil; r = f.next() {
-		if taken[r.partition] || events >= maxFlushEvents {
+		full := events >= maxFlushEvents || rows >= f.s.options.TailBytes
+		if full || taken[r.partition] {
 			later = append(later, r)
-			if events >= maxFlushEvents {
+			if full {
 				break
 			}
 			continue
@@ -181,6 +185,7 @@ func (f *flusher) gather(first *flushRequest) []*flushRequest {
 		taken[r.partition] = true
 		group = append(group, r)
 		events += len(r.entries)
+		rows += r.rows
 	}
 	f.held = append(later, f.held...)
 	return group
@@ -222,6 +227,7 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 		err = fmt.Errorf("%w: partition %d: got %d, the log ends at %d", storage.ErrCheckpoint, p.id, r.to, p.last)
 	default:
 		p.flushing = make(chan struct{})
+		r.rows = p.tail.size.rows
 	}
 	p.mu.Unlock()
 	if err != nil {

@@ -38,9 +38,9 @@ type Options struct {
 	TailEvents int
 
 	// TailBytes is how much memory the tails of all partitions may take, in bytes,
-	// as estimated, and, counted apart, how much data the records in them may have, which a flush
-	// holds in memory; above it Append is refused with ErrTailFull. A batch that finds the tails
-	// empty may exceed it. Default 256 MiB.
+	// as estimated, and, for each partition, how much data the records may have that are not in the projections yet:
+	// a flush holds up to twice as much of it in memory. Above it Append is refused with ErrTailFull; a batch that finds
+	// nothing there may exceed it. Default 256 MiB.
 	TailBytes int64
 
 	// LockTimeout is how long to wait for another process to release a file.

@@ -60,7 +60,7 @@ const (
 	// meanwhile if anybody appends, or the disk is so slow that it had better not wait.
 	paceStep = 10 * time.Millisecond
 	// A pause ends when what is not flushed takes this part of what it may take, of
-	// the events of one partition or of the memory of all,
+	// the events or the records of one partition or of the memory of all,
 	pacePart = 2
 	// or when one partition has so many events: with several numbers each it is not
 	// far from being busy by its default settings.
@@ -98,20 +98,20 @@ func (p *pace) rest(s *Store) {
 
 // pressed reports whether tails are so long that they must be flushed soon.
 func (s *Store) pressed() bool {
-	if most := s.options.TailBytes / pacePart; s.tailBytes.Load() > most || s.rowBytes.Load() > most {
+	bytes, events := s.options.TailBytes/pacePart, min(s.options.TailEvents/pacePart, paceEvents)
+	if s.tailBytes.Load() > bytes {
 		return true
 	}
 	// No partition has more than all of them.
-	most := int64(min(s.options.TailEvents/pacePart, paceEvents))
-	if s.tailEvents.Load() <= most {
+	if s.tailEvents.Load() <= int64(events) && s.rowBytes.Load() <= bytes {
 		return false
 	}
 	for i := range s.partitions {
 		p := &s.partitions[i]
 		p.mu.RLock()
-		n := p.tail.len()
+		long := p.failed == nil && (p.tail.len() > events || p.tail.size.rows > bytes)
 		p.mu.RUnlock()
-		if int64(n) > most {
+		if long {
 			return true
 		}
 	}

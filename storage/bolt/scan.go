@@ -227,8 +227,9 @@ func (sc *scan) push(p *partition, v *eventView) {
 	op.logEpochs[p.id] = v.epoch
 	events := op.tailEvents.Add(1)
 	size := tailSizeOf(len(numbers), sc.records, !v.dedup.IsZero())
-	bytes, rows := op.tailBytes.Add(size.bytes), op.rowBytes.Add(size.rows)
-	over := p.tail.len() > op.options.TailEvents || max(bytes, rows) > op.options.TailBytes
+	op.rowBytes.Add(size.rows)
+	bytes := max(op.tailBytes.Add(size.bytes), p.tail.size.rows)
+	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
 	if over && events > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}
