@@ -91,8 +91,8 @@ func (m *Mailbox) request(message any) request {
 	return request{message, m.config.SizeOf(actor.UnwrapEnvelopeMessage(message))}
 }
 
-// hasRoom reports whether the request lane takes one more. Who waits for bytes can be overtaken by
-// what takes none only.
+// hasRoom reports whether the request lane takes one more. Who waits for bytes, and who waits behind him, can
+// be overtaken by what takes none only, until the lane is below its bound.
 func (m *Mailbox) hasRoom(r request) bool {
 	return m.requests.length < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)
 }

@@ -39,7 +39,7 @@ type Options struct {
 
 	// TailBytes is how much memory the tails of all partitions may take, in bytes,
 	// as estimated, and, for each partition, how much data the records may have that are not in the projections yet:
-	// a flush holds up to twice as much of it in memory. Above it Append is refused with ErrTailFull; a batch that finds
+	// a flush writes up to twice as much, and takes about twice the memory of what it writes. Above it Append is refused with ErrTailFull; a batch that finds
 	// nothing there may exceed it. Default 256 MiB.
 	TailBytes int64
 

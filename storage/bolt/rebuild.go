@@ -1,6 +1,6 @@
 package bolt
 
-// pieceOfTail is which part of Options.TailBytes one transaction takes while Open projects.
+// pieceOfTail is which part of Options.TailBytes is read while Open projects before that is written.
 const pieceOfTail = 4
 
 // mustProject reports whether the tails are as long as one transaction takes where they go into

@@ -47,6 +47,25 @@ func TestRebuildInPieces(t *testing.T) {
 	}
 }
 
+// What a crash has left in the tails of several partitions is not projected in one transaction, if the
+// records of some are as many as one takes.
+func TestProjectTailsInPieces(t *testing.T) {
+	const limit = 64 << 10
+	for size, transactions := range map[int]uint64{limit / 5: 1, limit: 4} {
+		s := open(t, t.TempDir(), testDescriptor(4, messages.TrustNone), Options{TailBytes: limit})
+		for id := range messages.PartitionID(4) {
+			w := takeOver(t, s, id)
+			e := w.event(messages.WSID(id))
+			e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true, Data: make([]byte, size)}}
+			noError(t, w.try(e))
+		}
+		noError(t, (&opening{Store: s}).projectTails())
+		equal(t, transactions, s.Stats().Flushes)
+		equal(t, 4, int(s.Stats().Rebuilt))
+		equal(t, int64(0), s.rowBytes.Load())
+	}
+}
+
 // A restore does so, too.
 func TestRestoreInPieces(t *testing.T) {
 	dir, s := verifiable(t)

@@ -290,23 +290,38 @@ func (op *opening) isProjected(c *bbolt.Cursor, lsn messages.LSN) bool {
 	return false
 }
 
-// projectTails writes all tails to state.db and empties them. What a flush at this
-// point refuses fails its partition; the others go on.
+// projectTails writes all tails to state.db and empties them, in as few transactions as their
+// records allow.
 func (op *opening) projectTails() error {
 	var group []*flushRequest
-	events := 0
+	rows := int64(0)
 	for i := range op.partitions {
 		p := &op.partitions[i]
 		if p.failed != nil || p.tail.len() == 0 {
 			continue
 		}
-		r := &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true}
-		r.takeEntries()
-		events += len(r.entries)
-		group = append(group, r)
+		if rows >= op.options.TailBytes {
+			if err := op.projectGroup(group); err != nil {
+				return err
+			}
+			group, rows = nil, 0
+		}
+		rows += p.tail.size.rows
+		group = append(group, &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true})
 	}
 	if len(group) == 0 {
 		return nil
+	}
+	return op.projectGroup(group)
+}
+
+// projectGroup writes some tails in one transaction. What a flush at this point refuses fails its
+// partition; the others go on.
+func (op *opening) projectGroup(group []*flushRequest) error {
+	events := 0
+	for _, r := range group {
+		r.takeEntries()
+		events += len(r.entries)
 	}
 	if err := op.project(group); err != nil {
 		return err
