@@ -18,7 +18,7 @@ type waiter struct {
 }
 
 // AwaitPost posts a request as soon as the request lane has room for it, first
-// come, first served. If it returns nil, the request is queued and will be
+// come, first served among those who bring something. If it returns nil, the request is queued and will be
 // answered; otherwise it was not posted and never will be. The error is the cause
 // of ctx's end, or [messages.ErrStopped] if the mailbox is closed.
 //

@@ -132,9 +132,7 @@ func (c *committer) finish(err error) bool {
 func (c *committer) publish() {
 	lsn := messages.LSN(c.s.lastLSN.Load())
 	for _, r := range c.staged.accepted {
-		c.s.tailEvents.Add(int64(len(r.events)))
-		c.s.tailBytes.Add(r.size.bytes)
-		c.s.rowBytes.Add(r.size.rows)
+		c.s.countTail(len(r.events), r.size)
 		r.partition.publish(r, lsn)
 		lsn += messages.LSN(len(r.events))
 	}

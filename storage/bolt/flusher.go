@@ -276,7 +276,7 @@ func (s *Store) advance(r *flushRequest) {
 		end := p.tail.stepEnd(o, r.to)
 		freed := p.tail.drop(end)
 		p.mu.Unlock()
-		s.forgetTail(int(end-o), freed)
+		s.countTail(-int(end-o), tailSize{}.minus(freed))
 		o = end
 	}
 }

@@ -220,17 +220,15 @@ func (sc *scan) push(p *partition, v *eventView) {
 	op := sc.op
 	numbers := v.numbering()
 	sc.records = recordRefs(sc.records[:0], v.records)
-	p.tail.push(entry{
+	size := p.tail.push(entry{
 		lsn: v.lsn, ws: v.ws, wlog: v.wlog, at: v.at, epoch: v.epoch, kind: v.wsKind, recovered: true,
 	}, v.dedup, numbers, sc.records)
 	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
 	op.logEpochs[p.id] = v.epoch
-	events := op.tailEvents.Add(1)
-	size := tailSizeOf(len(numbers), sc.records, !v.dedup.IsZero())
-	op.rowBytes.Add(size.rows)
-	bytes := max(op.tailBytes.Add(size.bytes), p.tail.size.rows)
+	op.countTail(1, size)
+	bytes := max(op.tailBytes.Load(), p.tail.size.rows)
 	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
-	if over && events > 1 && !op.options.ReadOnly {
+	if over && op.tailEvents.Load() > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}
 }
@@ -300,17 +298,15 @@ func (op *opening) projectTails() error {
 		if p.failed != nil || p.tail.len() == 0 {
 			continue
 		}
-		if rows >= op.options.TailBytes {
-			if err := op.projectGroup(group); err != nil {
-				return err
-			}
-			group, rows = nil, 0
-		}
 		rows += p.tail.size.rows
 		group = append(group, &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true})
-	}
-	if len(group) == 0 {
-		return nil
+		if rows < op.options.TailBytes {
+			continue
+		}
+		if err := op.projectGroup(group); err != nil {
+			return err
+		}
+		group, rows = nil, 0
 	}
 	return op.projectGroup(group)
 }
@@ -318,6 +314,9 @@ func (op *opening) projectTails() error {
 // projectGroup writes some tails in one transaction. What a flush at this point refuses fails its
 // partition; the others go on.
 func (op *opening) projectGroup(group []*flushRequest) error {
+	if len(group) == 0 {
+		return nil
+	}
 	events := 0
 	for _, r := range group {
 		r.takeEntries()

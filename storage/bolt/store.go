@@ -177,11 +177,11 @@ func (s *Store) partitionOf(ws messages.WSID) *partition {
 	return &s.partitions[messages.PartitionOf(ws, s.schema.partitions)]
 }
 
-// forgetTail takes what was dropped from a tail off the totals.
-func (s *Store) forgetTail(events int, freed tailSize) {
-	s.tailEvents.Add(-int64(events))
-	s.tailBytes.Add(-freed.bytes)
-	s.rowBytes.Add(-freed.rows)
+// countTail adds events of a tail to the totals. What was dropped counts below 0.
+func (s *Store) countTail(events int, size tailSize) {
+	s.tailEvents.Add(int64(events))
+	s.tailBytes.Add(size.bytes)
+	s.rowBytes.Add(size.rows)
 }
 
 // Stages of a request. Whoever moves it on from waiting owns it: the goroutine

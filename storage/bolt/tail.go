@@ -76,7 +76,7 @@ type tailSize struct {
 
 func (t *tailSize) add(u tailSize) { t.bytes, t.rows = t.bytes+u.bytes, t.rows+u.rows }
 
-func (t *tailSize) sub(u tailSize) { t.add(tailSize{-u.bytes, -u.rows}) }
+func (t tailSize) minus(u tailSize) tailSize { return tailSize{t.bytes - u.bytes, t.rows - u.rows} }
 
 // reaches reports whether one of the two is at a limit.
 func (t tailSize) reaches(limit int64) bool { return t.bytes >= limit || t.rows >= limit }
@@ -115,8 +115,8 @@ func (t *tail) end() messages.PLogOffset { return messages.PLogOffset(t.entries.
 
 func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.at(uint64(o)) }
 
-// push appends an event. The zero id means that it has none.
-func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) {
+// push appends an event, and returns what it takes. The zero id means that it has none.
+func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) tailSize {
 	if t.last == nil {
 		t.last = make(map[messages.WSID]messages.PLogOffset)
 		t.written = make(map[recordKey]messages.PLogOffset)
@@ -139,7 +139,9 @@ func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNum
 		t.pushID(idRef{offset: offset, key: dedupKey{ws: e.ws, id: id}})
 	}
 	t.entries.push(e)
-	t.size.add(tailSizeOf(len(numbers), records, hasID))
+	size := tailSizeOf(len(numbers), records, hasID)
+	t.size.add(size)
+	return size
 }
 
 // numbersEnd and recordsEnd are where the items of the entry at an offset end.
@@ -171,7 +173,7 @@ func (t *tail) stepEnd(from, to messages.PLogOffset) messages.PLogOffset {
 // drop removes the entries before an offset, which is at most end. It returns what
 // that freed.
 func (t *tail) drop(to messages.PLogOffset) tailSize {
-	freed := t.size
+	before := t.size
 	for o := t.first(); o < to; o++ {
 		e := t.at(o)
 		if t.last[e.ws] == o {
@@ -191,14 +193,13 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 	if to == t.end() {
 		// Maps never shrink, so an empty tail begins with new ones.
 		t.restart(to)
-		return freed
+		return before
 	}
 	t.dropIDs(to)
 	t.numbers.drop(t.at(to).numbers)
 	t.records.drop(t.at(to).records)
 	t.entries.drop(uint64(to))
-	freed.sub(t.size)
-	return freed
+	return before.minus(t.size)
 }
 
 // previous returns the entry before e, at offset o, of the same workspace.
