@@ -166,8 +166,19 @@ func TestAppendRefused(t *testing.T) {
 
 // TestBusy: who comes when the lane is full is told when to come again, and is not kept.
 func TestBusy(t *testing.T) {
+	for name, narrow := range map[string]func(*partition.Application){
+		"requests": func(a *partition.Application) { a.RequestLane = 1 },
+		"bytes":    func(a *partition.Application) { a.RequestLaneBytes = 1 },
+	} {
+		t.Run(name, func(t *testing.T) { busyWhenFull(t, narrow) })
+	}
+}
+
+// busyWhenFull has a lane with room for one.
+func busyWhenFull(t *testing.T, narrow func(*partition.Application)) {
+	t.Helper()
 	r := newRig(t, Options{}, func(a *partition.Application) {
-		a.RequestLane = 1
+		narrow(a)
 		a.Settings.InFlightEvents = 1
 	})
 	gate := storagetest.NewGate()

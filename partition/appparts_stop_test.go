@@ -14,6 +14,42 @@ import (
 
 type partitionKey = actors.Key
 
+// The lane of a command processor is as narrow as the application says, in bytes too.
+func TestProcessorLane(t *testing.T) {
+	for name, narrow := range map[string]func(*partition.Application){
+		"requests": func(a *partition.Application) { a.RequestLane = 1 },
+		"bytes":    func(a *partition.Application) { a.RequestLaneBytes = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, partition.Options{})
+			app := billing("one")
+			narrow(&app)
+			a := h.deploy(app, h.newStore(app.Descriptor))
+			begun, release := make(chan struct{}, 3), make(chan struct{})
+			p, err := a.SpawnCommandProcessor(func(context.Context, *partition.CommandContext) error {
+				begun <- struct{}{}
+				<-release
+				return nil
+			})
+			h.check(err)
+			results := make(chan error, 3)
+			execute := func() {
+				_, err := p.Execute(h.ctx, messages.Command{Workspace: 3, Kind: shop})
+				results <- err
+			}
+			go execute()
+			soon(h, "the first command", begun)
+			go execute()
+			go execute()
+			wants(t, "one of two", soon(h, "an answer", results), messages.ErrBusy)
+			close(release)
+			for range 2 {
+				wants(t, "who had a place", soon(h, "an answer", results), nil)
+			}
+		})
+	}
+}
+
 // hurried has a small stop limit.
 func hurried(name string) partition.Application {
 	app := billing(name)
