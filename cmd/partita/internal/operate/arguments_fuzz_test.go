@@ -38,7 +38,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	for _, args := range []string{
 		"", "help", "-h", "nonsense", "verify --db", "log --db STORE --partition 1 --from 2 --limit 3", "log --db STORE --follow --every 1h",
-		"numbers --db STORE --workspace 18446744073709551616", "verify --db STORE --max-faults 0 --max-memory 1", "repair --db STORE --dry-run=maybe",
+		"numbers --db STORE --workspace 18446744073709551616", "verify --db STORE --max-faults 0 --max-memory 1", "verify --db STORE --json=maybe",
 		"serve --db STORE --listen [::1]:0 --token-file x --connections 5", "serve --db STORE --listen :80 --tls-cert x --tls-key y",
 	} {
 		f.Add(strings.ReplaceAll(args, " ", "\n"))

@@ -119,7 +119,7 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 		})
 	}
 	if !o.SkipVerify {
-		r := newCheckResult(copied.Report)
+		r := newCheckResult(copied.Report, nil)
 		result.Check = &r
 	}
 	if err := c.Result(result, result.text); err != nil {

@@ -39,7 +39,6 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		{Name: "backup", Flags: backupFlags},
 		{Name: "restore", Flags: restoreFlags},
 		{Name: "compact", Flags: compactFlags},
-		{Name: "repair", Flags: repairFlags},
 		{Name: "serve", Flags: serveFlags},
 	}, subscriptionsCommands()...)}
 	return p.Run(ctx, joinVerb(args), cli.Streams{In: stdin, Out: stdout, Err: stderr})
@@ -56,7 +55,8 @@ const usage = `Partita looks after a store. No command but serve and subscriptio
 store that it reads. Nobody may have it open for writing meanwhile: a running
 process is told by its lock.
 
-  partita verify --db DIR       check all that the files can show
+  partita verify --db DIR       check all that the files can show, and say
+                                what to do about each fault
     --max-faults N              how many faults are told in words (default 100)
     --max-memory MiB            what the check may remember (default 256); with
                                 more it reads the files several times
@@ -87,9 +87,6 @@ process is told by its lock.
                                 less memory and more time
     --no-verify                 do not check the copy. One that has a fault is
                                 not kept; nothing is ever overwritten
-
-  partita repair --db DIR --dry-run
-                                say what would repair each fault, and do nothing
 
   partita serve --db DIR        run the application, and serve it over HTTP
     --listen ADDR               where (default 127.0.0.1:7420). All but loopback

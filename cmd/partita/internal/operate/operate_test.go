@@ -54,8 +54,6 @@ func TestWrongUsage(t *testing.T) {
 		{"restore --db x --to y", "-db"},
 		{"restore --to y", "restore: --from is missing"},
 		{"compact --db x", "compact: --to is missing"},
-		{"repair --db x", "needs --dry-run"},
-		{"repair --dry-run", "repair: --db is missing"},
 		{"subscriptions", "subscriptions: want one of list, show, parked"},
 		{"subscriptions --db x", "-db"},
 		{"subscriptions nonsense --db x", `unknown command "subscriptions nonsense"`},
@@ -120,7 +118,6 @@ func readingCommands(dir string) [][]string {
 		{"backup", "--db", dir, "--to", "TO"},
 		{"restore", "--from", dir, "--to", "TO"},
 		{"compact", "--db", dir, "--to", "TO"},
-		{"repair", "--db", dir, "--dry-run"},
 		{"subscriptions", "list", "--db", dir},
 	}
 }
@@ -182,11 +179,11 @@ func TestCannotLook(t *testing.T) {
 		"another store's state": {func(t *testing.T, dir string) {
 			check(t, os.Rename(filepath.Join(newStore(t), "state.db"), filepath.Join(dir, "state.db")))
 		}, "is of store", "restore"},
-		"too short": {loseEnd, "it has lost its end, or state.db is of a longer copy", "verify repair"},
-		"no state":  {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db is missing", "restore repair verify inspect log serve"},
+		"too short": {loseEnd, "it has lost its end, or state.db is of a longer copy", "verify"},
+		"no state":  {func(t *testing.T, dir string) { remove(t, dir, "state.db") }, "state.db is missing", "restore verify inspect log serve"},
 		"damaged": {func(t *testing.T, dir string) {
 			spoilMetaPage(t, filepath.Join(dir, "log.db"))
-		}, "meta page 0", "verify repair"},
+		}, "meta page 0", "verify"},
 		"locked": {lock, "a running process has it open", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -344,7 +341,6 @@ func TestVerifyMetaPage(t *testing.T) {
 	if !strings.Contains(o.stdout, "meta page 0 at byte 0") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
-	o = run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault)
 	if !strings.Contains(o.stdout, "-> copy the meta page") || !strings.Contains(o.stdout, "docs/operating.md") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
@@ -384,10 +380,8 @@ func TestWithoutState(t *testing.T) {
 	}
 	untouched(t, dir, before)
 	damageEvent(t, dir)
-	if o := run(t, "verify", "--db", dir).has(t, exitFault); !strings.Contains(o.stdout, "damage: log.db, LSN 1: checksum does not match") {
-		t.Errorf("got:\n%s", o.stdout)
-	}
-	if o := run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault); !strings.Contains(o.stdout, "-> restore from a backup") {
+	if o := run(t, "verify", "--db", dir).has(t, exitFault); !strings.Contains(o.stdout, "damage: log.db, LSN 1: checksum does not match") ||
+		strings.Count(o.stdout, "-> restore from a backup\n") != 3 || strings.Contains(o.stdout, "start the application") {
 		t.Errorf("got:\n%s", o.stdout)
 	}
 }
@@ -622,14 +616,15 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-func TestRepair(t *testing.T) {
+// Verify says for each fault what repairs it, and once for each remedy what to do; it changes nothing.
+func TestVerifySaysWhatToDo(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		do     func(t *testing.T, dir string)
 		status int
 		want   []string
 	}{
-		{"sound", func(*testing.T, string) {}, exitFine, []string{"there is nothing to repair"}},
+		{"sound", func(*testing.T, string) {}, exitFine, []string{"no fault"}},
 		{"index", func(t *testing.T, dir string) { loseIndexes(t, dir, 1) }, exitFault, []string{"-> delete state.db", "it rebuilds the file from log.db"}},
 		{"event", damageEvent, exitFault, []string{"-> restore from a backup", "partita restore --from BACKUP"}},
 		{"subscription", func(t *testing.T, dir string) {
@@ -638,7 +633,7 @@ func TestRepair(t *testing.T) {
 		}, exitFault, []string{"-> delete subscriptions.db", "all subscriptions are forgotten"}},
 		{"key of a header", func(t *testing.T, dir string) { strayKey(t, dir, "log.db") }, exitFault, []string{"-> compact", "partita compact --db"}},
 		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
-		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFine, []string{"the next start rebuilds it"}},
+		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFault, []string{"-> start the application", "it rebuilds the file from log.db"}},
 		{"log too short", loseEnd, exitFault, []string{"-> restore from a newer backup", "do not delete state.db", "'A log that is too short'"}},
 		{"log too short beside a damaged state.db", func(t *testing.T, dir string) {
 			loseEnd(t, dir)
@@ -649,7 +644,7 @@ func TestRepair(t *testing.T) {
 			dir := newStore(t)
 			tt.do(t, dir)
 			before := contents(t, dir)
-			o := run(t, "repair", "--db", dir, "--dry-run").has(t, tt.status)
+			o := run(t, "verify", "--db", dir).has(t, tt.status)
 			for _, text := range tt.want {
 				if !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), text) {
 					t.Errorf("want %q in:\n%s", text, o.stdout)
@@ -657,15 +652,21 @@ func TestRepair(t *testing.T) {
 			}
 			var d struct {
 				OK      bool `json:"ok"`
+				Faults  []struct{ Remedy string }
 				Actions []struct{ Remedy, Text string }
 			}
-			o = run(t, "repair", "--db", dir, "--dry-run", "--json").has(t, tt.status)
+			o = run(t, "verify", "--db", dir, "--json").has(t, tt.status)
 			check(t, json.Unmarshal([]byte(o.stdout), &d))
 			if strings.Contains(tt.name, "too short") && strings.Contains(o.stdout, `"`+string(deleteState)+`"`) {
 				t.Errorf("got %s, want nobody told to delete what knows of the end", o.stdout)
 			}
-			if d.OK != (tt.status == exitFine) || len(d.Actions) > 1 {
+			if d.OK != (tt.status == exitFine) || d.OK != (len(d.Actions) == 0) || len(d.Actions) > 1 {
 				t.Errorf("got %s", o.stdout)
+			}
+			for _, f := range d.Faults {
+				if f.Remedy != d.Actions[0].Remedy {
+					t.Errorf("got a fault with the remedy %q in %s", f.Remedy, o.stdout)
+				}
 			}
 			untouched(t, dir, before)
 		})
@@ -717,7 +718,7 @@ func strayKey(t *testing.T, dir, file string) {
 	change(t, dir, file, "header", func(b *bbolt.Bucket) error { return b.Put([]byte("stray"), nil) })
 }
 
-// What repair says of a key of a header helps.
+// What verify says of a key of a header helps.
 func TestCompactLeavesStrayKeys(t *testing.T) {
 	dir, to := newStore(t), filepath.Join(t.TempDir(), "copy")
 	subscribe(t, dir)
@@ -730,7 +731,7 @@ func TestCompactLeavesStrayKeys(t *testing.T) {
 }
 
 // What is to be done follows from all faults, not from those that are told in words.
-func TestRepairOfManyFaults(t *testing.T) {
+func TestRemediesOfManyFaults(t *testing.T) {
 	dir := newStore(t)
 	subscribe(t, dir)
 	spoilPosition(t, dir)
@@ -741,7 +742,7 @@ func TestRepairOfManyFaults(t *testing.T) {
 		}
 		return errors.Join(errs...)
 	})
-	o := run(t, "repair", "--db", dir, "--dry-run").has(t, exitFault)
+	o := run(t, "verify", "--db", dir).has(t, exitFault)
 	for _, want := range []string{"partita restore --from BACKUP", "all subscriptions are forgotten"} {
 		if !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), want) {
 			t.Errorf("want %q in:\n%s", want, o.stdout)
@@ -791,7 +792,7 @@ func TestVerifySubscriptions(t *testing.T) {
 	}
 }
 
-// What repair says about the projections is true: without state.db the store is sound
+// What verify says about the projections is true: without state.db the store is sound
 // after the next start.
 func TestRemedy(t *testing.T) {
 	dir := newStore(t)

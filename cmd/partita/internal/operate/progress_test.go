@@ -15,7 +15,6 @@ func TestProgressIsNoResult(t *testing.T) {
 		want string
 	}{
 		{[]string{"verify", "--db", dir}, "pages of log.db: pages of state.db: log: projections: "},
-		{[]string{"repair", "--db", dir, "--dry-run"}, "pages of log.db: pages of state.db: log: projections: "},
 		{[]string{"backup", "--db", dir, "--to", to()}, "copy state.db: copy log.db: pages of log.db: pages of state.db: log: projections: "},
 		{[]string{"compact", "--db", dir, "--to", to(), "--json"}, "copy state.db: copy log.db: pages of log.db: pages of state.db: log: projections: "},
 	} {

@@ -37,6 +37,8 @@ type verifyResult struct {
 	Command string `json:"command"`
 	Store   string `json:"store"`
 	checkResult
+	// Actions are what to do about the faults, also about those that are not told in words.
+	Actions   []actionResult  `json:"actions"`
 	Seconds   console.Seconds `json:"seconds"`
 	PerSecond float64         `json:"events_per_second"`
 }
@@ -65,21 +67,24 @@ type faultResult struct {
 	Workspace  *id          `json:"workspace,omitempty"`
 	Projection bool         `json:"projection"`
 	Text       string       `json:"text"`
+	Remedy     remedy       `json:"remedy"`
 }
 
-func newCheckResult(r verify.Report) checkResult {
+func newCheckResult(r verify.Report, needed remedies) checkResult {
 	c := checkResult{
 		OK: r.FaultCount == 0, Partitions: number(r.Partitions), Workspaces: number(r.Workspaces), Events: number(r.Events),
 		Numbers: number(r.Numbers), Records: number(r.Rows), Subscriptions: number(r.Subscriptions), FaultCount: number(r.FaultCount), Faults: []faultResult{}, Unread: r.Unread,
 	}
 	for _, f := range r.Faults {
-		c.Faults = append(c.Faults, newFaultResult(f))
+		c.Faults = append(c.Faults, newFaultResult(f, needed))
 	}
 	return c
 }
 
-func newFaultResult(f verify.Fault) faultResult {
-	result := faultResult{Check: f.Check, Where: f.Where, Projection: f.Projection, Text: f.Text}
+func newFaultResult(f verify.Fault, needed remedies) faultResult {
+	result := faultResult{
+		Check: f.Check, Where: f.Where, Projection: f.Projection, Text: f.Text, Remedy: needed.beside(remedyOf(f)),
+	}
 	if f.Where == "" {
 		partition := number(f.Partition)
 		result.Partition, result.PLogOffset = &partition, number(f.PLogOffset)
@@ -92,8 +97,8 @@ func newFaultResult(f verify.Fault) faultResult {
 }
 
 func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Options) error {
-	begun := time.Now()
-	o.Progress = showCheck(c)
+	begun, needed := time.Now(), make(remedies)
+	o.Progress, o.EachFault = showCheck(c), needed.add
 	report, err := bolt.Verify(ctx, dir, o)
 	if err != nil {
 		c.Done()
@@ -101,12 +106,13 @@ func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Opt
 	}
 	took := time.Since(begun)
 	result := verifyResult{
-		Command: "verify", Store: dir, checkResult: newCheckResult(report),
+		Command: "verify", Store: dir, checkResult: newCheckResult(report, needed), Actions: needed.actions(dir),
 		Seconds: console.Seconds(took), PerSecond: console.PerSecond(report.Events, took),
 	}
 	err = c.Result(result, func(c *console.Console) {
-		sayFaults(c, report)
+		result.sayFaults(c, report)
 		sayChecked(c, report)
+		result.sayActions(c)
 	})
 	if err != nil {
 		return err
@@ -133,21 +139,27 @@ func showCheck(c *console.Console) func(verify.Progress) {
 	}
 }
 
-// sayFaults tells the faults.
-func sayFaults(c *console.Console, r verify.Report) {
-	for _, f := range r.Faults {
-		c.Say("%s", f)
+// sayFaults tells the faults, what repairs each, and what was not looked at.
+func (r *verifyResult) sayFaults(c *console.Console, report verify.Report) {
+	for i, f := range report.Faults {
+		c.Say("%s\n  -> %s", f.String(), r.Faults[i].Remedy)
 	}
-	if more := r.FaultCount - uint64(len(r.Faults)); more > 0 {
+	if more := report.FaultCount - uint64(len(report.Faults)); more > 0 {
 		c.Say("and %s more", human.Count(more))
 	}
-	sayUnread(c, r.Unread)
+	for _, what := range r.Unread {
+		c.Say("not looked at: %s", what)
+	}
 }
 
-// sayUnread tells what was not looked at.
-func sayUnread(c *console.Console, unread []string) {
-	for _, what := range unread {
-		c.Say("not looked at: %s", what)
+// sayActions tells what to do.
+func (r *verifyResult) sayActions(c *console.Console) {
+	if len(r.Actions) == 0 {
+		return
+	}
+	c.Say("\nWhat to do (nothing was changed):")
+	for _, a := range r.Actions {
+		c.Tell("  - ", "%s", a.Text)
 	}
 }
 
