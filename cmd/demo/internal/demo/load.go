@@ -6,12 +6,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/partita-go/partita/cmd/demo/internal/latency"
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/messages"
@@ -183,18 +185,19 @@ func (l *load) judge(ctx context.Context, found messages.LSN) (err error) {
 }
 
 func (l *load) summarize(took time.Duration) {
-	var all latency.Histogram
+	all := newHistogram()
 	for i := range l.latencies {
-		all.Merge(&l.latencies[i].histogram)
+		all.Merge(l.latencies[i].histogram)
 	}
-	s := all.Summary()
+	events := uint64(all.TotalCount())
 	r := &l.result
 	r.Command, r.Store = "load", l.dir
-	r.Events, r.Workspaces, r.Partitions = number(s.Count), number(l.workspaces), number(l.partitions)
+	r.Events, r.Workspaces, r.Partitions = number(events), number(l.workspaces), number(l.partitions)
 	r.Clients, r.Processors, r.Zipf, r.Body = l.clients, l.processors, l.zipf, l.body
-	r.Seconds, r.PerSecond = seconds(took), shared.PerSecond(s.Count, took)
+	r.Seconds, r.PerSecond = seconds(took), shared.PerSecond(events, took)
 	r.Latency = latencyResult{
-		Mean: seconds(s.Mean), P50: seconds(s.P50), P90: seconds(s.P90), P99: seconds(s.P99), P999: seconds(s.P999), Max: seconds(s.Max),
+		Mean: seconds(all.Mean()), P50: seconds(all.ValueAtPercentile(50)), P90: seconds(all.ValueAtPercentile(90)),
+		P99: seconds(all.ValueAtPercentile(99)), P999: seconds(all.ValueAtPercentile(99.9)), Max: seconds(all.Max()),
 	}
 	r.Busy, r.Unknown = number(l.busy.Load()), number(l.unknown.Load())
 	r.Commits = number(l.running.store.Stats().Commits)
@@ -204,13 +207,17 @@ func (l *load) summarize(took time.Duration) {
 // grow with their number.
 type sharedHistogram struct {
 	mu        sync.Mutex
-	histogram latency.Histogram
+	histogram *hdrhistogram.Histogram
 }
 
-func (h *sharedHistogram) record(d time.Duration) {
+// newHistogram returns a histogram of nanoseconds that takes all that are not negative, to within a
+// percent.
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, math.MaxInt64, 2) }
+
+func (h *sharedHistogram) record(d time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.histogram.Record(d)
+	return h.histogram.RecordValue(int64(d))
 }
 
 const histograms = 64
@@ -220,6 +227,9 @@ func (l *load) write(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.latencies = make([]sharedHistogram, min(l.clients, histograms))
+	for i := range l.latencies {
+		l.latencies[i].histogram = newHistogram()
+	}
 	var running sync.WaitGroup
 	for i := range l.clients {
 		send, err := l.sender()
@@ -256,7 +266,9 @@ func (l *load) client(ctx context.Context, id int, send func(context.Context, me
 		case err != nil:
 			return err
 		default:
-			latencies.record(time.Since(began))
+			if err := latencies.record(time.Since(began)); err != nil {
+				return err
+			}
 		}
 		l.Add(1)
 	}
