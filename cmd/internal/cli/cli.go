@@ -1,14 +1,16 @@
-// Package cli finds out which command of a program is wanted, runs it, and turns its
-// error into one line and an exit status.
+// Package cli runs a program that is a tree of cobra's commands: it turns the error of a command
+// into one line and an exit status, and helps.
 package cli
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/cmd/internal/human"
 )
@@ -26,19 +28,19 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Command is one of the things that a program does.
-type Command struct {
-	Name string
-	// Flags defines the command's flags and returns what runs it.
-	Flags func(*flag.FlagSet) func(context.Context, Streams) error
+// Run returns what runs a command, for its RunE.
+func Run(run func(context.Context, Streams) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		return run(c.Context(), Streams{In: c.InOrStdin(), Out: c.OutOrStdout(), Err: c.ErrOrStderr()})
+	}
 }
 
 // Program is a program and its commands.
 type Program struct {
-	Name, Usage string
-	Commands    []Command
-	// Version returns what --version tells; nil means that there is no such flag.
-	Version func() string
+	// Root is the program itself. It is used once.
+	Root *cobra.Command
+	// Exits says in the help what the exit statuses mean.
+	Exits string
 	// Status returns the exit status of an error that is not wrong usage; nil means 1.
 	Status func(error) int
 }
@@ -72,7 +74,8 @@ func InRange[T int | uint64](name string, got, least, most T) error {
 // status: 0 if all is fine, 2 if the arguments are wrong, else what Status says. An error
 // is one line on the error stream.
 func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
-	err := p.dispatch(ctx, args, s)
+	name := p.Root.Name()
+	c, err := p.execute(ctx, args, s)
 	if err == nil {
 		return Fine
 	}
@@ -80,69 +83,101 @@ func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
 		err = errInterrupted
 	}
 	if errors.Is(err, ErrUsage) {
-		_, _ = fmt.Fprintf(s.Err, "%s: %s (see %s help)\n", p.Name, OneLine(err), p.Name)
+		_, _ = fmt.Fprintf(s.Err, "%s: %s (see %s --help)\n", name, OneLine(err), c.CommandPath())
 		return Wrong
 	}
-	_, _ = fmt.Fprintf(s.Err, "%s: %s\n", p.Name, OneLine(err))
+	_, _ = fmt.Fprintf(s.Err, "%s: %s\n", name, OneLine(err))
 	if p.Status == nil {
 		return Failed
 	}
 	return p.Status(err)
 }
 
-func (p *Program) dispatch(ctx context.Context, args []string, s Streams) error {
-	name := ""
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		name, args = args[0], args[1:]
+// execute runs the command that the arguments name, and returns it.
+func (p *Program) execute(ctx context.Context, args []string, s Streams) (*cobra.Command, error) {
+	root := p.Root
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
+	root.SetFlagErrorFunc(wrongFlag)
+	var helpErr error
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { _, helpErr = io.WriteString(s.Out, p.help(c)) })
+	root.InitDefaultCompletionCmd()
+	prepare(root)
+	root.SetHelpCommand(helpCommand())
+	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = helpErr
 	}
-	if name == "help" {
-		return p.printUsage(s.Out)
-	}
-	for _, c := range p.Commands {
-		if c.Name == name {
-			return p.run(ctx, c, args, s)
+	return c, err
+}
+
+// prepare lets a command, and those below it, refuse what is wrong in our words.
+func prepare(c *cobra.Command) {
+	c.Args = checkArguments
+	c.Flags().SortFlags = false
+	sayWhatIsWanted(c.Flags())
+	if !c.Runnable() {
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			return WrongUsage("no command: want one of %s", strings.Join(namesOf(c), ", "))
 		}
 	}
-	if name == "" {
-		return p.runNothing(args, s)
+	for _, below := range c.Commands() {
+		prepare(below)
+	}
+}
+
+// wrongFlag returns an [ErrUsage] for a flag that cannot be understood. If the command before it is
+// unknown, it is about that.
+func wrongFlag(c *cobra.Command, err error) error {
+	if before := c.Flags().Args(); len(before) > 0 && c.HasAvailableSubCommands() {
+		return unknownCommand(c, before[0])
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		// Package pflag takes it for several flags of one letter each.
+		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
+		if c.Flags().Lookup(name) != nil {
+			return WrongUsage("unknown flag -%s: want --%s", name, name)
+		}
+	}
+	return WrongUsage("%s", OneLine(err))
+}
+
+// checkArguments returns an [ErrUsage] if there is an argument, or a flag that is required has no
+// value.
+func checkArguments(c *cobra.Command, args []string) (err error) {
+	switch {
+	case len(args) > 0 && c.HasAvailableSubCommands():
+		return unknownCommand(c, args[0])
+	case len(args) > 0:
+		return WrongUsage("unexpected argument %.40q", args[0])
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && f.Value.String() == "" && err == nil {
+			err = WrongUsage("--%s is missing", f.Name)
+		}
+	})
+	return err
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		return WrongUsage("unknown command %.40q: did you mean %s?", name, strings.Join(near, " or "))
 	}
 	return WrongUsage("unknown command %.40q", name)
 }
 
-// runNothing is for a program that does nothing without a command.
-func (p *Program) runNothing(args []string, s Streams) error {
-	if len(args) == 0 {
-		return WrongUsage("no command")
+// namesOf returns the names of the commands below one.
+func namesOf(c *cobra.Command) (names []string) {
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
 	}
-	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
-		return p.printUsage(s.Out)
-	}
-	if p.Version != nil && (args[0] == "-version" || args[0] == "--version") {
-		_, err := fmt.Fprintln(s.Out, p.Version())
-		return err
-	}
-	return WrongUsage("unknown flag %.40q before a command", args[0])
-}
-
-func (p *Program) run(ctx context.Context, c Command, args []string, s Streams) error {
-	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	run := c.Flags(set)
-	sayWhatIsWanted(set)
-	switch err := set.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return p.printUsage(s.Out)
-	case err != nil:
-		return WrongUsage("%s", OneLine(err))
-	case set.NArg() > 0:
-		return WrongUsage("unexpected argument %.40q", set.Arg(0))
-	}
-	return run(ctx, s)
-}
-
-func (p *Program) printUsage(w io.Writer) error {
-	_, err := io.WriteString(w, p.Usage)
-	return err
+	return names
 }
 
 // OneLine returns an error's text in one line, as [human.Plain] has it.

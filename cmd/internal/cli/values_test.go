@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"flag"
-	"io"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // TestValues: a flag takes numbers in decimal digits only, and says what it wants.
@@ -14,23 +14,22 @@ func TestValues(t *testing.T) {
 		wantUint = "want a whole number in decimal digits, 0 to 18446744073709551615"
 	)
 	for _, tt := range []struct{ arg, want string }{
-		{"-n=12", ""}, {"-n=-12", ""}, {"-n=012", ""},
-		{"-n=0xc", `invalid value "0xc" for flag -n: ` + wantInt},
-		{"-n=1_2", `invalid value "1_2" for flag -n: ` + wantInt},
-		{"-n=abc", `invalid value "abc" for flag -n: ` + wantInt},
-		{"-n=", `invalid value "" for flag -n: ` + wantInt},
-		{"-u=012", ""}, {"-u=18446744073709551615", ""},
-		{"-u=18446744073709551616", `invalid value "18446744073709551616" for flag -u: ` + wantUint},
-		{"-u=-1", `invalid value "-1" for flag -u: ` + wantUint},
-		{"-u=0b1", `invalid value "0b1" for flag -u: ` + wantUint},
-		{"-d=1m30s", ""},
-		{"-d=1x", `invalid value "1x" for flag -d: want a duration like 500ms, 2s or 1m30s`},
-		{"-b", ""}, {"-b=false", ""},
-		{"-b=maybe", `invalid boolean value "maybe" for -b: want true or false`},
-		{"-s=0x1", ""}, {"-f=0x1", ""},
+		{"--n=12", ""}, {"--n=-12", ""}, {"--n=012", ""},
+		{"--n=0xc", `invalid argument "0xc" for "--n" flag: ` + wantInt},
+		{"--n=1_2", `invalid argument "1_2" for "--n" flag: ` + wantInt},
+		{"--n=abc", `invalid argument "abc" for "--n" flag: ` + wantInt},
+		{"--n=", `invalid argument "" for "--n" flag: ` + wantInt},
+		{"--u=012", ""}, {"--u=18446744073709551615", ""},
+		{"--u=18446744073709551616", `invalid argument "18446744073709551616" for "--u" flag: ` + wantUint},
+		{"--u=-1", `invalid argument "-1" for "--u" flag: ` + wantUint},
+		{"--u=0b1", `invalid argument "0b1" for "--u" flag: ` + wantUint},
+		{"--d=1m30s", ""},
+		{"--d=1x", `invalid argument "1x" for "--d" flag: want a duration like 500ms, 2s or 1m30s`},
+		{"--b", ""}, {"--b=false", ""},
+		{"--b=maybe", `invalid argument "maybe" for "--b" flag: want true or false`},
+		{"--s=0x1", ""}, {"--f=0x1", ""},
 	} {
-		set := flag.NewFlagSet("", flag.ContinueOnError)
-		set.SetOutput(io.Discard)
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		n, u, b := set.Int("n", 12, ""), set.Uint64("u", 12, ""), set.Bool("b", true, "")
 		_, _ = set.Duration("d", time.Second, ""), set.String("s", "", "")
 		set.Func("f", "", func(string) error { return nil })
@@ -43,7 +42,7 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.arg, got, tt.want)
 		}
 		switch {
-		case tt.arg == "-n=012" && *n != 12, tt.arg == "-n=-12" && *n != -12, tt.arg == "-u=012" && *u != 12, tt.arg == "-b=false" && *b:
+		case tt.arg == "--n=012" && *n != 12, tt.arg == "--n=-12" && *n != -12, tt.arg == "--u=012" && *u != 12, tt.arg == "--b=false" && *b:
 			t.Errorf("%s: got %d, %d, %v", tt.arg, *n, *u, *b)
 		}
 	}

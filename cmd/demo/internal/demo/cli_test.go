@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -17,9 +19,9 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{"nonsense", `unknown command "nonsense"`},
-		{"--bogus", "-bogus"},
+		{"--bogus", "unknown flag: --bogus"},
 		{"extra --json", `unknown command "extra"`},
-		{"--json extra", `unexpected argument "extra"`},
+		{"--json extra", `unknown command "extra"`},
 		{"--partitions 0", "--partitions: got 0, want 1 to 65536"},
 		{"--partitions 65537", "--partitions: got 65537"},
 		{"--partitions -1", "-partitions"},
@@ -27,7 +29,7 @@ func TestWrongUsage(t *testing.T) {
 		{"--processors x", `"x"`},
 		{"--commits -1", "--commits: got -1"},
 		{"replay", "--db is missing"},
-		{"replay --db", "-db"},
+		{"replay --db", "flag needs an argument: --db"},
 		{"replay --db x --top -1", "--top: got -1"},
 		{"replay --db x y", `unexpected argument "y"`},
 		{"load --events 0", "--events: got 0"},
@@ -44,24 +46,31 @@ func TestWrongUsage(t *testing.T) {
 		{"outbox extra", `unexpected argument "extra"`},
 	} {
 		o := runDemo(t, strings.Fields(tt.args)...)
-		o.fails(t, exitUsage, tt.want, "see demo help")
+		o.fails(t, exitUsage, tt.want, "(see demo", "--help)")
 		if o.stdout != "" {
 			t.Errorf("%s: got stdout %q", tt.args, o.stdout)
 		}
 	}
 }
 
+// Each command helps, within 80 columns, and says what each of its flags is for; what the program alone starts is not told.
 func TestHelp(t *testing.T) {
-	for _, args := range []string{"help", "-h", "--help", "replay -h", "load --help"} {
-		o := runDemo(t, strings.Fields(args)...).fine(t)
-		if o.stderr != "" || !strings.Contains(o.stdout, "demo replay --db DIR") || strings.Contains(o.stdout, ChildCommand) || strings.Contains(o.stdout, OutboxChildCommand) {
-			t.Errorf("%s: got stdout %q, stderr %q", args, o.stdout, o.stderr)
+	root := command()
+	for _, c := range append(root.Commands(), root) {
+		help := runDemo(t, append(strings.Fields(c.CommandPath())[1:], "--help")...).fine(t).stdout
+		if c.Short == "" || strings.Contains(help, ChildCommand+" ") != (c.Name() == ChildCommand) {
+			t.Errorf("%s: got:\n%s", c.CommandPath(), help)
 		}
-		for line := range strings.Lines(o.stdout) {
+		for line := range strings.Lines(help) {
 			if len(line) > 81 {
-				t.Errorf("got a line of %d characters: %s", len(line), line)
+				t.Errorf("%s: got a line of %d characters: %s", c.CommandPath(), len(line), line)
 			}
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || f.Hidden == strings.Contains(help, "  --"+f.Name+" ") {
+				t.Errorf("%s: --%s has no help, or should have none", c.CommandPath(), f.Name)
+			}
+		})
 	}
 }
 

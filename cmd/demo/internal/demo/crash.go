@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
@@ -32,11 +34,12 @@ type work struct {
 	commits int
 }
 
-func (w *work) flags(set *flag.FlagSet) {
-	set.StringVar(&w.dir, "db", "", "")
-	set.Uint64Var(&w.partitions, "partitions", 8, "")
-	set.IntVar(&w.processors, "processors", 32, "")
-	set.IntVar(&w.commits, "commits", 0, "")
+func (w *work) flags(set *pflag.FlagSet) {
+	set.StringVar(&w.dir, "db", "", "keep the store in `DIR` (default: a temporary one)")
+	partitionsFlag(set, &w.partitions)
+	set.IntVar(&w.processors, "processors", 32, "run `N` command processors")
+	set.IntVar(&w.commits, "commits", 0, "take the first `N` commits of the history")
+	set.Lookup("commits").DefValue = "all"
 }
 
 // args are the child's.
@@ -61,21 +64,21 @@ func (w *work) descriptor() messages.Descriptor { return commitsDescriptor(uint3
 
 // killable is what a child process does that is killed.
 type killable interface {
-	flags(set *flag.FlagSet)
+	flags(set *pflag.FlagSet)
 	check() error
 	child(ctx context.Context, s cli.Streams) error
 }
 
-func childFlags(w killable) func(*flag.FlagSet) func(context.Context, cli.Streams) error {
-	return func(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-		w.flags(set)
-		return func(ctx context.Context, s cli.Streams) error {
-			if err := w.check(); err != nil {
-				return err
-			}
-			return w.child(ctx, s)
+func childCommand(name string, w killable) *cobra.Command {
+	c := &cobra.Command{Use: name, Hidden: true, Short: "Work until it is killed"}
+	w.flags(c.Flags())
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		if err := w.check(); err != nil {
+			return err
 		}
-	}
+		return w.child(ctx, s)
+	})
+	return c
 }
 
 // child runs the commits that are missing, tells about each one as soon as it is

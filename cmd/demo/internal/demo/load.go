@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
@@ -92,19 +93,21 @@ type latencyResult struct {
 	Max  seconds `json:"max"`
 }
 
-func loadFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+func loadCommand() *cobra.Command {
+	c := &cobra.Command{Use: "load", Short: "Write a synthetic load, measure, check"}
 	var l load
-	set.Uint64Var(&l.events, "events", 100_000, "")
-	set.Uint64Var(&l.workspaces, "workspaces", 10_000, "")
-	set.Uint64Var(&l.partitions, "partitions", 8, "")
-	set.IntVar(&l.clients, "clients", 64, "")
-	set.StringVar(&l.dir, "db", "", "")
-	set.BoolVar(&l.processors, "processors", false, "")
-	set.BoolVar(&l.zipf, "zipf", false, "")
-	set.IntVar(&l.body, "body", 200, "")
-	set.BoolVar(&l.check, "check", true, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
+	set := c.Flags()
+	set.Uint64Var(&l.events, "events", 100_000, "write `N` events")
+	set.Uint64Var(&l.workspaces, "workspaces", 10_000, "spread them over `N` workspaces")
+	partitionsFlag(set, &l.partitions)
+	set.IntVar(&l.clients, "clients", 64, "let `N` clients write at the same time")
+	set.StringVar(&l.dir, "db", "", "keep the store in `DIR` (default: a temporary one)")
+	set.BoolVar(&l.processors, "processors", false, "write through command processors, not the typed client")
+	set.BoolVar(&l.zipf, "zipf", false, "a few workspaces get most of the events")
+	set.IntVar(&l.body, "body", 200, "bytes of an event's body, `N`")
+	set.BoolVar(&l.check, "check", true, "check the invariants at the end")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := l.bounds(); err != nil {
 			return err
 		}
@@ -117,7 +120,8 @@ func loadFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		l.dir = p.dir
 		l.result.Kept = !p.temporary
 		return l.run(ctx)
-	}
+	})
+	return c
 }
 
 // bounds returns a usage error for the first flag that is out of range.

@@ -3,23 +3,30 @@ package demo
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 )
 
-func outboxFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+func outboxCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "outbox", Short: "Deliver the history by subscriptions, through kills",
+		Long: `Deliver the history to a file and to a copy of each log, by subscriptions, and
+kill the process in the middle. With --db the store must be a new one; the file
+outbox.txt is in its directory.`,
+	}
 	var w outboxWork
-	w.flags(set)
-	kills := set.Int("kills", 3, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
+	w.flags(c.Flags())
+	kills := c.Flags().Int("kills", 3, "kill it `N` times")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := errors.Join(w.check(), cli.InRange("kills", *kills, 0, 1000)); err != nil {
 			return err
 		}
@@ -30,7 +37,8 @@ func outboxFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		defer func() { err = errors.Join(err, end()) }()
 		w.dir = p.dir
 		return (&outbox{outboxWork: w, place: p, console: newConsole(s, *asJSON), kills: *kills}).run(ctx)
-	}
+	})
+	return c
 }
 
 // outbox shows a history that is delivered by subscriptions, by processes that are killed.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
@@ -207,10 +208,11 @@ type outboxWork struct {
 	target int
 }
 
-func (w *outboxWork) flags(set *flag.FlagSet) {
+func (w *outboxWork) flags(set *pflag.FlagSet) {
 	w.work.flags(set)
-	set.IntVar(&w.batch, "batch", 100, "")
-	set.IntVar(&w.target, "target", 0, "")
+	set.IntVar(&w.batch, "batch", 100, "deliver `N` events at a time")
+	set.IntVar(&w.target, "target", 0, "wait to be killed after `N` deliveries")
+	set.Lookup("target").Hidden = true
 }
 
 func (w *outboxWork) check() error {

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
@@ -17,21 +18,20 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-func replayFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	dir := set.String("db", "", "")
-	fromStart := set.Bool("from-start", false, "")
-	top := set.Int("top", 10, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) error {
-		if *dir == "" {
-			return cli.WrongUsage("replay: --db is missing")
-		}
+func replayCommand() *cobra.Command {
+	c := &cobra.Command{Use: "replay --db DIR", Short: "Replay a store's log; its files stay untouched"}
+	dir := cli.DB(c)
+	fromStart := c.Flags().Bool("from-start", false, "from the start, not from the checkpoint, and check all invariants")
+	top := c.Flags().Int("top", 10, "show the `N` busiest workspaces")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
 		if err := cli.InRange("top", *top, 0, 10_000); err != nil {
 			return err
 		}
 		r := &replay{console: newConsole(s, *asJSON), dir: *dir, fromStart: *fromStart, top: *top}
 		return r.run(ctx)
-	}
+	})
+	return c
 }
 
 // replay reads a store's log, and changes nothing.

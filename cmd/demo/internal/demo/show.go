@@ -3,9 +3,10 @@ package demo
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
@@ -13,12 +14,18 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-func showFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
+func showCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "demo [COMMAND]", Short: "Show what partita does, with real data and a real crash",
+		Long: `Demo shows what partita does, with real data and a real crash: it runs the
+history of 20 projects as commands, kills the process in the middle, recovers,
+finishes, and checks. A store of --db that is unfinished is continued.`,
+	}
 	var w work
-	w.flags(set)
-	keep := set.Bool("keep", false, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
+	w.flags(c.Flags())
+	keep := c.Flags().Bool("keep", false, "keep the temporary store")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := w.check(); err != nil {
 			return err
 		}
@@ -29,7 +36,8 @@ func showFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		defer func() { err = errors.Join(err, end()) }()
 		w.dir = p.dir
 		return (&show{work: w, place: p, console: newConsole(s, *asJSON)}).run(ctx)
-	}
+	})
+	return c
 }
 
 // show is the main show.

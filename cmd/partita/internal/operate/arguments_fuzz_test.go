@@ -52,6 +52,9 @@ func FuzzArguments(f *testing.F) {
 			}
 			args = append(args, arg)
 		}
+		if strings.HasPrefix(args[0], "__complete") {
+			return // it is the shell's
+		}
 		store := dir
 		if args[0] == "serve" {
 			store = "none"
@@ -105,7 +108,7 @@ func plainJSON(t *testing.T, args []string, stdout string) {
 	t.Helper()
 	last := len(args) - 1
 	// Behind another flag it would be that one's value.
-	if args[last] != "--json" || strings.HasPrefix(args[last-1], "-") || stdout == usage {
+	if args[last] != "--json" || strings.HasPrefix(args[last-1], "-") || strings.Contains(stdout, "\nUsage:\n") {
 		return
 	}
 	for dec := json.NewDecoder(strings.NewReader(stdout)); ; {

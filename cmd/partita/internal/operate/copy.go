@@ -3,10 +3,11 @@ package operate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -17,35 +18,49 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-func backupFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	return copyFlags(set, copyCommand{name: "backup", source: "db", copy: backup})
+func backupCommand() *cobra.Command {
+	c := &cobra.Command{Use: "backup --db DIR --to DIR", Short: "Copy a store", Long: `Copy a store.
+
+` + aboutCopies}
+	copier{name: "backup", copy: backup}.flags(c, cli.DB(c))
+	return c
 }
 
-func restoreFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	tail := set.Int("tail-events", bolt.Options{}.WithDefaults().TailEvents, "")
-	restore := func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error) {
+func restoreCommand() *cobra.Command {
+	c := &cobra.Command{Use: "restore --from DIR --to DIR", Short: "Make a store of a copy", Long: `Make a store of a copy, with a new id. log.db is needed of the copy; log.wal and
+subscriptions.db, if there, are taken along, and must be sound. state.db is
+rebuilt.
+
+` + aboutCopies}
+	from := cli.Required(c, "from", "the copy's directory, `DIR`")
+	tail := c.Flags().Int("tail-events", bolt.Options{}.WithDefaults().TailEvents,
+		"how many events, `N`, it takes at a time to rebuild state.db; fewer take less memory and more time")
+	copier{name: "restore", copy: func(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
+		if err := cli.InRange("tail-events", *tail, 1, math.MaxInt32); err != nil {
+			return copied, err
+		}
 		o.TailEvents = *tail
 		return bolt.Restore(ctx, from, to, o)
-	}
-	run := copyFlags(set, copyCommand{name: "restore", source: "from", copy: restore})
-	return func(ctx context.Context, s cli.Streams) error {
-		if err := cli.InRange("tail-events", *tail, 1, math.MaxInt32); err != nil {
-			return err
-		}
-		return run(ctx, s)
-	}
+	}}.flags(c, from)
+	return c
 }
 
-func compactFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	return copyFlags(set, copyCommand{name: "compact", source: "db", copy: bolt.Compact})
+func compactCommand() *cobra.Command {
+	c := &cobra.Command{Use: "compact --db DIR --to DIR", Short: "Copy a store without its free pages", Long: `Copy a store without its free pages. The copy has the same id: use only one of
+them from then on.
+
+` + aboutCopies}
+	copier{name: "compact", copy: bolt.Compact}.flags(c, cli.DB(c))
+	return c
 }
 
-// copyCommand makes a copy of a store.
-type copyCommand struct {
+const aboutCopies = `The copy is checked, and one that has a fault is not kept. Nothing is ever
+overwritten.`
+
+// copier makes a copy of a store.
+type copier struct {
 	name string
-	// source is the flag that names the store.
-	source string
-	copy   func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error)
+	copy func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error)
 }
 
 // backup makes a backup of a store that nobody has open.
@@ -58,17 +73,14 @@ func backup(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bo
 	return s.Backup(ctx, to, o)
 }
 
-func copyFlags(set *flag.FlagSet, command copyCommand) func(context.Context, cli.Streams) error {
-	from := set.String(command.source, "", "")
-	to := set.String("to", "", "")
-	noVerify := set.Bool("no-verify", false, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) error {
-		if err := errors.Join(required(command.name, command.source, *from), required(command.name, "to", *to)); err != nil {
-			return err
-		}
-		return command.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify})
-	}
+// flags lets a command make the copy.
+func (k copier) flags(c *cobra.Command, from *string) {
+	to := cli.Required(c, "to", "the copy's directory, `DIR`: a new one, or one that is empty")
+	noVerify := c.Flags().Bool("no-verify", false, "do not check the copy")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		return k.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify})
+	})
 }
 
 // copyResult is what was copied, in the words of its JSON.
@@ -94,7 +106,7 @@ type fileResult struct {
 	To   number `json:"to_bytes"`
 }
 
-func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to string, o bolt.CopyOptions) error {
+func (k copier) run(ctx context.Context, c *console.Console, from, to string, o bolt.CopyOptions) error {
 	begun := time.Now()
 	o.Progress, o.Verify = showCopy(c), verify.Options{Progress: showCheck(c)}
 	copied, err := k.copy(ctx, from, to, o)
@@ -129,8 +141,11 @@ func (k *copyCommand) run(ctx context.Context, c *console.Console, from, to stri
 }
 
 // failed says which copy has failed. What went wrong may be about either directory.
-func (k *copyCommand) failed(from, to string, err error) error {
-	if errors.Is(err, storage.ErrLocked) || errors.Is(err, bolt.ErrNoState) {
+func (k copier) failed(from, to string, err error) error {
+	switch {
+	case errors.Is(err, cli.ErrUsage):
+		return err
+	case errors.Is(err, storage.ErrLocked), errors.Is(err, bolt.ErrNoState):
 		return about(from, err)
 	}
 	return fmt.Errorf("%s of %s to %s: %w", k.name, from, to, err)

@@ -14,7 +14,7 @@ import (
 // writing, and while one has it open for writing nobody can read it. So only what
 // processes have written that have closed the store is ever seen, and nobody is kept
 // waiting for longer than it takes to print.
-func (l *logCommand) runFollowing(ctx context.Context) error {
+func (l *logPrinter) runFollowing(ctx context.Context) error {
 	timer := time.NewTimer(l.every)
 	defer timer.Stop()
 	for {
@@ -43,7 +43,7 @@ func (l *logCommand) runFollowing(ctx context.Context) error {
 }
 
 // tellWaiting says once that the store is locked.
-func (l *logCommand) tellWaiting() {
+func (l *logPrinter) tellWaiting() {
 	if !l.waiting {
 		_, _ = fmt.Fprintf(l.notes, "partita: %s is open in a running process; what that writes is shown when it has closed the store\n", l.dir)
 	}

@@ -3,7 +3,8 @@ package operate
 import (
 	"context"
 	"errors"
-	"flag"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -13,13 +14,15 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-func inspectFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	dir := set.String("db", "", "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
-		if err := required("inspect", "db", *dir); err != nil {
-			return err
-		}
+func inspectCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "inspect --db DIR", Short: "Show the application, the partitions and the files of a store",
+		Long: `Show the application of a store, its partitions with their epochs, checkpoints
+and lag, its files with their free pages, and its sequences. Without state.db it
+looks at log.db alone, and says so.`,
+	}
+	dir, asJSON := cli.DB(c), cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		store, closeIt, err := openReader(ctx, *dir, s.Err)
 		if err != nil {
 			return err
@@ -31,7 +34,8 @@ func inspectFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		}
 		result := newInspectResult(*dir, &in)
 		return console.New(s, *asJSON).Result(result, result.text)
-	}
+	})
+	return c
 }
 
 // inspectResult is what a store says about itself, in the words of its JSON.

@@ -4,19 +4,17 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"iter"
 	"math"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
 )
-
-// unset is what a flag for an offset or an id is that must have a value.
-const unset = ""
 
 // The bounds of --every.
 const (
@@ -24,18 +22,26 @@ const (
 	mostEvery  = 24 * time.Hour
 )
 
-func logFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	var l logCommand
-	set.StringVar(&l.dir, "db", "", "")
+func logCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "log --db DIR", Short: "Print events",
+		Long: `Print the events of a store in commit order, or those of a partition or of a
+workspace in the order of its log: one a line, with --json one document a line.
+Without state.db it looks at log.db alone, and says so.`,
+	}
+	dir, set := cli.DB(c), c.Flags()
+	var l logPrinter
 	var partition, workspace *string
-	set.Func("partition", "", given(&partition))
-	set.Func("workspace", "", given(&workspace))
-	set.Uint64Var(&l.next, "from", 1, "")
-	set.Uint64Var(&l.left, "limit", math.MaxUint64, "")
-	set.BoolVar(&l.follow, "follow", false, "")
-	set.DurationVar(&l.every, "every", time.Second, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) error {
+	set.Func("partition", "print the events of partition `P`", given(&partition))
+	set.Func("workspace", "print the events of workspace `W`", given(&workspace))
+	set.Uint64Var(&l.next, "from", 1, "begin at `N`: an LSN, or an offset of that log")
+	set.Uint64Var(&l.left, "limit", math.MaxUint64, "print at most `N` events")
+	set.Lookup("limit").DefValue = "all"
+	set.BoolVar(&l.follow, "follow", false, "go on with the events that come. Only what a process has written that closed the store again is seen: a running one lets nobody else read")
+	set.DurationVar(&l.every, "every", time.Second, "how often --follow looks, `DURATION`")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		l.dir = *dir
 		if err := l.check(partition, workspace); err != nil {
 			return err
 		}
@@ -49,7 +55,8 @@ func logFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 			err = flushErr
 		}
 		return err
-	}
+	})
+	return c
 }
 
 // given takes what a flag is set to. Without the flag it stays nil: an empty value is none.
@@ -60,8 +67,8 @@ func given(to **string) func(string) error {
 	}
 }
 
-// logCommand prints a log.
-type logCommand struct {
+// logPrinter prints a log.
+type logPrinter struct {
 	dir    string
 	source logSource
 	// partition is the one whose log is wanted, nil if that was not said.
@@ -81,10 +88,7 @@ type logCommand struct {
 // logSource reads a log from an LSN or an offset on.
 type logSource func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error]
 
-func (l *logCommand) check(partition, workspace *string) error {
-	if err := required("log", "db", l.dir); err != nil {
-		return err
-	}
+func (l *logPrinter) check(partition, workspace *string) error {
 	l.source = func(ctx context.Context, s reader, from uint64) iter.Seq2[bolt.LoggedEvent, error] {
 		return s.LogWithLSN(ctx, messages.LSN(from))
 	}
@@ -116,7 +120,7 @@ func (l *logCommand) check(partition, workspace *string) error {
 	return nil
 }
 
-func (l *logCommand) run(ctx context.Context) error {
+func (l *logPrinter) run(ctx context.Context) error {
 	if l.follow {
 		return l.runFollowing(ctx)
 	}
@@ -125,7 +129,7 @@ func (l *logCommand) run(ctx context.Context) error {
 
 // openLog opens the store. Without state.db the log must be read from its beginning, which
 // is no way to follow it: the application could hardly open it then to rebuild the file.
-func (l *logCommand) openLog(ctx context.Context) (reader, func() error, error) {
+func (l *logPrinter) openLog(ctx context.Context) (reader, func() error, error) {
 	if !l.follow {
 		return openReader(ctx, l.dir, l.notes)
 	}
@@ -134,7 +138,7 @@ func (l *logCommand) openLog(ctx context.Context) (reader, func() error, error) 
 }
 
 // checkPartition returns a usage error if the application has no such partition.
-func (l *logCommand) checkPartition(d messages.Descriptor) error {
+func (l *logPrinter) checkPartition(d messages.Descriptor) error {
 	if l.partition == nil {
 		return nil
 	}
@@ -142,7 +146,7 @@ func (l *logCommand) checkPartition(d messages.Descriptor) error {
 }
 
 // print prints what is in the log from next on.
-func (l *logCommand) print(ctx context.Context) (err error) {
+func (l *logPrinter) print(ctx context.Context) (err error) {
 	s, closeIt, err := l.openLog(ctx)
 	if err != nil {
 		return err

@@ -3,8 +3,9 @@ package operate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -16,14 +17,12 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-func numbersFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	dir := set.String("db", "", "")
-	workspace := set.String("workspace", unset, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
-		if err := errors.Join(required("numbers", "db", *dir), required("numbers", "workspace", *workspace)); err != nil {
-			return err
-		}
+func numbersCommand() *cobra.Command {
+	c := &cobra.Command{Use: "numbers --db DIR --workspace W", Short: "Show a workspace's sequences and their last numbers"}
+	dir := cli.DB(c)
+	workspace := cli.Required(c, "workspace", "the workspace's id, `W`")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		ws, err := messages.ParseWSID(*workspace)
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
@@ -39,7 +38,8 @@ func numbersFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
 		}
 		result.Command, result.Store = "numbers", *dir
 		return console.New(s, *asJSON).Result(result, result.text)
-	}
+	})
+	return c
 }
 
 // numbersResult are a workspace's last numbers, in the words of its JSON.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -25,44 +27,53 @@ import (
 func TestWrongUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", "no command"},
-		{"nonsense", `unknown command "nonsense"`},
-		{"--db x", `unknown flag "--db"`},
-		{"verify", "verify: --db is missing"},
-		{"verify --db", "-db"},
+		{"nonsense", `unknown command "nonsense" (see partita --help)`},
+		{"repair --db x", `unknown command "repair"`},
+		{"verfy --db x", "did you mean verify?"},
+		{"help nonsense", `unknown command "nonsense"`},
+		{"completion nonsense", `unknown command "nonsense"`},
+		{"completion bash nonsense", `unexpected argument "nonsense"`},
+		{"verify -db x", "unknown flag -db: want --db"},
+		{"verify -db=x", "unknown flag -db: want --db"},
+		{"verify -x", "unknown shorthand flag: 'x' in -x"},
+		{"--db x", "unknown flag: --db"},
+		{"verify", "--db is missing (see partita verify --help)"},
+		{"verify --db=", "--db is missing"},
+		{"verify --db", "flag needs an argument: --db"},
 		{"verify --db x y", `unexpected argument "y"`},
 		{"verify --db x --max-faults 0", "--max-faults: got 0, want 1 to 1000000"},
 		{"verify --db x --max-memory 0", "--max-memory: got 0"},
 		{"restore --from x --to y --tail-events 0", "--tail-events: got 0, want 1 to 2147483647"},
 		{"backup --db x --to y --tail-events 1", "tail-events"},
-		{"inspect --json", "inspect: --db is missing"},
-		{"log", "log: --db is missing"},
+		{"inspect --json", "--db is missing"},
+		{"log", "--db is missing"},
 		{"log --db x --partition 1 --workspace 2", "exclude each other"},
 		{"log --db x --partition -1", "--partition"},
 		{"log --db x --workspace y", "--workspace"},
-		{"log --db x --from y", `"y" for flag -from: want a whole number in decimal digits`},
-		{"log --db x --limit 0x2", `"0x2" for flag -limit: want a whole number in decimal digits`},
-		{"log --db x --every 1x", `"1x" for flag -every: want a duration like`},
-		{"log --db x --follow=maybe", `"maybe" for -follow: want true or false`},
-		{"verify --db x --max-faults x", `"x" for flag -max-faults: want a whole number`},
+		{"log --db x --from y", `"y" for "--from" flag: want a whole number in decimal digits`},
+		{"log --db x --limit 0x2", `"0x2" for "--limit" flag: want a whole number in decimal digits`},
+		{"log --db x --every 1x", `"1x" for "--every" flag: want a duration like`},
+		{"log --db x --follow=maybe", `"maybe" for "--follow" flag: want true or false`},
+		{"verify --db x --max-faults x", `"x" for "--max-faults" flag: want a whole number`},
 		{"log --db x --follow --every 0s", "--every: got 0s, want 1ms to 24h0m0s"},
 		{"log --db x --partition=", "--partition"},
 		{"log --db x --workspace=", "--workspace"},
 		{"log --db x --partition= --workspace 2", "exclude each other"},
-		{"numbers --db x", "numbers: --workspace is missing"},
-		{"backup --to x", "backup: --db is missing"},
-		{"backup --db x", "backup: --to is missing"},
-		{"restore --db x --to y", "-db"},
-		{"restore --to y", "restore: --from is missing"},
-		{"compact --db x", "compact: --to is missing"},
-		{"subscriptions", "subscriptions: want one of list, show, parked"},
-		{"subscriptions --db x", "-db"},
-		{"subscriptions nonsense --db x", `unknown command "subscriptions nonsense"`},
-		{"subscriptions list", "subscriptions list: want either --db or --url"},
+		{"numbers --db x", "--workspace is missing"},
+		{"backup --to x", "--db is missing"},
+		{"backup --db x", "--to is missing"},
+		{"restore --db x --to y", "unknown flag: --db"},
+		{"restore --to y", "--from is missing"},
+		{"compact --db x", "--to is missing"},
+		{"subscriptions", "no command: want one of delete, drop, list"},
+		{"subscriptions --db x", "unknown flag: --db"},
+		{"subscriptions nonsense --db x", `unknown command "nonsense" (see partita subscriptions --help)`},
+		{"subscriptions list", "want either --db or --url"},
 		{"subscriptions list --db x --url y", "want either --db or --url"},
-		{"subscriptions list --db x --name y", "-name"},
+		{"subscriptions list --db x --name y", "unknown flag: --name"},
 		{"subscriptions list --db x --token-file y", "--token-file goes with --url"},
-		{"subscriptions pause --db x", "subscriptions pause: --name is missing"},
-		{"subscriptions pause --db x --name y --offset 1", "-offset"},
+		{"subscriptions pause --db x", "--name is missing"},
+		{"subscriptions pause --db x --name y --offset 1", "unknown flag: --offset"},
 		{"subscriptions replay --db x --name y --all", "only a running program has the handler"},
 		{"subscriptions replay --url http://localhost:1 --name y --all --offset 1", "--all excludes"},
 		{"subscriptions replay --url http://localhost:1 --name y --all --offset=", "--all excludes"},
@@ -74,31 +85,52 @@ func TestWrongUsage(t *testing.T) {
 		{"subscriptions list --url ftp://localhost", "--url: got"},
 		{"subscriptions list --url http://a:b@localhost", "--url: got"},
 		{"subscriptions list --url http://localhost?x=y", "--url: got"},
-		{"serve", "serve: --db is missing"},
+		{"serve", "--db is missing"},
 		{"serve --db x --connections 0", "--connections: got 0, want 4 to 1048576"},
 		{"serve --db x --listen 0.0.0.0:1", "is not a loopback address: it needs a certificate and a token"},
 		{"serve --db x --listen y", "missing port"},
 		{"serve --db x --tls-key y", "got one of them"},
 	} {
 		o := run(t, strings.Fields(tt.args)...)
-		o.fails(t, exitBlind, tt.want, "see partita help")
+		o.fails(t, exitBlind, tt.want, "(see partita", "--help)")
 		if o.stdout != "" {
 			t.Errorf("%s: got stdout %q", tt.args, o.stdout)
 		}
 	}
 }
 
-func TestHelp(t *testing.T) {
-	for _, args := range []string{"help", "-h", "--help", "verify -h", "log --help"} {
-		o := run(t, strings.Fields(args)...).has(t, exitFine)
-		if o.stderr != "" || o.stdout != usage {
-			t.Errorf("%s: got stdout %q, stderr %q", args, o.stdout, o.stderr)
-		}
+// commandsOf returns a command and all below it.
+func commandsOf(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, below := range c.Commands() {
+		all = append(all, commandsOf(below)...)
 	}
-	for line := range strings.Lines(usage) {
-		if len(line) > 81 {
-			t.Errorf("got a line of %d characters: %s", len(line), line)
+	return all
+}
+
+// Each command helps, within 80 columns, and says what each of its flags is for, and what the exit statuses mean.
+func TestHelp(t *testing.T) {
+	for _, c := range commandsOf(command()) {
+		path := strings.Fields(c.CommandPath())[1:]
+		o := run(t, append(path, "--help")...).has(t, exitFine)
+		for _, args := range [][]string{append(path, "-h"), append([]string{"help"}, path...)} {
+			if other := run(t, args...).has(t, exitFine); other.stdout != o.stdout || other.stderr != "" {
+				t.Errorf("%v: got stdout %q, stderr %q, want what --help says", args, other.stdout, other.stderr)
+			}
 		}
+		if c.Short == "" || !strings.Contains(o.stdout, "  "+c.CommandPath()) || !strings.HasSuffix(o.stdout, exits+"\n") {
+			t.Errorf("%s: got %q, stderr %q", c.CommandPath(), o.stdout, o.stderr)
+		}
+		for line := range strings.Lines(o.stdout) {
+			if len(line) > 81 {
+				t.Errorf("%s: got a line of %d characters: %s", c.CommandPath(), len(line), line)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || !strings.Contains(o.stdout, "  --"+f.Name+" ") {
+				t.Errorf("%s: --%s has no help", c.CommandPath(), f.Name)
+			}
+		})
 	}
 }
 

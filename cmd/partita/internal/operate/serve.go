@@ -3,10 +3,11 @@ package operate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -24,37 +25,45 @@ const (
 // maxConnections bounds --connections.
 const maxConnections = 1 << 20
 
-func serveFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	var c serve.Config
-	set.StringVar(&c.Dir, "db", "", "")
-	set.StringVar(&c.Listen, "listen", defaultListen, "")
-	set.StringVar(&c.CertFile, "tls-cert", "", "")
-	set.StringVar(&c.KeyFile, "tls-key", "", "")
-	set.IntVar(&c.Connections, "connections", 1024, "")
-	tokenFile := set.String("token-file", "", "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
-		if err := errors.Join(required("serve", "db", c.Dir), cli.InRange("connections", c.Connections, 4, maxConnections)); err != nil {
+func serveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve --db DIR", Short: "Run the application of a store, and serve it over HTTP",
+		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
+but loopback addresses need a certificate and a token.`,
+	}
+	dir, set := cli.DB(c), c.Flags()
+	var config serve.Config
+	set.StringVar(&config.Listen, "listen", defaultListen, "the address to listen on, `ADDR`")
+	set.StringVar(&config.CertFile, "tls-cert", "", "`FILE` of the certificate, as PEM")
+	set.StringVar(&config.KeyFile, "tls-key", "", "`FILE` of the certificate's key, as PEM")
+	tokenFile := set.String("token-file", "", "`FILE` of the bearer token that requests must bring; or it is in the environment, as "+tokenVariable)
+	set.IntVar(&config.Connections, "connections", 1024,
+		"at most `N` connections at the same time; at most a quarter of them, and 256, are streams, and a half, and 512, wait for an event")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
+		if err := cli.InRange("connections", config.Connections, 4, maxConnections); err != nil {
 			return err
 		}
-		if c.Token, err = readToken(*tokenFile); err != nil {
+		if config.Token, err = readToken(*tokenFile); err != nil {
 			return err
 		}
+		config.Dir = *dir
 		var told error
-		err = serve.Run(ctx, c, s.Err, func(url, application string) {
-			result := &serveResult{Command: "serve", Store: c.Dir, Application: application, URL: url}
+		err = serve.Run(ctx, config, s.Err, func(url, application string) {
+			result := &serveResult{Command: "serve", Store: *dir, Application: application, URL: url}
 			told = console.New(s, *asJSON).Result(result, result.text)
 		})
 		if errors.Is(err, serve.ErrConfig) {
-			return cli.WrongUsage("serve: %v", err)
+			return cli.WrongUsage("%v", err)
 		}
-		err = about(c.Dir, errors.Join(told, err))
+		err = about(*dir, errors.Join(told, err))
 		if err != nil && ctx.Err() != nil {
 			// That it was interrupted is all that the last line says.
 			_, _ = fmt.Fprintf(s.Err, "partita: serve: %s\n", cli.OneLine(err))
 		}
 		return err
-	}
+	})
+	return c
 }
 
 // readToken returns the token of a file or of the environment, "" if there is none.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -34,10 +34,6 @@ const (
 	verbDelete = "delete"
 )
 
-var verbs = []string{
-	verbList, verbShow, verbParked, verbReplay, verbDrop, verbPause, verbResume, verbRewind, verbSkip, verbDelete,
-}
-
 // keeper is where subscriptions are kept: a store that nobody has open, or a server.
 type keeper interface {
 	list(ctx context.Context) ([]httpapi.Subscription, error)
@@ -48,56 +44,60 @@ type keeper interface {
 	close() error
 }
 
-// subscriptionsCommands are the commands about subscriptions.
-func subscriptionsCommands() []cli.Command {
-	all := []cli.Command{{Name: subscriptionsName, Flags: func(*flag.FlagSet) func(context.Context, cli.Streams) error {
-		return func(context.Context, cli.Streams) error {
-			return cli.WrongUsage("%s: want one of %s behind it", subscriptionsName, strings.Join(verbs, ", "))
-		}
-	}}}
-	for _, verb := range verbs {
-		all = append(all, cli.Command{Name: subscriptionsName + " " + verb, Flags: func(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-			return subscriptionsFlags(set, verb)
-		}})
+// subscriptionsCommand is the command about subscriptions, with a command for each verb.
+func subscriptionsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: subscriptionsName + " VERB", Short: "Look after the durable consumers of a store",
+		Long: `Look after the durable consumers of a store: with --db of one that nobody has
+open, of which no other file than subscriptions.db is changed; with --url in a
+program that serves the HTTP API, while it runs them.`,
 	}
-	return all
+	for _, v := range []struct{ verb, short string }{
+		{verbList, "Show all of them"},
+		{verbShow, "Show one, with each log that it reads"},
+		{verbParked, "Show the events that it has given up, and why"},
+		{verbReplay, "Hand a parked event, or all, to the handler once more (--url only)"},
+		{verbDrop, "Forget a parked event"},
+		{verbPause, "Deliver nothing until it is resumed"},
+		{verbResume, "Go on"},
+		{verbRewind, "Set the next event of a log, behind or ahead"},
+		{verbSkip, "Go behind the last event of each log"},
+		{verbDelete, "Forget the subscription"},
+	} {
+		c.AddCommand(verbCommand(v.verb, v.short))
+	}
+	return c
 }
 
-// joinVerb makes one word of a command about subscriptions and its verb.
-func joinVerb(args []string) []string {
-	if len(args) < 2 || args[0] != subscriptionsName || strings.HasPrefix(args[1], "-") {
-		return args
-	}
-	return append([]string{args[0] + " " + args[1]}, args[2:]...)
-}
-
-// subscriptionsCommand is what a command about subscriptions was told.
-type subscriptionsCommand struct {
+// subscriptionsVerb is what a command about subscriptions was told.
+type subscriptionsVerb struct {
 	verb                string
 	dir, url, tokenFile string
-	name                string
+	name                *string
 	partition, offset   *string
 	all                 bool
 	at                  partition.ParkedEvent
 }
 
-func subscriptionsFlags(set *flag.FlagSet, verb string) func(context.Context, cli.Streams) error {
-	k := subscriptionsCommand{verb: verb}
-	set.StringVar(&k.dir, "db", "", "")
-	set.StringVar(&k.url, "url", "", "")
-	set.StringVar(&k.tokenFile, "token-file", "", "")
+func verbCommand(verb, short string) *cobra.Command {
+	c := &cobra.Command{Use: verb + " {--db DIR | --url URL}", Short: short}
+	k, set := subscriptionsVerb{verb: verb, name: new(string)}, c.Flags()
+	set.StringVar(&k.dir, "db", "", "the directory of the store, `DIR`, which nobody has open")
+	set.StringVar(&k.url, "url", "", "the `URL` of a program that serves the HTTP API")
+	set.StringVar(&k.tokenFile, "token-file", "", "`FILE` of the bearer token for --url; or it is in the environment, as "+tokenVariable)
 	if verb != verbList {
-		set.StringVar(&k.name, "name", "", "")
+		c.Use += " --name NAME"
+		k.name = cli.Required(c, "name", "the subscription's `NAME`")
 	}
 	if k.needsEvent() {
-		set.Func("partition", "", given(&k.partition))
-		set.Func("offset", "", given(&k.offset))
+		set.Func("partition", "the partition of the event, `P`", given(&k.partition))
+		set.Func("offset", "the offset of the event, `N`: in the log of its partition, or of its workspace", given(&k.offset))
 	}
 	if verb == verbReplay {
-		set.BoolVar(&k.all, "all", false, "")
+		set.BoolVar(&k.all, "all", false, "all that are parked")
 	}
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) (err error) {
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := k.check(); err != nil {
 			return err
 		}
@@ -106,35 +106,30 @@ func subscriptionsFlags(set *flag.FlagSet, verb string) func(context.Context, cl
 			return err
 		}
 		defer func() { err = errors.Join(err, keeper.close()) }()
-		result := &subscriptionsResult{Command: subscriptionsName, Verb: verb, Store: k.dir, URL: k.url, Name: k.name}
+		result := &subscriptionsResult{Command: subscriptionsName, Verb: verb, Store: k.dir, URL: k.url, Name: *k.name}
 		if err := k.run(ctx, keeper, result); err != nil {
 			return err
 		}
 		return console.New(s, *asJSON).Result(result, result.text)
-	}
+	})
+	return c
 }
 
 // needsEvent reports whether the verb is about an event of a log.
-func (k *subscriptionsCommand) needsEvent() bool {
+func (k *subscriptionsVerb) needsEvent() bool {
 	return slices.Contains([]string{verbReplay, verbDrop, verbRewind}, k.verb)
 }
 
-func (k *subscriptionsCommand) wrong(format string, args ...any) error {
-	return cli.WrongUsage("%s %s: %s", subscriptionsName, k.verb, fmt.Sprintf(format, args...))
-}
-
-func (k *subscriptionsCommand) check() error {
+func (k *subscriptionsVerb) check() error {
 	switch {
 	case (k.dir == "") == (k.url == ""):
-		return k.wrong("want either --db or --url")
+		return cli.WrongUsage("want either --db or --url")
 	case k.dir != "" && k.tokenFile != "":
-		return k.wrong("--token-file goes with --url")
-	case k.verb != verbList && k.name == "":
-		return k.wrong("--name is missing")
+		return cli.WrongUsage("--token-file goes with --url")
 	case k.verb == verbReplay && k.dir != "":
-		return k.wrong("want --url: only a running program has the handler")
+		return cli.WrongUsage("want --url: only a running program has the handler")
 	case k.all && (k.partition != nil || k.offset != nil):
-		return k.wrong("--all excludes --partition and --offset")
+		return cli.WrongUsage("--all excludes --partition and --offset")
 	}
 	if !k.needsEvent() || k.all {
 		return nil
@@ -142,23 +137,23 @@ func (k *subscriptionsCommand) check() error {
 	return k.checkEvent()
 }
 
-func (k *subscriptionsCommand) checkEvent() error {
+func (k *subscriptionsVerb) checkEvent() error {
 	if k.partition == nil || k.offset == nil {
-		return k.wrong("--partition or --offset is missing")
+		return cli.WrongUsage("--partition or --offset is missing")
 	}
 	p, err := messages.ParsePartitionID(*k.partition)
 	if err != nil {
-		return k.wrong("--partition: %v", err)
+		return cli.WrongUsage("--partition: %v", err)
 	}
 	offset, err := messages.ParsePLogOffset(*k.offset)
 	if err != nil || offset == 0 {
-		return k.wrong("--offset: got %.40q, want a whole number from 1 on", *k.offset)
+		return cli.WrongUsage("--offset: got %.40q, want a whole number from 1 on", *k.offset)
 	}
 	k.at = partition.ParkedEvent{Partition: p, Offset: uint64(offset)}
 	return nil
 }
 
-func (k *subscriptionsCommand) open(ctx context.Context) (keeper, error) {
+func (k *subscriptionsVerb) open(ctx context.Context) (keeper, error) {
 	if k.url == "" {
 		reads := k.verb == verbList || k.verb == verbShow || k.verb == verbParked
 		return openStoreKeeper(ctx, k.dir, reads)
@@ -170,35 +165,35 @@ func (k *subscriptionsCommand) open(ctx context.Context) (keeper, error) {
 	return newServerKeeper(k.url, token)
 }
 
-func (k *subscriptionsCommand) run(ctx context.Context, from keeper, r *subscriptionsResult) (err error) {
+func (k *subscriptionsVerb) run(ctx context.Context, from keeper, r *subscriptionsResult) (err error) {
 	switch {
 	case k.verb == verbList:
 		r.Subscriptions, err = from.list(ctx)
 	case k.verb == verbShow:
 		var one httpapi.Subscription
-		one, err = from.show(ctx, k.name)
+		one, err = from.show(ctx, *k.name)
 		r.Subscription = &one
 	case k.verb == verbParked:
-		r.Parked, err = from.parked(ctx, k.name)
+		r.Parked, err = from.parked(ctx, *k.name)
 	case k.all:
 		return k.replayAll(ctx, from, r)
 	default:
-		err = from.change(ctx, k.verb, k.name, k.at)
+		err = from.change(ctx, k.verb, *k.name, k.at)
 	}
 	return err
 }
 
 // replayAll replays what is parked when it begins. An event that the handler cannot handle
 // keeps no other from being tried.
-func (k *subscriptionsCommand) replayAll(ctx context.Context, from keeper, r *subscriptionsResult) error {
-	parked, err := from.parked(ctx, k.name)
+func (k *subscriptionsVerb) replayAll(ctx context.Context, from keeper, r *subscriptionsResult) error {
+	parked, err := from.parked(ctx, *k.name)
 	if err != nil {
 		return err
 	}
 	failed, first := 0, error(nil)
 	r.Replayed = []httpapi.ParkedEvent{}
 	for _, e := range parked {
-		err := from.change(ctx, verbReplay, k.name, partition.ParkedEvent{Partition: e.Partition, Offset: e.Offset})
+		err := from.change(ctx, verbReplay, *k.name, partition.ParkedEvent{Partition: e.Partition, Offset: e.Offset})
 		switch {
 		case err == nil:
 			r.Replayed = append(r.Replayed, e)

@@ -217,6 +217,6 @@ func TestServerCannotBeAsked(t *testing.T) {
 	if got := <-given; got != "" || len(given) > 0 {
 		t.Errorf("got %q, and %d more", got, len(given))
 	}
-	run(t, "subscriptions", "list", "--url", "http://192.0.2.1:1").fails(t, exitBlind, "anybody could read", "see partita help")
+	run(t, "subscriptions", "list", "--url", "http://192.0.2.1:1").fails(t, exitBlind, "anybody could read", "see partita subscriptions list --help")
 	run(t, "subscriptions", "list", "--url", p.URL+"/shops/").has(t, exitFine)
 }

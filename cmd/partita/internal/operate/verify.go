@@ -3,9 +3,10 @@ package operate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
@@ -17,19 +18,26 @@ import (
 // maxFaults bounds --max-faults.
 const maxFaults = 1_000_000
 
-func verifyFlags(set *flag.FlagSet) func(context.Context, cli.Streams) error {
-	dir := set.String("db", "", "")
-	faults := set.Int("max-faults", 100, "")
-	memory := set.Int("max-memory", 256, "")
-	asJSON := set.Bool("json", false, "")
-	return func(ctx context.Context, s cli.Streams) error {
-		err := errors.Join(required("verify", "db", *dir), cli.InRange("max-faults", *faults, 1, maxFaults),
-			cli.InRange("max-memory", *memory, 1, 1<<20))
-		if err != nil {
+func verifyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "verify --db DIR", Short: "Check a store, and say what repairs each fault",
+		Long: `Check all that the files can show, and say what repairs each fault: holes,
+numbers given twice, damaged values, projections that are not what the log says.
+Nothing is repaired, and no byte of the store is changed.
+
+Without state.db it looks at log.db alone, and says so as a fault.`,
+	}
+	dir := cli.DB(c)
+	faults := c.Flags().Int("max-faults", 100, "how many faults are told in words, `N`; all are counted")
+	memory := c.Flags().Int("max-memory", 256, "what the check may remember, in `MiB`; with more it reads the files several times")
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		if err := errors.Join(cli.InRange("max-faults", *faults, 1, maxFaults), cli.InRange("max-memory", *memory, 1, 1<<20)); err != nil {
 			return err
 		}
 		return runVerify(ctx, console.New(s, *asJSON), *dir, verify.Options{MaxFaults: *faults, MaxMemory: int64(*memory) << 20})
-	}
+	})
+	return c
 }
 
 // verifyResult is what a check has found, in the words of its JSON.

@@ -20,7 +20,7 @@ func versionOf(info *debug.BuildInfo) string {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	text := "partita " + cmp.Or(info.Main.Version, "(unknown version)")
+	text := cmp.Or(info.Main.Version, "(unknown version)")
 	if revision := settings["vcs.revision"]; revision != "" {
 		text += ", revision " + revision
 		if settings["vcs.modified"] == "true" {

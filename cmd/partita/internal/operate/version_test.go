@@ -8,8 +8,8 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	for _, flag := range []string{"--version", "-version"} {
-		if o := run(t, flag).has(t, exitFine); !strings.HasPrefix(o.stdout, "partita ") || !strings.HasSuffix(o.stdout, ", "+runtime.Version()+"\n") || o.stderr != "" {
+	for _, flag := range []string{"--version", "-v"} {
+		if o := run(t, flag).has(t, exitFine); !strings.HasPrefix(o.stdout, "partita version ") || !strings.HasSuffix(o.stdout, ", "+runtime.Version()+"\n") || o.stderr != "" {
 			t.Errorf("%s: got stdout %q, stderr %q", flag, o.stdout, o.stderr)
 		}
 	}
@@ -18,14 +18,14 @@ func TestVersion(t *testing.T) {
 		info debug.BuildInfo
 		want string
 	}{
-		{debug.BuildInfo{}, "partita (unknown version)"},
-		{debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v0.1.0"}}, "partita v0.1.0, go1.26"},
+		{debug.BuildInfo{}, "(unknown version)"},
+		{debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v0.1.0"}}, "v0.1.0, go1.26"},
 		{debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{
 			setting("vcs", "git"), setting("vcs.revision", "abc"), setting("vcs.modified", "false"),
-		}}, "partita v0.1.0, revision abc"},
+		}}, "v0.1.0, revision abc"},
 		{debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
 			setting("vcs.revision", "abc"), setting("vcs.modified", "true"),
-		}}, "partita (devel), revision abc with changes"},
+		}}, "(devel), revision abc with changes"},
 	} {
 		if got := versionOf(&tt.info); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)

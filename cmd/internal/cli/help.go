@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpWidth is how many columns the help has.
+const helpWidth = 80
+
+// help returns what there is to know about a command.
+func (p *Program) help(c *cobra.Command) string {
+	var text strings.Builder
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format, args...) }
+	say("%s\n\nUsage:\n  %s\n", strings.TrimSpace(cmp.Or(c.Long, c.Short)), c.UseLine())
+	if c.HasAvailableSubCommands() {
+		say("\nCommands:\n")
+	}
+	width := 0
+	for _, name := range namesOf(c) {
+		width = max(width, len(name))
+	}
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			say("  %-*s  %s\n", width, below.Name(), below.Short)
+		}
+	}
+	say("\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(helpWidth))
+	say("\n%s\n", strings.TrimSpace(p.Exits))
+	return text.String()
+}
+
+// helpCommand is cobra's, but that a command which is not there is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{Use: "help [COMMAND]", Short: "Tell about a command", RunE: func(c *cobra.Command, args []string) error {
+		about, rest, err := c.Root().Find(args)
+		if err != nil || len(rest) > 0 {
+			return unknownCommand(c.Root(), strings.Join(args, " "))
+		}
+		about.InitDefaultHelpFlag()
+		about.InitDefaultVersionFlag()
+		return about.Help()
+	}}
+}
