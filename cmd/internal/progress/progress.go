@@ -40,7 +40,7 @@ type Config struct {
 
 // For returns the configuration that suits w and the environment.
 func For(w io.Writer) Config {
-	return Config{Writer: w, Interactive: term.Interactive(w), Unicode: term.Unicode(), Width: term.Width()}
+	return Config{Writer: w, Interactive: term.Interactive(w), Unicode: term.Unicode(), Width: term.Width(w)}
 }
 
 // Progress shows one phase after the other. Its methods may be called

@@ -11,7 +11,6 @@ package table
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -98,12 +97,6 @@ func (t *Table) String() string {
 	return out.String()
 }
 
-// WriteTo draws the table to w.
-func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, t.String())
-	return int64(n), err
-}
-
 func (t *Table) glyph(unicode, ascii string) string {
 	if t.unicode {
 		return unicode
@@ -114,14 +107,11 @@ func (t *Table) glyph(unicode, ascii string) string {
 func (t *Table) line(cells []string, widths []int) string {
 	var line strings.Builder
 	for i, cell := range cells {
-		line.WriteString(" ")
-		padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		width := -widths[i]
 		if t.columns[i].right {
-			line.WriteString(padding + cell)
-		} else {
-			line.WriteString(cell + padding)
+			width = widths[i]
 		}
-		line.WriteString(" ")
+		_, _ = fmt.Fprintf(&line, " %*s ", width, cell)
 	}
 	return strings.TrimRight(line.String(), " ") + "\n"
 }

@@ -6,32 +6,30 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/term"
 )
 
-// DefaultWidth is the width of a terminal that does not tell it.
+// DefaultWidth is the width of what does not tell it.
 const DefaultWidth = 80
 
 // Interactive reports whether w is a terminal on which a line can be redrawn.
 func Interactive(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }
 
-// Width returns the number of columns, as COLUMNS tells it.
-func Width() int {
-	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
-	if err != nil || columns <= 0 {
-		return DefaultWidth
+// Width returns how many columns w has: those that COLUMNS tells, else those of the terminal.
+func Width(w io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
 	}
-	return columns
+	if file, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return DefaultWidth
 }
 
 // Unicode reports whether the locale's encoding is UTF-8.

@@ -45,7 +45,7 @@ func TestInteractiveTerminal(t *testing.T) {
 func TestWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "120": 120, "0": 80, "-3": 80, "wide": 80} {
 		t.Setenv("COLUMNS", columns)
-		if got := Width(); got != want {
+		if got := Width(new(bytes.Buffer)); got != want {
 			t.Errorf("COLUMNS=%q: got %d, want %d", columns, got, want)
 		}
 	}
