@@ -2,6 +2,7 @@ package operate
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -60,5 +61,16 @@ func TestVerifyTellsEachFile(t *testing.T) {
 	d := run(t, "verify", "--db", dir, "--json").has(t, exitFault).json(t)
 	if unread, _ := d["unread"].([]any); d["fault_count"] != 2.0 || len(unread) != 2 {
 		t.Errorf("got %v", d)
+	}
+}
+
+// What a directory is called cannot steer the terminal.
+func TestVerifyIsPlain(t *testing.T) {
+	dir := filepath.Join(filepath.Dir(newStore(t)), "store\x1b[2J")
+	check(t, os.Rename(filepath.Join(filepath.Dir(dir), "store"), dir))
+	remove(t, dir, "state.db")
+	o := run(t, "verify", "--db", dir).has(t, exitFault)
+	if text := o.stdout + o.stderr; strings.Contains(text, "\x1b") || strings.Count(text, "store?[2J") != 2 {
+		t.Errorf("got %q", text)
 	}
 }
