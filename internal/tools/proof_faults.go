@@ -16,6 +16,7 @@ var provedList = []string{
 	"wal-sector-of-another-place",
 	"damaged-subscription-hides-the-others",
 	"request-falls-off-a-full-commit",
+	"delete-state-db-though-the-log-is-too-short",
 }
 
 // provedMutants selects them, for make, which takes a dollar sign only twice.
