@@ -3,6 +3,7 @@ package sequencer
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,62 +152,6 @@ func TestTailEndsTooSoon(t *testing.T) {
 	w.mustBeFailed(1, messages.ErrBrokenLog)
 }
 
-// TestFailedReplayEndsIt: the actualizer of a partition that has failed lets others
-// replay.
-func TestFailedReplayEndsIt(t *testing.T) {
-	w := up(t, messages.Settings{FlushInterval: never})
-	w.event(1, kindWide)
-	w.damage = func(e *messages.Numbering) { e.WLogOffset = 0 }
-	w.crash()
-	for w.core.state != messages.StateFailed {
-		w.work(actualizerLeaf)
-		w.deliver(actualizerLeaf)
-	}
-	jobs := w.leaves[actualizerLeaf].jobs
-	if len(jobs) != 1 {
-		t.Fatalf("got jobs %v, want EndReplay", jobs)
-	}
-	if end, ok := jobs[0].(*messages.EndReplay); !ok || end.Generation != w.incarnation<<32+1 {
-		t.Fatalf("got %T %+v, want EndReplay", jobs[0], jobs[0])
-	}
-}
-
-// TestReplayRetries: reading the tail fails now and then; it is tried again under a
-// new epoch, with a delay.
-func TestReplayRetries(t *testing.T) {
-	w := up(t, messages.Settings{FlushInterval: never})
-	for range 5 {
-		w.event(1, kindWide, seqPlain)
-	}
-	w.piece = 1
-	w.crash()
-	w.work(actualizerLeaf)
-	w.deliver(actualizerLeaf)
-	w.failReplays = 10
-	w.settle()
-	w.mustBe(messages.StateInitializing)
-	if s := w.core.Status(); !errors.Is(s.Err, errDown) {
-		t.Fatalf("status: %+v", s)
-	}
-	before := w.now
-	for w.core.state == messages.StateInitializing {
-		due, some := w.nextDue()
-		if !some {
-			t.Fatal("nothing will try again")
-		}
-		w.now = due
-		w.fire()
-		w.settle()
-	}
-	if waited := w.now - before; waited < 1_000_000 {
-		t.Fatalf("ten tries took %d us only", waited)
-	}
-	if got := w.event(1, kindWide, seqPlain); got[0] != 6 {
-		t.Fatalf("got %v, want 6", got)
-	}
-	w.finish()
-}
-
 // TestOldAnswersAreIgnored: of an earlier generation, in each state that takes such
 // an answer.
 func TestOldAnswersAreIgnored(t *testing.T) {
@@ -274,91 +219,6 @@ func TestRepeatedAnswersAreIgnored(t *testing.T) {
 	w.finish()
 }
 
-// TestCheckpointsDuringCatchUp: while a long tail is replayed they are written by
-// time and at the Busy limit, and not otherwise.
-func TestCheckpointsDuringCatchUp(t *testing.T) {
-	long := func(t *testing.T) *world {
-		w := up(t, messages.Settings{FlushInterval: never})
-		for i := range 40 {
-			w.event(messages.WSID(2*i+1), kindWide)
-		}
-		w.piece = 4
-		return w
-	}
-	step := func(w *world) {
-		w.work(actualizerLeaf)
-		w.deliver(actualizerLeaf)
-		w.work(flusherLeaf)
-		w.deliver(flusherLeaf)
-	}
-	t.Run("by time", func(t *testing.T) {
-		w := long(t)
-		w.config.Settings.CatchUpCheckpoint = time.Second
-		w.crash()
-		for range 10 {
-			step(w)
-			w.now += 400_000
-			w.fire()
-		}
-		// 10 steps of 0.4 s: checkpoints after 1.2, 2.4 and 3.6 s at the latest.
-		w.mustBe(messages.StateInitializing)
-		if n := len(w.flushes); n < 2 || n > 4 {
-			t.Fatalf("got %d checkpoints in 4 s, want one a second", n)
-		}
-		w.settle()
-		w.finish()
-	})
-	t.Run("at the limit", func(t *testing.T) {
-		w := long(t)
-		// Each event makes a workspace: two keys.
-		w.config.Settings = messages.Settings{FlushThreshold: 1, BusyLimit: 20}.WithDefaults()
-		w.crash()
-		for w.core.state == messages.StateInitializing {
-			step(w)
-			if keys := w.core.unflushed.keys; keys > 20+2*w.piece {
-				t.Fatalf("got %d keys", keys)
-			}
-		}
-		if n := len(w.flushes); n != 4 {
-			t.Fatalf("got %d checkpoints for 80 keys, want 3 at 24 each and the first flush after", n)
-		}
-		w.settle()
-		w.finish()
-	})
-	t.Run("limit while the flusher hangs", func(t *testing.T) {
-		w := long(t)
-		w.config.Settings = messages.Settings{FlushThreshold: 1, BusyLimit: 20}.WithDefaults()
-		w.crash()
-		w.settleBut(flusherLeaf)
-		w.mustBe(messages.StateInitializing)
-		// One batch in flight, another gathered: then no more credit.
-		if keys := w.core.unflushedKeys(); keys != 48 {
-			t.Fatalf("got %d keys, want 48", keys)
-		}
-		// When the first is written, the second is handed over and reading goes on.
-		w.work(flusherLeaf)
-		w.deliver(flusherLeaf)
-		if len(w.leaves[flusherLeaf].jobs) != 1 || len(w.leaves[actualizerLeaf].jobs) != 1 {
-			t.Fatal("flushing and reading wait for each other")
-		}
-		w.settle()
-		w.finish()
-	})
-	t.Run("short", func(t *testing.T) {
-		w := long(t)
-		w.config.Settings.FlushThreshold = 1
-		w.crash()
-		for w.core.state == messages.StateInitializing {
-			w.work(actualizerLeaf)
-			w.deliver(actualizerLeaf)
-		}
-		if len(w.leaves[flusherLeaf].jobs) != 1 {
-			t.Fatalf("want the first flush after the replay, got %d before", len(w.leaves[flusherLeaf].jobs))
-		}
-		w.finish()
-	})
-}
-
 // TestActualizationDuringFlight: a flush is under way when the partition takes a new
 // epoch. It has happened, or the new epoch refuses it; either is right.
 func TestActualizationDuringFlight(t *testing.T) {
@@ -385,5 +245,130 @@ func TestActualizationDuringFlight(t *testing.T) {
 			}
 			w.finish()
 		})
+	}
+}
+
+// catchingUp returns a world whose new core is to replay one event each of n new workspaces,
+// two keys each. The checkpoint is at the beginning.
+func catchingUp(t *testing.T, n, piece int, s messages.Settings) *world {
+	t.Helper()
+	w := up(t, messages.Settings{FlushInterval: never})
+	for i := range n {
+		w.event(messages.WSID(2*i+1), kindWide)
+	}
+	w.piece = piece
+	w.config.Settings = s.WithDefaults()
+	w.crash()
+	return w
+}
+
+// readOn lets the actualizer do one job and answer.
+func (w *world) readOn() {
+	w.work(actualizerLeaf)
+	w.deliver(actualizerLeaf)
+}
+
+// TestDamagedTailIsNotReadOn: what fails a partition names what was wanted, and no further piece
+// is asked for.
+func TestDamagedTailIsNotReadOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		piece func(w *world) []messages.Numbering
+		want  string
+	}{
+		"nothing": {func(*world) []messages.Numbering { return nil }, "want events up to 3"},
+		"hole": {func(w *world) []messages.Numbering {
+			return []messages.Numbering{w.log[0].Numbering(), w.log[2].Numbering()}
+		}, "got offset 3, want 2"},
+		"epoch of this incarnation": {func(w *world) []messages.Numbering {
+			n := w.log[0].Numbering()
+			n.Epoch = w.epoch
+			return []messages.Numbering{n}
+		}, "got epoch 2, want at least 0 and below 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := catchingUp(t, 3, 1, messages.Settings{})
+			w.readOn()
+			w.work(actualizerLeaf)
+			w.leaves[actualizerLeaf].answers = nil
+			w.tell(&messages.Replayed{Generation: w.core.generation, Events: test.piece(w)})
+			w.mustBe(messages.StateFailed)
+			if err := w.core.Status().Err; !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %q, want %q in it", err, test.want)
+			}
+			jobs := w.leaves[actualizerLeaf].jobs
+			if len(jobs) != 1 {
+				t.Fatalf("got jobs %v, want EndReplay alone", jobs)
+			}
+			if _, ok := jobs[0].(*messages.EndReplay); !ok {
+				t.Errorf("got %T, want EndReplay", jobs[0])
+			}
+		})
+	}
+}
+
+// TestOldRetryTimer: the timer of a replay that failed fires after another reason has begun a new
+// one, which goes on undisturbed.
+func TestOldRetryTimer(t *testing.T) {
+	w := catchingUp(t, 40, 10, messages.Settings{FlushThreshold: 1, BusyLimit: 20})
+	w.readOn()
+	w.readOn()
+	w.failReplays = 1
+	w.readOn()
+	w.diverge = true
+	w.work(flusherLeaf)
+	w.deliver(flusherLeaf)
+	begun := w.core.Status().Actualizations
+	if begun != 2 {
+		t.Fatalf("got %d actualizations, want one more because of the flush", begun)
+	}
+	w.tell(&messages.TimerFired{Timer: messages.TimerActualizeRetry})
+	if got := w.core.Status().Actualizations; got != begun {
+		t.Errorf("got %d actualizations, want %d", got, begun)
+	}
+}
+
+// TestReplayIsRetriedDuringAFlush: a flush of a try that failed is not waited for, and what it
+// wrote is not flushed again.
+func TestReplayIsRetriedDuringAFlush(t *testing.T) {
+	w := catchingUp(t, 25, 5, messages.Settings{FlushInterval: never, BusyLimit: 20})
+	w.readOn()
+	w.readOn()
+	w.readOn()
+	w.work(flusherLeaf) // it is written, the answer comes too late
+	w.readOn()
+	w.failReplays = 1
+	w.readOn()
+	w.advance(time.Second)
+	w.mustBe(messages.StateNormal)
+	s := w.stop()
+	w.quiesce()
+	w.mustStop(s, true)
+	for _, f := range w.flushes[1:] {
+		for _, n := range f.Numbers {
+			if at := messages.PLogOffset(n.Workspace/2 + 1); at < f.Expected || at >= f.Checkpoint {
+				t.Errorf("flush from %d to %d: got workspace %d, whose event is at %d", f.Expected, f.Checkpoint, n.Workspace, at)
+			}
+		}
+	}
+}
+
+// The register says where the log ends. What a piece of the tail has behind that is
+// not taken: it was not there when the epoch was.
+func TestReplayEndsAtTheRegister(t *testing.T) {
+	core := New(Config{
+		Descriptor: messages.Descriptor{Application: "end", Partitions: 1, Kinds: []messages.Kind{{ID: 1, Name: "one"}}},
+		Settings:   messages.Settings{}.WithDefaults(),
+	})
+	core.Begin(1)
+	core.Step(nil, &messages.Taken{Generation: 1, Register: messages.Register{Epoch: 2, Last: 1, Checkpoint: 1}}, 1)
+	var events []messages.Numbering
+	for o := range messages.PLogOffset(2) {
+		events = append(events, messages.Numbering{
+			Epoch: 1, PLogOffset: o + 1, Workspace: 1, WorkspaceKind: 1, WLogOffset: messages.WLogOffset(o + 1), RegisteredAt: 1,
+		})
+	}
+	core.Step(nil, &messages.Replayed{Generation: 1, Events: events}, 1)
+	if s := core.Status(); s.State != messages.StateNormal || s.Last != 1 {
+		t.Errorf("got %v at offset %d, want %v at 1", s.State, s.Last, messages.StateNormal)
 	}
 }

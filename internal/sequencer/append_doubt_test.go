@@ -1,67 +1,11 @@
 package sequencer
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/partita-go/partita/messages"
 )
-
-// TestUnknownOutcome: the tail tells whether the batch landed. Landed: all of it is
-// answered as it is in the log. Lost: it is written again, in front.
-func TestUnknownOutcome(t *testing.T) {
-	for name, lands := range map[string]bool{"landed": true, "lost": false} {
-		t.Run(name, func(t *testing.T) {
-			w := warm(t, messages.Settings{})
-			two := messages.WLogOffset(1)
-			stale := w.one(3, kindWide)
-			stale.Expected = &two
-			m := w.withID(1, 1, seqPlain)
-			calls := w.batched(m, w.one(3, kindWide, seqPlain), m, stale, w.one(1, kindWide, seqPlain))
-			behind := w.append(w.one(1, kindWide, seqPlain))
-			cold := w.append(w.one(7, kindWide, seqPlain))
-			w.writeFault = writeVanishes
-			if lands {
-				w.writeFault = writeLies
-			}
-			w.write1()
-			w.mustBe(messages.StateInitializing)
-			during := w.append(w.one(1, kindWide, seqPlain))
-			w.mustWait(append(calls, behind, cold, during)...)
-			w.settle()
-			first := w.mustAppend(calls[0])
-			if old := w.log[first.PLogOffset-1].Epoch == 1; old != lands {
-				t.Fatalf("written under epoch 1: %v", old)
-			}
-			w.mustAppend(calls[1])
-			w.mustRepeat(calls[2], first)
-			w.mustRefuse(calls[3], messages.ErrExpectedOffset)
-			for i, c := range []*call{calls[0], calls[4], behind, during} {
-				if r := w.mustAppend(c); r.Numbers[0].Number != messages.Number(i+1) {
-					t.Fatalf("request %d: got %+v", i, r)
-				}
-			}
-			w.mustAppend(cold)
-			w.finish()
-		})
-	}
-}
-
-// TestLostWithinTheDeadline: what was lost is not written after its deadline.
-func TestLostWithinTheDeadline(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	m := w.one(1, kindWide)
-	m.Deadline = w.now
-	calls := w.batched(m, w.one(1, kindWide))
-	w.writeFault = writeVanishes
-	w.write1()
-	w.now++
-	w.settle()
-	w.mustRefuse(calls[0], messages.ErrDeadlineExceeded)
-	w.mustAppend(calls[1])
-	w.finish()
-}
 
 // TestActualizationWhileWriting, for another reason: the old answer is ignored, and
 // the tail tells. The appender writes before the epoch is taken, or is fenced.
@@ -157,50 +101,6 @@ func TestDoubtOverSeveralTries(t *testing.T) {
 	}
 }
 
-// TestHidden: another owner has flushed behind the place of the batch. Nobody can
-// tell from the tail whether it landed.
-func TestHidden(t *testing.T) {
-	w := warm(t, messages.Settings{FlushInterval: never})
-	m := w.withID(1, 1)
-	one := messages.WLogOffset(1)
-	rests := w.one(1, kindWide)
-	rests.Expected = &one
-	calls := w.batched(m, m, rests)
-	w.writeFault = writeLies
-	w.write1()
-	// Somebody else takes over, replays, flushes and goes again.
-	w.epoch++
-	w.hidden = true
-	w.seqData, w.checkpoint = lastsOf(w.log, w.kinds()), messages.PLogOffset(len(w.log)+1)
-	w.settle()
-	w.mustRefuse(calls[0], messages.ErrOutcomeUnknown)
-	w.mustRefuse(calls[1], messages.ErrOutcomeUnknown)
-	w.mustRefuse(calls[2], messages.ErrExpectedOffset)
-	w.finish()
-}
-
-// TestSomebodyElseWroteThere: another owner has written where the batch was to go. It
-// is written behind that.
-func TestSomebodyElseWroteThere(t *testing.T) {
-	w := warm(t, messages.Settings{FlushInterval: never})
-	calls := w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide, seqPlain))
-	w.writeFault = writeVanishes
-	w.write1()
-	w.epoch++
-	if !w.appendEvent(messages.Event{
-		Kind: messages.EventBusiness, Epoch: w.epoch, Partition: testPartition, PLogOffset: 4, Workspace: 1, WorkspaceKind: kindWide,
-		WLogOffset: 2, RegisteredAt: w.now, Numbers: []messages.SequenceNumber{{Seq: seqPlain, Number: 1}},
-	}) {
-		t.Fatal("not written")
-	}
-	w.settle()
-	if r := w.mustAppend(calls[0]); r.Numbers[0].Number != 2 || r.PLogOffset != 5 {
-		t.Fatalf("got %+v", r)
-	}
-	w.mustAppend(calls[1])
-	w.finish()
-}
-
 // TestBatchIsCut: the log has the first event of a batch, but not all of it.
 func TestBatchIsCut(t *testing.T) {
 	w := warm(t, messages.Settings{FlushInterval: never})
@@ -215,60 +115,4 @@ func TestBatchIsCut(t *testing.T) {
 		w.mustRefuse(c, messages.ErrOutcomeUnknown)
 		w.mustRefuse(c, messages.ErrBrokenLog)
 	}
-}
-
-// TestDoubtEnds: the partition fails, stops or is aborted before the tail has told.
-func TestDoubtEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		end    func(w *world)
-		cause  error
-		others error
-	}{
-		"failed":  {func(w *world) { w.breakReplay = true; w.settle() }, messages.ErrPartitionFailed, messages.ErrPartitionFailed},
-		"stopped": {func(w *world) { w.stop() }, messages.ErrStopped, messages.ErrBusy},
-		"aborted": {func(w *world) { w.restart() }, messages.ErrInterrupted, messages.ErrInterrupted},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := warm(t, messages.Settings{})
-			m := w.withID(1, 1)
-			two := messages.WLogOffset(1)
-			rests := w.one(1, kindWide)
-			rests.Expected = &two
-			calls := w.batched(m, m, rests)
-			behind, cold := w.append(w.one(1, kindWide)), w.append(w.one(7, kindWide))
-			w.writeFault = writeLies
-			w.write1()
-			test.end(w)
-			for _, c := range calls[:2] {
-				w.mustRefuse(c, messages.ErrOutcomeUnknown)
-				w.mustRefuse(c, test.cause)
-			}
-			for _, c := range []*call{calls[2], behind, cold} {
-				w.mustRefuse(c, test.others)
-				if errors.Is(refusalOf(c), messages.ErrOutcomeUnknown) {
-					t.Fatalf("got %v", refusalOf(c))
-				}
-			}
-			w.finish()
-		})
-	}
-}
-
-// TestLostForCertain: the log ends before the batch's place, then the partition
-// fails: nothing was done, and that is known.
-func TestLostForCertain(t *testing.T) {
-	w := warm(t, messages.Settings{FlushInterval: never})
-	calls := w.batched(w.one(1, kindWide))
-	w.writeFault = writeVanishes
-	w.write1()
-	w.work(actualizerLeaf)
-	w.deliver(actualizerLeaf)
-	w.breakReplay = true
-	w.settle()
-	w.mustBe(messages.StateFailed)
-	w.mustRefuse(calls[0], messages.ErrPartitionFailed)
-	if errors.Is(refusalOf(calls[0]), messages.ErrOutcomeUnknown) {
-		t.Fatalf("got %v", refusalOf(calls[0]))
-	}
-	w.finish()
 }

@@ -1,10 +1,8 @@
 package sequencer
 
 import (
-	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -67,55 +65,6 @@ func (w *world) mustSplit(calls []*call, refused ...int) {
 			w.mustWait(c)
 		}
 	}
-}
-
-// TestConflictRefusesAllOfItsKey: all of the batch that need the key now, and nobody
-// else: not the other workspace, not the other sequence, not an update.
-func TestConflictRefusesAllOfItsKey(t *testing.T) {
-	t.Run("record", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		w.taken[taken{1, seqPlain, 1}] = true
-		group := w.one(1, kindWide, seqPlain)
-		group.Drafts = append(group.Drafts, w.draft())
-		calls := w.batched(
-			rowOf(w.one(1, kindWide, seqPlain), true), rowOf(w.one(3, kindWide, seqPlain), true), rowOf(w.one(1, kindWide, seqFrom), true),
-			rowOf(group, true), rowOf(w.one(1, kindWide, seqPlain), true), rowOf(w.one(1, kindWide, seqPlain), false))
-		w.write1()
-		w.mustSplit(calls, 0, 3, 4)
-		w.mustBatch(3, 1, 1)
-		w.write1()
-		w.mustAppend(calls[5])
-		w.finish()
-	})
-	t.Run("WLog", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		w.taken[taken{1, messages.SeqWLogOffset, 2}] = true
-		calls := w.batched(w.one(3, kindWide), w.one(1, kindWide), w.one(3, kindWide), w.one(1, kindWide))
-		w.write1()
-		w.mustSplit(calls, 1, 3)
-		w.mustBatch(3, 3)
-		w.finish()
-	})
-}
-
-// TestConflictIsNotForWhoExpects: who expected the offset that a refused append would
-// have had hears where the workspace stands, which he can act on.
-func TestConflictIsNotForWhoExpects(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	w.taken[taken{1, seqPlain, 1}] = true
-	stands := messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset])
-	row := func() messages.Append { return rowOf(w.one(1, kindWide, seqPlain), true) }
-	second, expected := row(), stands+1
-	second.Expected = &expected
-	calls := w.batched(row(), second, row())
-	w.settle()
-	w.mustRefuse(calls[0], errConflict)
-	w.mustRefuse(calls[1], messages.ErrExpectedOffset)
-	w.mustRefuse(calls[2], errConflict)
-	if got, _ := errors.AsType[*messages.OffsetError](refusalOf(calls[1])); got.Got != stands || got.Want != expected {
-		t.Errorf("got %+v, want %d and %d", got, stands, expected)
-	}
-	w.finish()
 }
 
 // TestConflictRefusesNobodyElse: a key that is taken says nothing about who gets
@@ -236,28 +185,6 @@ func TestConflictRefusesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestRefusedGoFirst: who was in the refused attempt is written before anybody joins,
-// else a stream of refusals would keep them waiting for ever; within their deadlines.
-func TestRefusedGoFirst(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	w.event(5, kindWide)
-	w.taken[taken{5, messages.SeqWLogOffset, 2}] = true
-	late := w.one(1, kindWide)
-	late.Deadline = w.now
-	calls := w.batched(w.one(5, kindWide), w.one(1, kindWide), late, w.one(3, kindWide))
-	behind := w.append(w.one(5, kindWide))
-	w.now++
-	w.write1()
-	w.mustRefuse(calls[2], messages.ErrDeadlineExceeded)
-	w.mustBatch(1, 3)
-	w.write1()
-	w.mustAppend(calls[3])
-	w.mustBatch(5)
-	w.write1()
-	w.mustRefuse(behind, errConflict)
-	w.finish()
-}
-
 // TestRefusedGoFirstAgain: of those who were refused some did not fit into the next
 // attempt, which is refused too.
 func TestRefusedGoFirstAgain(t *testing.T) {
@@ -371,33 +298,6 @@ func TestRedoEndsWithoutAnAttempt(t *testing.T) {
 	w.finish()
 }
 
-// TestOneByOne: nobody knows who is refused. Two of four are; those who came later
-// wait until that is known.
-func TestOneByOne(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	bad := func() messages.Append {
-		m := w.one(1, kindWide, seqPlain)
-		m.Drafts[0].Body = append([]byte(poison), m.Drafts[0].Body...)
-		return m
-	}
-	calls := w.batched(w.one(1, kindWide, seqPlain), bad(), w.one(3, kindWide), bad())
-	behind := []*call{w.append(w.one(1, kindWide, seqPlain)), w.append(w.one(3, kindWide))}
-	for _, want := range []messages.WSID{1, 1, 3, 1} {
-		w.write1()
-		w.mustBatch(want)
-	}
-	w.mustWait(behind...)
-	w.write1()
-	w.mustRefuse(calls[1], errPoison)
-	w.mustRefuse(calls[3], errPoison)
-	w.mustBatch(1, 3)
-	w.write1()
-	for _, c := range []*call{calls[0], calls[2], behind[0], behind[1]} {
-		w.mustAppend(c)
-	}
-	w.finish()
-}
-
 // TestRefusalOfNobody: what the store says about an event that is not in the batch
 // is as good as nothing.
 func TestRefusalOfNobody(t *testing.T) {
@@ -422,24 +322,6 @@ func TestRefusalOfNobody(t *testing.T) {
 		w.mustAppend(two[1])
 		w.finish()
 	}
-}
-
-// TestFailed: all of the batch get the error, nothing is left, and the partition
-// goes on.
-func TestFailed(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	calls := w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide), w.one(1, kindWide))
-	behind := w.append(w.one(1, kindWide, seqPlain))
-	w.writeFault = writeNoSpace
-	w.write1()
-	for _, c := range calls {
-		w.mustRefuse(c, errNoSpace)
-	}
-	w.mustBe(messages.StateNormal)
-	if r := w.done(behind); r.Numbers[0].Number != 1 {
-		t.Fatalf("got %+v", r)
-	}
-	w.finish()
 }
 
 // TestTailFull: Busy, and a flush is due at once.
@@ -486,35 +368,6 @@ func TestTailFull(t *testing.T) {
 		}
 		w.finish()
 	})
-}
-
-// TestWriteDiverged: the tail is replayed and the batch tried again; the third time
-// the log does not take it, it is the events.
-func TestWriteDiverged(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	calls := w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide))
-	w.writeFault, w.faultyWrites = writeDiverges, 2
-	w.write1()
-	w.mustBe(messages.StateInitializing)
-	if err := w.core.Status().Err; !errors.Is(err, errDiverged) {
-		t.Fatalf("got %v", err)
-	}
-	w.settle()
-	w.mustAppend(calls[0])
-	w.mustAppend(calls[1])
-	if n := w.core.Status().Actualizations; n != 3 {
-		t.Fatalf("got %d actualizations, want 3", n)
-	}
-	// The third refusal in a row: one by one.
-	calls = w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide))
-	w.writeFault, w.faultyWrites = writeDiverges, 4
-	w.settle()
-	w.mustRefuse(calls[0], errDiverged)
-	if r := w.mustAppend(calls[1]); r.PLogOffset != 7 {
-		t.Fatalf("got %+v", r)
-	}
-	w.mustBe(messages.StateNormal)
-	w.finish()
 }
 
 // TestAstray: the log never takes a workspace's events. That costs a bounded number
@@ -570,91 +423,4 @@ func TestAstrayIsBounded(t *testing.T) {
 			t.Fatalf("%d workspaces, the last one remembered: %v", len(d), ok)
 		}
 	}
-}
-
-// TestWriteFenced: somebody else owns the partition.
-func TestWriteFenced(t *testing.T) {
-	w := warm(t, messages.Settings{FlushInterval: never})
-	m := w.one(1, kindWide)
-	m.DedupID[0] = 1
-	calls := w.batched(m, m, w.one(3, kindWide))
-	behind := w.append(w.one(1, kindWide))
-	w.usurp()
-	w.write1()
-	w.mustRefuse(calls[0], messages.ErrFenced)
-	w.mustRefuse(calls[2], messages.ErrFenced)
-	for _, c := range []*call{calls[1], behind, w.append(w.one(1, kindWide))} {
-		w.mustRefuse(c, messages.ErrPartitionFailed)
-	}
-	w.mustBe(messages.StateFailed)
-	w.finish()
-}
-
-// TestFailedByFencing: that the partition has failed because it was fenced says
-// nothing about an event that was written before: its Flush is not Fenced.
-func TestFailedByFencing(t *testing.T) {
-	w := up(t, messages.Settings{FlushInterval: time.Second, TransactionLimit: never})
-	w.event(1, kindWide)
-	o := w.begun(1, kindWide)
-	w.write(o)
-	w.usurp()
-	w.now += 1_000_000
-	w.fire()
-	w.settle()
-	w.mustBe(messages.StateFailed)
-	c := w.flush(o)
-	w.mustRefuse(c, messages.ErrPartitionFailed)
-	if errors.Is(refusalOf(c), messages.ErrFenced) {
-		t.Fatalf("the event is in the log, but: %v", refusalOf(c))
-	}
-	if err := w.core.Status().Err; !errors.Is(err, messages.ErrFenced) {
-		t.Fatalf("status: %v", err)
-	}
-	w.finish()
-}
-
-// TestRestedRefusals: a refusal that rests on an event of the batch is answered
-// after that is durable, and judged again if it is not written.
-func TestRestedRefusals(t *testing.T) {
-	expect := func(m messages.Append, at messages.WLogOffset) messages.Append {
-		m.Expected = &at
-		return m
-	}
-	t.Run("offset", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		at0 := w.append(expect(w.one(1, kindWide), 0))
-		w.mustRefuse(at0, messages.ErrExpectedOffset)
-		calls := w.batched(expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 2), expect(w.one(1, kindWide), 1))
-		w.mustWait(calls...)
-		w.write1()
-		w.mustAppend(calls[0])
-		w.mustAppend(calls[2])
-		for i, got := range map[int]messages.WLogOffset{1: 2, 3: 3} {
-			var e *messages.OffsetError
-			if !errors.As(refusalOf(calls[i]), &e) || *e != (messages.OffsetError{Workspace: 1, Got: got, Want: 1}) {
-				t.Fatalf("got %v", refusalOf(calls[i]))
-			}
-		}
-		w.finish()
-	})
-	t.Run("judged again", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		bad := expect(w.one(1, kindWide), 1)
-		bad.Drafts[0].Body = []byte(poison)
-		calls := w.batched(bad, expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 2))
-		w.settle()
-		w.mustRefuse(calls[0], errPoison)
-		w.mustAppend(calls[1])
-		w.mustAppend(calls[2])
-		w.finish()
-	})
-	t.Run("of the write itself", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		calls := w.batched(expect(w.one(1, kindWide), 1), expect(w.one(1, kindWide), 1))
-		w.writeFault = writeNoSpace
-		w.settle()
-		w.mustRefuse(calls[0], errNoSpace)
-		w.mustAppend(calls[1])
-		w.finish()
-	})
 }

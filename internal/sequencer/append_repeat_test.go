@@ -35,52 +35,6 @@ func (w *world) mustRepeat(c *call, first *messages.Appended) {
 	}
 }
 
-// TestRepeated: the answer is that of the append which wrote the id, and nothing is
-// written.
-func TestRepeated(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	m := w.group(1)
-	first := w.done(w.append(m))
-	w.event(1, kindWide, seqPlain)
-	w.now += 1000
-	for range 2 {
-		w.mustRepeat(w.settled(w.append(m)), first)
-		w.crash()
-		w.settle()
-	}
-	// The same id of another workspace is another one.
-	if w.done(w.append(w.withID(1, 3))).Repeated || len(w.log) != 7 {
-		t.Fatalf("got %d events", len(w.log))
-	}
-	w.finish()
-}
-
-// TestRepeatedIsRecognisedFirst: the retry of an append whose offset is stale, or
-// whose sequence is exhausted, since it has succeeded.
-func TestRepeatedIsRecognisedFirst(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	one := messages.WLogOffset(1)
-	m := w.withID(1, 1)
-	m.Expected = &one
-	m.Drafts[0].Wanted = []messages.Wanted{{Seq: seqNarrow, Count: 3}}
-	first := w.done(w.append(m))
-	w.mustRepeat(w.settled(w.append(m)), first)
-	other := m
-	other.DedupID[0] = 2
-	other.Drafts = []messages.Draft{w.draft()}
-	w.mustRefuse(w.settled(w.append(other)), messages.ErrExpectedOffset)
-	m.Expected = nil
-	w.mustRepeat(w.settled(w.append(m)), first)
-	other.Expected, other.Drafts = nil, []messages.Draft{w.draft(seqNarrow)}
-	w.mustRefuse(w.settled(w.append(other)), messages.ErrOverflow)
-	// While something of the workspace is in flight, too.
-	m.Expected = &one
-	calls := w.batched(w.one(1, kindWide), m)
-	w.settle()
-	w.mustRepeat(calls[1], first)
-	w.finish()
-}
-
 // TestRepeatedIsLong: a limit that was lowered says nothing about what is in the log.
 func TestRepeatedIsLong(t *testing.T) {
 	w := warm(t, messages.Settings{})
@@ -176,94 +130,6 @@ func TestOtherDrafts(t *testing.T) {
 	})
 }
 
-// TestFollowers: the same id twice in a batch is written once, and the second one
-// is answered behind the first.
-func TestFollowers(t *testing.T) {
-	t.Run("durable", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		m := w.group(1)
-		other := m
-		other.Drafts = m.Drafts[:1]
-		calls := w.batched(m, m, w.one(3, kindWide), other, m)
-		w.mustBatch(1, 1, 1, 3)
-		w.mustWait(calls...)
-		w.write1()
-		first := w.mustAppend(calls[0])
-		w.mustRepeat(calls[1], first)
-		w.mustRefuse(calls[3], messages.ErrDedupMismatch)
-		w.mustRepeat(calls[4], first)
-		w.finish()
-	})
-	t.Run("refused", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		bad := w.withID(1, 1, seqPlain)
-		bad.Drafts[0].Body = []byte(poison)
-		good := w.withID(1, 1, seqPlain)
-		calls := w.batched(bad, good, good)
-		w.write1()
-		w.mustRefuse(calls[0], errPoison)
-		w.mustWait(calls[1:]...)
-		w.write1()
-		w.mustRepeat(calls[2], w.mustAppend(calls[1]))
-		w.finish()
-	})
-	t.Run("in the log", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		m := w.group(1)
-		first := w.done(w.append(m))
-		other := m
-		other.Drafts = m.Drafts[:1]
-		calls := w.batched(m, other, m, w.one(3, kindWide))
-		w.write1()
-		w.mustBatch(3)
-		if jobs := w.leaves[readerLeaf].jobs; len(jobs) != 1 {
-			t.Fatalf("got %d searches for one id", len(jobs))
-		}
-		w.settle()
-		w.mustRepeat(calls[0], first)
-		w.mustRefuse(calls[1], messages.ErrDedupMismatch)
-		w.mustRepeat(calls[2], first)
-		w.finish()
-	})
-	t.Run("late", func(t *testing.T) {
-		w := warm(t, messages.Settings{})
-		m := w.withID(1, 1)
-		late := m
-		late.Deadline = w.now
-		first := w.append(m)
-		c := w.append(late)
-		w.now++
-		w.write1()
-		w.mustAppend(first)
-		w.mustRefuse(c, messages.ErrDeadlineExceeded)
-		w.finish()
-	})
-}
-
-// TestDuplicatesAreDropped: the store names all of a batch; the others are numbered
-// anew at once, while the log is searched.
-func TestDuplicatesAreDropped(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	a, b := w.withID(1, 1, seqPlain), w.withID(2, 3, seqPlain)
-	firstA, firstB := w.done(w.append(a)), w.done(w.append(b))
-	calls := w.batched(w.one(1, kindWide, seqPlain), a, w.withID(3, 1, seqPlain), b, w.one(3, kindWide, seqPlain))
-	w.write1()
-	w.mustBatch(1, 1, 3)
-	if n := len(w.leaves[readerLeaf].jobs); n != 2 || w.core.inFlight.events != 5 {
-		t.Fatalf("got %d searches, %+v in flight", n, w.core.inFlight)
-	}
-	w.write1()
-	for i, want := range map[int]messages.Number{0: 2, 2: 3, 4: 2} {
-		if r := w.mustAppend(calls[i]); r.Numbers[0].Number != want {
-			t.Fatalf("got %+v, want number %d", r, want)
-		}
-	}
-	w.settle()
-	w.mustRepeat(calls[1], firstA)
-	w.mustRepeat(calls[3], firstB)
-	w.finish()
-}
-
 // TestSearchesAreBounded: what is searched for is in flight until it is answered.
 func TestSearchesAreBounded(t *testing.T) {
 	w := warm(t, messages.Settings{InFlightEvents: 2})
@@ -276,19 +142,6 @@ func TestSearchesAreBounded(t *testing.T) {
 	if len(w.core.searches) != 2 || w.core.TakesRequests() {
 		t.Fatalf("got %d searches, and takes requests", len(w.core.searches))
 	}
-	w.finish()
-}
-
-// TestSearchFails: it may have been written.
-func TestSearchFails(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	m := w.withID(1, 1)
-	first := w.done(w.append(m))
-	w.failSearches = 1
-	c := w.settled(w.append(m))
-	w.mustRefuse(c, messages.ErrOutcomeUnknown)
-	w.mustRefuse(c, errDown)
-	w.mustRepeat(w.settled(w.append(m)), first)
 	w.finish()
 }
 
@@ -307,32 +160,4 @@ func TestSearchFindsSomethingElse(t *testing.T) {
 		}
 	}
 	w.finish()
-}
-
-// TestSearchDuringActualization: what the log says stays true.
-func TestSearchDuringActualization(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	m := w.withID(1, 1)
-	first := w.done(w.append(m))
-	o := w.request(messages.Start{Workspace: 3, Kind: kindWide})
-	w.cancel(o)
-	c := w.append(m)
-	w.write1()
-	w.actualize(w.begun2(3))
-	w.mustWait(c)
-	w.work(readerLeaf)
-	w.deliver(readerLeaf)
-	w.mustBe(messages.StateInitializing)
-	w.mustRepeat(c, first)
-	w.finish()
-}
-
-// begun2 starts a transaction without letting the leaves work.
-func (w *world) begun2(ws messages.WSID) *owner {
-	w.t.Helper()
-	o := w.request(messages.Start{Workspace: ws, Kind: kindWide})
-	if !o.granted {
-		w.t.Fatalf("not granted: %v", refusalOf(o.start))
-	}
-	return o
 }

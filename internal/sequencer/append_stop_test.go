@@ -3,7 +3,6 @@ package sequencer
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -72,7 +71,7 @@ func TestEverybodyIsAnswered(t *testing.T) {
 			w.breakFlush = true
 			w.now += 1_000_000
 			w.fire()
-			w.settleBut2(appenderLeaf, readerLeaf)
+			w.settleBut(appenderLeaf, readerLeaf)
 			w.mustBe(messages.StateFailed)
 			unknown(w, e, messages.ErrPartitionFailed)
 			refused(w, e, messages.ErrPartitionFailed)
@@ -109,7 +108,7 @@ func TestEverybodyIsAnswered(t *testing.T) {
 			w.diverge = true
 			w.now += 1_000_000
 			w.fire()
-			w.settleBut2(appenderLeaf, readerLeaf)
+			w.settleBut(appenderLeaf, readerLeaf)
 			w.mustBusy(e.start.start, messages.BusyActualizing)
 			w.mustBusy(e.startLoads.start, messages.BusyActualizing)
 			w.settle()
@@ -135,18 +134,6 @@ func TestEverybodyIsAnswered(t *testing.T) {
 			end(w, w.everywhere())
 			w.finish()
 		})
-	}
-}
-
-// settleBut2 is settleBut for two leaves.
-func (w *world) settleBut2(one, two int) {
-	for busy := true; busy; {
-		busy = false
-		for i := range w.leaves {
-			if i != one && i != two && (w.work(i) || w.deliver(i)) {
-				busy = true
-			}
-		}
 	}
 }
 
@@ -209,32 +196,22 @@ func TestStopWhileWriting(t *testing.T) {
 	}
 }
 
-// TestAppendDuringActualization waits for its end, where a Start is Busy.
-func TestAppendDuringActualization(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	w.actualize(w.begun(1, kindWide))
-	m := w.one(1, kindWide)
-	m.Deadline = w.now
-	late := w.append(m)
-	c, cold := w.append(w.one(1, kindWide, seqPlain)), w.append(w.one(7, kindWide))
-	w.mustBusy(w.request(messages.Start{Workspace: 1, Kind: kindWide}).start, messages.BusyActualizing)
-	w.now++
+func TestAbortAnswersEverybody(t *testing.T) {
+	w := up(t, messages.Settings{})
+	w.event(1, kindWide)
+	before := w.begun(1, kindWide)
+	w.commit(before)
+	w.event(1, kindWide)
+	w.flush(before)
+	w.request(messages.Start{Workspace: 3, Kind: kindWide})
+	w.begun(1, kindWide)
+	w.request(messages.Start{Workspace: 1, Kind: kindWide})
+	w.flush(before)
+	w.restart() // checks that nobody is left
 	w.settle()
-	w.mustRefuse(late, messages.ErrDeadlineExceeded)
-	w.mustAppend(c)
-	w.mustAppend(cold)
-	w.finish()
-}
-
-// TestQueueOutlivesFailedTries of replaying.
-func TestQueueOutlivesFailedTries(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	w.actualize(w.begun(1, kindWide))
-	c := w.append(w.one(1, kindWide))
-	w.failReplays = 3
-	w.settle()
-	w.mustWait(c)
-	w.advance(10 * time.Second)
-	w.mustAppend(c)
+	o := w.begun(1, kindWide)
+	w.stop()
+	w.restart()
+	w.mustRefuse(w.flushSettled(o), messages.ErrFenced)
 	w.finish()
 }

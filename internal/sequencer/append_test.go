@@ -2,8 +2,8 @@ package sequencer
 
 import (
 	"math"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -23,46 +23,6 @@ func (w *world) done(c *call) *messages.Appended {
 	w.t.Helper()
 	w.settle()
 	return w.mustAppend(c)
-}
-
-func TestAppendOne(t *testing.T) {
-	w := up(t, messages.Settings{})
-	m := w.one(1, kindWide, seqPlain, seqFrom, messages.SeqCRecordID)
-	m.Drafts[0].Wanted[1].Count = 2
-	m.Drafts[0].Records = []messages.DraftRecord{{Number: 3, New: true, Data: []byte("row")}, {ID: messages.RecordID{Seq: seqFrom, Number: 7}}}
-	for i := range messages.Number(2) {
-		m.Drafts[0].Body = []byte{byte(i)}
-		r := w.done(w.append(m))
-		want := []messages.SequenceNumber{{Seq: seqPlain, Number: 1 + i}, {Seq: seqFrom, Number: 100 + 2*i}, {Seq: seqFrom, Number: 101 + 2*i},
-			{Seq: messages.SeqCRecordID, Number: messages.InitialCRecordID + i}}
-		if !slices.Equal(r.Numbers, want) || r.PLogOffset != messages.PLogOffset(i+1) || r.WLogOffset != messages.WLogOffset(i+1) || r.RegisteredAt != w.now {
-			t.Fatalf("got %+v, want %v", r, want)
-		}
-	}
-	if rows := w.log[1].Records; rows[0].ID.Number != messages.InitialCRecordID+1 || !rows[0].New || rows[1].New || string(rows[0].Data) != "row" {
-		t.Fatalf("got %+v", rows)
-	}
-	w.finish()
-}
-
-// TestAppendGroup: a later draft refers to a record that an earlier one creates.
-func TestAppendGroup(t *testing.T) {
-	w := up(t, messages.Settings{})
-	m := w.one(1, kindWide, seqPlain, messages.SeqCRecordID)
-	m.DedupID[0] = 1
-	second := w.draft(seqPlain)
-	second.Records = []messages.DraftRecord{{Number: 1}, {Number: 2, New: true}}
-	m.Drafts = append(m.Drafts, second, messages.Draft{Body: []byte("none")})
-	m.Drafts[0].Records = []messages.DraftRecord{{Number: 1, New: true}}
-	r := w.done(w.append(m))
-	if len(w.log) != 3 || w.log[0].Together != 2 || w.log[0].DedupID != m.DedupID || w.log[2].WLogOffset != 3 {
-		t.Fatalf("got %+v", w.log)
-	}
-	rows := w.log[1].Records
-	if rows[0].ID != w.log[0].Records[0].ID || rows[1].ID != (messages.RecordID{Seq: seqPlain, Number: 2}) || len(r.Numbers) != 3 {
-		t.Fatalf("got %+v, %+v", rows, r)
-	}
-	w.finish()
 }
 
 // TestAppendExplicitID lifts the sequence, in the next draft already.
@@ -251,61 +211,186 @@ func TestAppendWLogOverflow(t *testing.T) {
 	w.mustRefuse(full, messages.ErrOverflow)
 }
 
-// TestAppendKindMismatch: the first event fixes the kind, be it in the same batch.
-func TestAppendKindMismatch(t *testing.T) {
+// TestBatchEndsAtTheKeys: a batch that has reached the Busy limit exactly takes nobody more.
+func TestBatchEndsAtTheKeys(t *testing.T) {
+	w := up(t, messages.Settings{FlushInterval: never, FlushThreshold: 7, BusyLimit: 7})
+	for ws := messages.WSID(1); ws <= 5; ws += 2 {
+		w.cancel(w.begun(ws, kindWide))
+	}
+	// Two keys before it, three of the first and two of the second.
+	w.batched(w.one(1, kindWide, seqPlain), w.one(3, kindWide), w.one(5, kindWide))
+	w.mustBatch(1, 3)
+	w.finish()
+}
+
+// TestRowsCountInFlight, with what is in them.
+func TestRowsCountInFlight(t *testing.T) {
+	w := warm(t, messages.Settings{InFlightBytes: eventBytes + recordBytes + 1000})
+	m := messages.Append{Workspace: 1, Kind: kindWide, Drafts: []messages.Draft{{
+		Records: []messages.DraftRecord{{ID: messages.RecordID{Seq: seqPlain, Number: 7}, New: true, Data: make([]byte, 1000)}},
+	}}}
+	c := w.append(m)
+	if w.core.TakesRequests() {
+		t.Error("takes requests at the limit of bytes")
+	}
+	w.done(c)
+	w.finish()
+}
+
+// TestAppendBytes: what a message takes in a lane is what it takes in flight, if it wants one number
+// of each sequence.
+func TestAppendBytes(t *testing.T) {
 	w := warm(t, messages.Settings{})
-	w.mustRefuse(w.append(w.one(1, kindOther)), messages.ErrKindMismatch)
-	w.cancel(w.begun(5, kindBare))
-	calls := w.batched(w.one(5, kindOther, seqPlain), w.one(5, kindWide, seqPlain), w.one(5, kindOther, seqPlain))
-	w.mustWait(calls...)
-	w.write1()
-	w.mustAppend(calls[0])
-	w.mustRefuse(calls[1], messages.ErrKindMismatch)
-	if r := w.mustAppend(calls[2]); r.Numbers[0].Number != 11 {
-		t.Fatalf("got %+v", r)
+	m := w.one(1, kindWide, seqPlain, seqFrom)
+	m.Drafts[0].Records = []messages.DraftRecord{{New: true, Data: make([]byte, 1000)}}
+	m.Drafts = append(m.Drafts, messages.Draft{Body: make([]byte, 100), Wanted: []messages.Wanted{{Seq: seqPlain}}})
+	c := w.append(m)
+	if got := AppendBytes(&m); got != w.core.inFlight.bytes || got < 1100 {
+		t.Errorf("got %d bytes, in flight are %d", got, w.core.inFlight.bytes)
+	}
+	w.done(c)
+	w.finish()
+}
+
+// TestCreatedAfterItWasWritten: also among many rows of a message.
+func TestCreatedAfterItWasWritten(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	m := w.one(1, kindWide)
+	d := &m.Drafts[0]
+	for n := range messages.Number(12) {
+		d.Records = append(d.Records, messages.DraftRecord{ID: messages.RecordID{Seq: seqPlain, Number: n + 1}, New: true})
+	}
+	for _, again := range []int{0, 7, 8, 11} {
+		wrong := w.one(1, kindWide)
+		wrong.Drafts[0].Records = append(d.Records[:12:12], d.Records[again])
+		w.mustRefuse(w.appendWrong(wrong, messages.ErrDraft), messages.ErrDraft)
+	}
+	w.done(w.append(m))
+	w.finish()
+}
+
+// TestNumbersAreCountedByAppend: how many numbers an event can have is not a limit on the
+// batch.
+func TestNumbersAreCountedByAppend(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	many := func() messages.Append {
+		m := w.one(1, kindWide, seqPlain)
+		m.Drafts[0].Wanted[0].Count = messages.MaxEventNumbers/2 + 1
+		return m
+	}
+	calls := w.batched(many(), many())
+	w.mustBatch(1, 1)
+	w.settle()
+	if r := w.mustAppend(calls[1]); r.Numbers[0].Number != messages.MaxEventNumbers/2+2 {
+		t.Errorf("got %d first, want %d", r.Numbers[0].Number, messages.MaxEventNumbers/2+2)
 	}
 	w.finish()
 }
 
-// TestAppendKindChosenAnew: the batch fails, so that the kind is free again.
-func TestAppendKindChosenAnew(t *testing.T) {
+// TestFollowersOfSeveralSearches: several members of a batch are in the log already, and each
+// that follows one of them gets the answer of that one.
+func TestFollowersOfSeveralSearches(t *testing.T) {
 	w := warm(t, messages.Settings{})
-	w.cancel(w.begun(5, kindBare))
-	bad := w.one(5, kindOther)
+	m, n := w.withID(1, 1, seqPlain), w.withID(2, 1, seqPlain)
+	first, second := w.done(w.append(m)), w.done(w.append(n))
+	calls := w.batched(m, n, m, n)
+	w.settle()
+	for i, c := range calls {
+		w.mustRepeat(c, []*messages.Appended{first, second}[i%2])
+	}
+	w.finish()
+}
+
+// TestSearchesAreToldApart: an answer to a search that nobody began is nobody's.
+func TestSearchesAreToldApart(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	m := w.withID(1, 1, seqPlain)
+	first := w.done(w.append(m))
+	old := messages.WLogOffset(9)
+	m.Expected = &old
+	c := w.append(m)
+	w.tell(&messages.EventsLoaded{Generation: w.core.generation, Load: w.core.lastSearch + 1})
+	w.mustWait(c)
+	w.settle()
+	w.mustRepeat(c, first)
+	w.finish()
+}
+
+// TestFullTailWithNothingToFlush: somebody else fills the store's tail. What is written later
+// is flushed at its interval.
+func TestFullTailWithNothingToFlush(t *testing.T) {
+	w := warm(t, messages.Settings{FlushInterval: 100 * time.Millisecond})
+	w.advance(time.Second)
+	flushed := len(w.flushes)
+	w.writeFault = writeTailFull
+	c := w.append(w.one(1, kindWide))
+	w.settle()
+	w.mustBusy(c, messages.BusyUnflushed)
+	w.done(w.append(w.one(1, kindWide)))
+	if len(w.flushes) != flushed {
+		t.Error("flushed before the interval had passed")
+	}
+	w.advance(100 * time.Millisecond)
+	if len(w.flushes) != flushed+1 {
+		t.Errorf("got %d flushes after the interval, want one", len(w.flushes)-flushed)
+	}
+	w.finish()
+}
+
+// TestFlushAfterTheClockWasSetBack: the interval is the time that has passed.
+func TestFlushAfterTheClockWasSetBack(t *testing.T) {
+	w := up(t, messages.Settings{FlushInterval: 100 * time.Millisecond})
+	w.event(1, kindWide)
+	w.now -= 3_600_000_000
+	w.tell(&messages.Found{})
+	w.now += 100_000
+	w.tell(&messages.TimerFired{Timer: messages.TimerFlush})
+	if jobs := w.leaves[flusherLeaf].jobs; len(jobs) != 1 {
+		t.Errorf("got %d flushes under way, want one", len(jobs))
+	}
+}
+
+// TestReplayEndsOneByOne: what was tried one by one, since nobody knew who was refused, is one
+// batch again when the tail was replayed.
+func TestReplayEndsOneByOne(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	bad := w.one(1, kindWide)
 	bad.Drafts[0].Body = []byte(poison)
-	calls := w.batched(bad, w.one(5, kindWide, seqPlain))
+	calls := w.batched(w.one(1, kindWide), w.one(3, kindWide), bad)
 	w.write1()
-	w.mustRefuse(calls[0], errPoison)
-	w.done(calls[1])
+	w.mustBatch(1)
+	w.writeFault = writeVanishes
+	w.write1()
+	w.mustBe(messages.StateInitializing)
+	w.settleBut(appenderLeaf)
+	w.mustBatch(1, 3, 1)
+	w.settle()
+	w.mustAppend(calls[0])
+	w.mustAppend(calls[1])
+	w.mustRefuse(calls[2], errPoison)
 	w.finish()
 }
 
-// TestAppendDeadlinePassesWhileWaiting: the deadline itself is in time; what was
-// handed over is not looked at again.
-func TestAppendDeadlinePassesWhileWaiting(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	first := w.one(1, kindWide)
-	first.Deadline = w.now
-	handed := w.append(first)
-	late, inTime := w.one(1, kindWide), w.one(3, kindWide)
-	late.Deadline, inTime.Deadline = w.now+999, w.now+1000
-	a, b := w.append(late), w.append(inTime)
-	w.now += 1000
-	w.write1()
-	w.mustAppend(handed)
-	w.mustRefuse(a, messages.ErrDeadlineExceeded)
-	w.done(b)
-	w.finish()
-}
-
-// TestAppendTimeNeverFalls: not when the clock is set back.
-func TestAppendTimeNeverFalls(t *testing.T) {
-	w := warm(t, messages.Settings{})
-	w.now += 500
-	at := w.done(w.append(w.one(1, kindWide))).RegisteredAt
-	w.now -= 400
-	if r := w.done(w.append(w.one(1, kindWide))); r.RegisteredAt != at {
-		t.Fatalf("got %v after %v", r.RegisteredAt, at)
+// TestCreatedByNumberAndID: a row that a message creates by the index of its number cannot be created
+// or written before by its id. Those behind it are not refused with it.
+func TestCreatedByNumberAndID(t *testing.T) {
+	first := messages.RecordID{Seq: seqPlain, Number: 1}
+	for name, rows := range map[string][]messages.DraftRecord{
+		"created twice":      {{New: true}, {ID: first, New: true}},
+		"written by id":      {{ID: first}, {New: true}},
+		"created by id, too": {{ID: first, New: true}, {New: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := warm(t, messages.Settings{FlushInterval: never})
+			busy := w.append(w.one(3, kindWide))
+			wrong := w.one(1, kindWide, seqPlain)
+			wrong.Drafts[0].Records = rows
+			refused, behind := w.append(wrong), w.append(w.one(1, kindWide, seqPlain))
+			for _, c := range []*call{busy, behind} {
+				w.done(c)
+			}
+			w.mustRefuse(refused, messages.ErrDraft)
+			w.finish()
+		})
 	}
-	w.finish()
 }

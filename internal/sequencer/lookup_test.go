@@ -73,36 +73,6 @@ func (w *world) flushed(ws messages.WSID) {
 	w.settle()
 }
 
-// TestStaleLoad: a load that has read before a flush was written comes back after
-// that has completed. The flushed numbers must still be found.
-func TestStaleLoad(t *testing.T) {
-	w := newWorld(t, messages.Settings{FlushThreshold: 1, FlushInterval: never})
-	w.config.CacheNumbers = 1
-	w.begin()
-	w.settle()
-	w.event2(1)
-	w.settle()
-	w.event2(1)
-	w.evict()
-	// The second event is in flight; the load reads what is stored before.
-	o := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	w.work(readerLeaf)
-	w.work(flusherLeaf)
-	w.deliver(flusherLeaf)
-	if w.core.flight.pending != nil || len(w.core.retired) != 1 {
-		t.Fatalf("want the flush completed and kept for the load: %+v", w.core.retired)
-	}
-	w.deliver(readerLeaf)
-	if len(w.core.retired) != 0 {
-		t.Fatal("the flush is kept for no load")
-	}
-	if got := w.given(w.next(o, seqPlain)); got != 3 {
-		t.Fatalf("got number %d, want 3", got)
-	}
-	w.commit(o)
-	w.finish()
-}
-
 // TestRetiredUntilTheOldestLoad: each finished flush stays until the loads that were
 // begun before its completion have returned, and no longer.
 func TestRetiredUntilTheOldestLoad(t *testing.T) {
@@ -149,48 +119,6 @@ func TestTinyCache(t *testing.T) {
 			t.Fatalf("got %d workspaces in the cache, want 1", n)
 		}
 	}
-	w.finish()
-}
-
-// TestEvictedWhileOpen: the cache drops the workspace of the open transaction. There
-// must never be two copies of its numbers.
-func TestEvictedWhileOpen(t *testing.T) {
-	w := newWorld(t, messages.Settings{FlushInterval: never})
-	w.config.CacheNumbers = 1
-	w.begin()
-	w.settle()
-	o := w.begun(1, kindWide)
-	w.request(messages.Start{Workspace: 3, Kind: kindWide})
-	w.settle()
-	before := w.core.lastLoad
-	again := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	if w.core.cache.Contains(1) || w.core.lastLoad != before {
-		t.Fatal("want the workspace out of the cache, and found in the open transaction")
-	}
-	w.given(w.next(o, seqPlain))
-	w.commit(o)
-	w.commit(w.open)
-	w.commit(again)
-	if again.wlogOffset != 2 {
-		t.Fatalf("got WLog offset %d, want 2", again.wlogOffset)
-	}
-	w.finish()
-}
-
-// TestKindChosenAnew: two wait for the same workspace without events. What the first
-// is granted under and gives back must not stay with the second.
-func TestKindChosenAnew(t *testing.T) {
-	w := up(t, messages.Settings{})
-	first := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	second := w.request(messages.Start{Workspace: 1, Kind: kindOther})
-	third := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	w.settle()
-	w.cancel(first)
-	if got := w.given(w.next(second, seqPlain)); got != 10 {
-		t.Fatalf("got %d, want kind %d's initial value 10", got, kindOther)
-	}
-	w.commit(second)
-	w.mustRefuse(third.start, messages.ErrKindMismatch)
 	w.finish()
 }
 
@@ -241,41 +169,6 @@ func TestStoredUnknown(t *testing.T) {
 			w.mustRefuse(o.start, test.want)
 		})
 	}
-}
-
-func TestLoadFails(t *testing.T) {
-	w := up(t, messages.Settings{})
-	w.failLoads = 1
-	first := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	second := w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	w.settle()
-	w.mustRefuse(first.start, errDown)
-	w.mustRefuse(second.start, errDown)
-	w.event(1, kindWide)
-	w.finish()
-}
-
-// TestLoadsAreShared: Starts of one workspace wait for one load in order, others
-// pass.
-func TestLoadsAreShared(t *testing.T) {
-	w := up(t, messages.Settings{})
-	w.event(3, kindWide)
-	owners := make([]*owner, 5)
-	for i := range owners {
-		owners[i] = w.request(messages.Start{Workspace: 1, Kind: kindWide})
-	}
-	if n := len(w.leaves[readerLeaf].jobs); n != 1 {
-		t.Fatalf("got %d loads, want 1", n)
-	}
-	w.event(3, kindWide)
-	w.settle()
-	for _, o := range owners {
-		if w.open != o {
-			t.Fatal("granted out of order")
-		}
-		w.commit(o)
-	}
-	w.finish()
 }
 
 // TestRequestsAreHeld: what waits inside the core is bounded.

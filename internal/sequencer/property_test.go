@@ -2,12 +2,15 @@ package sequencer
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/partita-go/partita/messages"
 )
 
 func TestMain(m *testing.M) {
@@ -127,12 +130,13 @@ func checkHits(t *testing.T, hits map[string]int) {
 func TestSameScriptSameEffects(t *testing.T) {
 	play := func(seed uint64) []string {
 		g := newGame(t, seededDice{rand.New(rand.NewPCG(seed, 0))})
-		g.tracing = true
+		var trace []string
+		g.observe = func(m messages.PartitionMessage, fx *Effects) { trace = append(trace, traceOf(m, fx)...) }
 		for range 1000 {
 			g.act()
 		}
 		g.finish()
-		return g.trace
+		return trace
 	}
 	for seed := range uint64(100) {
 		first, second := play(seed), play(seed)
@@ -142,6 +146,27 @@ func TestSameScriptSameEffects(t *testing.T) {
 			}
 		}
 	}
+}
+
+// traceOf writes a message and its effects down, with all that is in them.
+func traceOf(m messages.PartitionMessage, fx *Effects) []string {
+	trace := []string{fmt.Sprintf("> %T %+v", m, m), fmt.Sprintf("arm %v, status %v, stopped %v", fx.Arm, fx.Status, fx.Stopped)}
+	for _, r := range fx.Replies {
+		trace = append(trace, fmt.Sprintf("reply %d %T %+v", r.To.(*call).id, r.Message, r.Message))
+	}
+	for _, m := range fx.Reader {
+		trace = append(trace, fmt.Sprintf("reader %T %+v", m, m))
+	}
+	for _, m := range fx.Actualizer {
+		trace = append(trace, fmt.Sprintf("actualizer %T %+v", m, m))
+	}
+	if fx.Flusher != nil {
+		trace = append(trace, fmt.Sprintf("flusher %+v", fx.Flusher))
+	}
+	if fx.Appender != nil {
+		trace = append(trace, fmt.Sprintf("appender %+v", fx.Appender))
+	}
+	return trace
 }
 
 func at(trace []string, i int) string {

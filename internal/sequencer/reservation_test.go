@@ -19,45 +19,6 @@ func counting(w *world, ws messages.WSID, kind messages.WSKind) *owner {
 	return o
 }
 
-// TestOwnerCounts: numbers that an owner counted itself and numbers that others
-// asked for are one sequence.
-func TestOwnerCounts(t *testing.T) {
-	w := up(t, messages.Settings{})
-	for i := range messages.Number(4) {
-		o := w.begun(1, kindWide)
-		if i%2 == 0 {
-			w.cancel(o)
-			o = counting(w, 1, kindWide)
-		}
-		for j := range messages.Number(2) {
-			if got, want := w.given(w.next(o, seqFrom)), 100+2*i+j; got != want {
-				t.Errorf("got %d, want %d", got, want)
-			}
-		}
-		w.commit(o)
-	}
-	o := counting(w, 1, kindWide)
-	w.raise(o, seqPlain, 50)
-	w.commit(o)
-	if got := w.given(w.next(w.begun(1, kindWide), seqPlain)); got != 51 {
-		t.Errorf("after an explicit id of 50: got %d, want 51", got)
-	}
-	w.finish()
-}
-
-// TestOwnerCountsInVain: numbers of a transaction that was cancelled are given
-// again.
-func TestOwnerCountsInVain(t *testing.T) {
-	w := up(t, messages.Settings{})
-	o := counting(w, 1, kindWide)
-	w.given(w.next(o, seqPlain))
-	w.cancel(o)
-	if got := w.event(1, kindWide, seqPlain); got[0] != 1 {
-		t.Errorf("got %d, want 1", got[0])
-	}
-	w.finish()
-}
-
 // TestOwnerCountsWrong: numbers that cannot be are refused, and the transaction
 // stays open.
 func TestOwnerCountsWrong(t *testing.T) {

@@ -195,3 +195,15 @@ func (w *world) mustStop(c *call, clean bool) {
 		w.t.Fatalf("stop: got %+v, stopped %v, want clean %v", c.reply, w.stopped, clean)
 	}
 }
+
+// event2 is an event whose flush is left to the test.
+func (w *world) event2(ws messages.WSID) {
+	w.t.Helper()
+	o := w.request(messages.Start{Workspace: ws, Kind: kindWide})
+	w.settleBut(flusherLeaf)
+	if !o.granted {
+		w.t.Fatalf("not granted: %v", refusalOf(o.start))
+	}
+	w.next(o, seqPlain)
+	w.commit(o)
+}

@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/messages"
@@ -50,10 +51,9 @@ type world struct {
 	// miscounted says that an owner flushes numbers which cannot be.
 	miscounted bool
 
-	hits  map[string]int
-	trace []string
-	// tracing says that every effect is written down.
-	tracing bool
+	hits map[string]int
+	// observe, if set, sees each message and its effects before they are carried out.
+	observe func(m messages.PartitionMessage, fx *Effects)
 }
 
 // timer is an alarm that was set.
@@ -93,14 +93,14 @@ func testDescriptor() messages.Descriptor {
 		Application: "test",
 		Partitions:  testPartitions,
 		Kinds: []messages.Kind{
-			{ID: kindWide, Name: "wide", Sequences: []messages.Sequence{
-				{ID: seqNarrow, Name: "narrow", Initial: narrowInitial},
-				{ID: seqPlain, Name: "plain", Initial: 1},
-				{ID: seqFrom, Name: "from", Initial: 100},
+			{ID: kindWide, Name: "shop", Sequences: []messages.Sequence{
+				{ID: seqNarrow, Name: "last3", Initial: narrowInitial},
+				{ID: seqPlain, Name: "invoice", Initial: 1},
+				{ID: seqFrom, Name: "order", Initial: 100},
 			}},
-			{ID: kindOther, Name: "other", Sequences: []messages.Sequence{
-				{ID: seqPlain, Name: "plain", Initial: 10},
-				{ID: seqOther, Name: "other", Initial: 5},
+			{ID: kindOther, Name: "office", Sequences: []messages.Sequence{
+				{ID: seqPlain, Name: "invoice", Initial: 10},
+				{ID: seqOther, Name: "letter", Initial: 5},
 			}},
 			{ID: kindBare, Name: "bare"},
 		},
@@ -134,7 +134,7 @@ func (w *world) begin() {
 	w.core = New(w.config)
 	w.stopped, w.open, w.watched = false, nil, nil
 	w.timers = nil
-	w.carryOut(w.core.Begin(w.now), false)
+	w.carryOut(nil, w.core.Begin(w.now))
 }
 
 // up returns a world whose core takes transactions.
@@ -158,9 +158,7 @@ func (w *world) crash() {
 // restart ends the core as a panic of the actor would: everybody is answered, and
 // the old leaves go on with what they have until the new epoch stops them.
 func (w *world) restart() {
-	for _, r := range w.core.Abort(messages.ErrInterrupted).Replies {
-		w.answer(r)
-	}
+	w.carryOut(nil, w.core.Abort(messages.ErrInterrupted))
 	if len(w.unanswered) > 0 {
 		w.t.Fatalf("%d requests were not answered when the actor ended: %v", len(w.unanswered), w.unansweredList())
 	}
@@ -180,18 +178,16 @@ func (w *world) ask(o *owner, m messages.PartitionMessage) *call {
 func (w *world) tell(m messages.PartitionMessage) { w.step(nil, m) }
 
 func (w *world) step(from Requester, m messages.PartitionMessage) {
-	_, reconfigured := m.(*messages.Reconfigure)
-	if w.tracing {
-		w.trace = append(w.trace, fmt.Sprintf("> %T %+v", m, m))
-	}
-	w.carryOut(w.core.Step(from, m, w.now), reconfigured)
+	w.carryOut(m, w.core.Step(from, m, w.now))
 	w.checkCore()
 	w.hitCore()
 }
 
-// carryOut does what the core wants, as the shell does.
-func (w *world) carryOut(fx *Effects, reconfigured bool) {
-	w.note(fx)
+// carryOut does what the core wants because of a message, as the shell does.
+func (w *world) carryOut(m messages.PartitionMessage, fx *Effects) {
+	if w.observe != nil {
+		w.observe(m, fx)
+	}
 	if fx.Unwatch != nil {
 		if fx.Unwatch != Requester(w.watched) {
 			w.t.Fatalf("unwatches somebody who is not watched")
@@ -222,6 +218,7 @@ func (w *world) carryOut(fx *Effects, reconfigured bool) {
 		w.checkOneBatch(fx.Appender)
 		w.leaves[appenderLeaf].jobs = append(w.leaves[appenderLeaf].jobs, newWriting(fx.Appender))
 	}
+	_, reconfigured := m.(*messages.Reconfigure)
 	for _, a := range fx.Arm {
 		w.arm(a, reconfigured)
 	}
@@ -232,29 +229,6 @@ func (w *world) carryOut(fx *Effects, reconfigured bool) {
 	for _, r := range fx.Replies {
 		w.answer(r)
 	}
-}
-
-// note writes the effects down.
-func (w *world) note(fx *Effects) {
-	if !w.tracing {
-		return
-	}
-	for _, r := range fx.Replies {
-		w.trace = append(w.trace, fmt.Sprintf("reply %d %T %+v", r.To.(*call).id, r.Message, r.Message))
-	}
-	for _, m := range fx.Reader {
-		w.trace = append(w.trace, fmt.Sprintf("reader %T %+v", m, m))
-	}
-	for _, m := range fx.Actualizer {
-		w.trace = append(w.trace, fmt.Sprintf("actualizer %T %+v", m, m))
-	}
-	if fx.Flusher != nil {
-		w.trace = append(w.trace, fmt.Sprintf("flusher %+v", fx.Flusher))
-	}
-	if fx.Appender != nil {
-		w.trace = append(w.trace, fmt.Sprintf("appender %+v", fx.Appender))
-	}
-	w.trace = append(w.trace, fmt.Sprintf("arm %v, status %v, stopped %v", fx.Arm, fx.Status, fx.Stopped))
 }
 
 // arm sets a timer. There is one of each kind, but that new settings may replace it.
@@ -386,4 +360,19 @@ func (w *world) unansweredList() (list []string) {
 		list = append(list, fmt.Sprintf("%T %+v", c.message, c.message))
 	}
 	return list
+}
+
+// never is an interval that no test waits for.
+const never = time.Hour
+
+// settleBut lets all leaves but some work.
+func (w *world) settleBut(idle ...int) {
+	for busy := true; busy; {
+		busy = false
+		for i := range w.leaves {
+			if !slices.Contains(idle, i) && (w.work(i) || w.deliver(i)) {
+				busy = true
+			}
+		}
+	}
 }
