@@ -19,6 +19,7 @@ type App struct {
 	parts      *AppParts
 	app        Application
 	store      storage.Store
+	reader     *Reader
 	deployment uint64
 	// id makes the names of actors unique in the actor system: what an earlier
 	// deployment left behind may still hold its own.
@@ -49,6 +50,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		parts:      parts,
 		app:        app,
 		store:      store,
+		reader:     NewReader(store),
 		deployment: parts.deployments,
 		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,

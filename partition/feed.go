@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage"
 )
 
 // feedRun is how many events of one partition a feed gives before it goes on to the next:
@@ -56,71 +55,52 @@ func (f *Feed) Cursor() Cursor {
 
 // Events goes on to where all logs end when the loop begins.
 func (f *Feed) Events(ctx context.Context) iter.Seq2[messages.Event, error] {
-	return func(yield func(messages.Event, error) bool) { f.toTheEnd(ctx, yield) }
+	return func(yield func(messages.Event, error) bool) {
+		ends, err := f.reader.ends(ctx, len(f.cursor.next))
+		if err != nil {
+			yield(messages.Event{}, err)
+			return
+		}
+		f.upTo(ctx, ends, f.reader.ownPLog, yield)
+	}
 }
 
-// Follow goes on with what is appended, until ctx ends. It is woken by the append. The events
-// may be shared with others who follow: what they point to must not be changed.
+// Follow goes on with what is appended, until ctx ends. It is woken by the append. Feeds of one Reader share the
+// events: what they point to must not be changed.
 func (f *Feed) Follow(ctx context.Context) iter.Seq2[messages.Event, error] {
 	return func(yield func(messages.Event, error) bool) {
-		// seen is how many of the store's events, in the order of their commits, the feed has
-		// given. It begins anew with each loop, for the one before may have broken off.
+		// seen is how many of the store's events the feed has given. It begins anew with each loop, for the one
+		// before may have broken off.
 		for seen := uint64(0); ; {
 			there, err := f.reader.store.AwaitAny(ctx, seen)
 			if err != nil {
 				yield(messages.Event{}, err)
 				return
 			}
-			var goOn bool
-			if news := f.news(ctx, seen, there); len(news) > 0 {
-				seen += uint64(len(news))
-				goOn = f.give(ctx, news, yield)
-			} else {
-				seen = there
-				goOn = f.toTheEnd(ctx, yield)
-			}
-			if !goOn {
+			ends, err := f.reader.recentEnds(ctx, there)
+			if err != nil {
+				yield(messages.Event{}, err)
 				return
 			}
-		}
-	}
-}
-
-// news returns events behind the first seen ones of the store in the order of the commits,
-// none if the partitions are to be looked at one by one: as long as the feed has not been at
-// the end of all, when something is wrong, which is told best so, and when an event would wait
-// for more events of other partitions than where they take turns.
-func (f *Feed) news(ctx context.Context, seen, there uint64) []messages.Event {
-	merged, ok := f.reader.store.(storage.MergedLog)
-	if !ok || seen == 0 || there-seen > feedRun*uint64(len(f.cursor.next)) {
-		return nil
-	}
-	news, err := merged.Since(ctx, seen)
-	if err != nil {
-		return nil
-	}
-	return news
-}
-
-// give yields those of the events that were not given yet. It reports whether the caller
-// wants to go on.
-func (f *Feed) give(ctx context.Context, news []messages.Event, yield func(messages.Event, error) bool) bool {
-	for i := range news {
-		e := &news[i]
-		switch next := &f.cursor.next[e.Partition]; {
-		case ctx.Err() != nil:
-			return yield(messages.Event{}, ctx.Err()) && false
-		case e.PLogOffset > *next:
-			// One is missing.
-			return f.toTheEnd(ctx, yield)
-		case e.PLogOffset == *next:
-			*next++
-			if !yield(*e, nil) {
-				return false
+			read := f.reader.recentPLog
+			if there-f.given() > feedRun*uint64(len(ends)) {
+				// It is far behind: others need other events.
+				read = f.reader.ownPLog
 			}
+			if !f.upTo(ctx, ends, read, yield) {
+				return
+			}
+			seen = max(there, f.given())
 		}
 	}
-	return true
+}
+
+// given returns how many events the feed has given, from the beginning of all logs.
+func (f *Feed) given() (events uint64) {
+	for _, next := range f.cursor.next {
+		events += uint64(next) - 1
+	}
+	return events
 }
 
 // Page returns at most limit events; less only if all logs end there. A limit below 1 is
@@ -157,13 +137,12 @@ func (f *Feed) hasMore(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// toTheEnd yields runs of the partitions in turn until it has come to where their logs ended
-// when it began. It reports whether the caller wants to go on.
-func (f *Feed) toTheEnd(ctx context.Context, yield func(messages.Event, error) bool) bool {
-	ends, err := f.reader.ends(ctx, len(f.cursor.next))
-	if err != nil {
-		return yield(messages.Event{}, err) && false
-	}
+// readPLog reads a partition's log from an offset on, at least up to last, to which it has come.
+type readPLog func(ctx context.Context, p messages.PartitionID, from, last messages.PLogOffset) iter.Seq2[messages.Event, error]
+
+// upTo yields runs of the partitions in turn until it has come to their ends. It reports whether the caller wants
+// to go on.
+func (f *Feed) upTo(ctx context.Context, ends []messages.PLogOffset, read readPLog, yield func(messages.Event, error) bool) bool {
 	for idle := 0; idle < len(ends); idle++ {
 		p := f.cursor.turn
 		// Before the run, so that a cursor taken in it goes on with the next partition:
@@ -172,7 +151,8 @@ func (f *Feed) toTheEnd(ctx context.Context, yield func(messages.Event, error) b
 		if f.cursor.next[p] > ends[p] {
 			continue
 		}
-		if !f.run(ctx, messages.PartitionID(p), ends[p], yield) {
+		last := min(ends[p], f.cursor.next[p]+feedRun-1)
+		if !f.run(read(ctx, messages.PartitionID(p), f.cursor.next[p], last), &f.cursor.next[p], last, yield) {
 			return false
 		}
 		idle = -1
@@ -180,11 +160,9 @@ func (f *Feed) toTheEnd(ctx context.Context, yield func(messages.Event, error) b
 	return true
 }
 
-// run yields some events of a partition that has some up to end.
-func (f *Feed) run(ctx context.Context, p messages.PartitionID, end messages.PLogOffset, yield func(messages.Event, error) bool) bool {
-	next := &f.cursor.next[p]
-	last := min(end, *next+feedRun-1)
-	for e, err := range f.reader.store.PLog(ctx, p, *next) {
+// run yields the events of a partition up to last. It reports whether the caller wants to go on.
+func (f *Feed) run(events iter.Seq2[messages.Event, error], next *messages.PLogOffset, last messages.PLogOffset, yield func(messages.Event, error) bool) bool {
+	for e, err := range events {
 		if err != nil {
 			return yield(messages.Event{}, err) && false
 		}

@@ -257,9 +257,6 @@ func TestFeedAwait(t *testing.T) {
 func TestFeedModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := memoryLibrary(t)
-		if rapid.Bool().Draw(rt, "merged") {
-			l, _ = mergedLibrary(t)
-		}
 		f := l.feed("")
 		var all []messages.Event
 		appended := 0
@@ -295,6 +292,21 @@ func TestFeedModel(t *testing.T) {
 					rt.Skip("it would wait")
 				}
 				noError(rt, f.Await(l.ctx))
+			},
+			"beside": func(rt *rapid.T) {
+				n := min(rapid.SampledFrom([]int{1, 5, 113, 300}).Draw(rt, "events"), appended)
+				if n == 0 {
+					rt.Skip("it would wait")
+				}
+				var ends [3]messages.PLogOffset
+				for e, err := range l.feed("").Follow(l.ctx) {
+					noError(rt, err)
+					ends[e.Partition]++
+					equal(rt, ends[e.Partition], e.PLogOffset)
+					if n--; n == 0 {
+						break
+					}
+				}
 			},
 			"restart": func(*rapid.T) { f = l.feed(f.Cursor().String()) },
 			"":        func(rt *rapid.T) { isTrue(rt, len(all) <= appended, "got %d, want at most %d", len(all), appended) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -27,13 +28,20 @@ var (
 // context, ErrClosed of package storage after the store was closed, a
 // [*storage.DamagedError] where something cannot be read. No lock is held while the
 // caller's loop body runs, so that a reader that is slow slows nobody.
-type Reader struct{ store storage.Store }
+type Reader struct {
+	store  storage.Store
+	recent recent
+}
 
-// NewReader returns a reader of a store.
-func NewReader(store storage.Store) *Reader { return &Reader{store: store} }
+// NewReader returns a reader of a store. Feeds that are followed share what they read if they are of one Reader: a
+// program needs one for each store.
+func NewReader(store storage.Store) *Reader {
+	partitions := store.Descriptor().Partitions
+	return &Reader{store: store, recent: recent{logs: make([]atomic.Pointer[recentLog], partitions)}}
+}
 
-// Reader returns a reader of the application's store.
-func (a *App) Reader() *Reader { return NewReader(a.store) }
+// Reader returns the reader of the application's store: always the same.
+func (a *App) Reader() *Reader { return a.reader }
 
 // PLog returns the events of a partition from an offset on (0 means 1), as far as its log
 // goes when the loop begins.

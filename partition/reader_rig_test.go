@@ -69,10 +69,6 @@ func eachLibrary(t *testing.T, test func(t *testing.T, l *library)) {
 		test(t, newLibrary(t, s))
 	})
 	t.Run("memory", func(t *testing.T) { test(t, memoryLibrary(t)) })
-	t.Run("merged", func(t *testing.T) {
-		l, _ := mergedLibrary(t)
-		test(t, l)
-	})
 }
 
 // memoryLibrary is a library over a store in memory into which faults can be planted.

@@ -113,6 +113,56 @@ func (l readersLoad) startIdle(b *testing.B, followers int) (stop func()) {
 	}
 }
 
+// BenchmarkFeedFollowers measures the CPU time of appends at full write load, until each of 100 followers of the
+// feed has seen them, and without followers, in turn, so that both have the same machine. Bar: at most 3 times. If
+// each follower reads for itself, it is 7 to 10 times.
+func BenchmarkFeedFollowers(b *testing.B) {
+	const followers, turns, slice = 100, 4, 10_000
+	l := newReadersLoad(b)
+	feed := must(l.app.Reader().Feed(limit(b), partition.Cursor{}))(b)
+	var alone, beside effort
+	for b.Loop() {
+		for range turns {
+			alone.add(l.run(b, slice, func(messages.WSID, messages.WLogOffset) {}))
+			for _, err := range feed.Events(limit(b)) {
+				check(b, err)
+			}
+			beside.add(l.runFollowed(b, slice, followers, feed.Cursor()))
+		}
+	}
+	if alone.cpu > 0 {
+		b.ReportMetric(float64(beside.cpu)/float64(alone.cpu), "cpu-ratio")
+	}
+	b.ReportMetric(float64(alone.time)/float64(beside.time), "rate-ratio")
+	b.ReportMetric(float64(b.N*turns*slice)/alone.time.Seconds(), "events/s")
+	l.stop(b)
+}
+
+// runFollowed appends n events that followers of the feed see from a cursor at its end.
+func (l readersLoad) runFollowed(b *testing.B, n, followers int, end partition.Cursor) effort {
+	ctx := limit(b)
+	before, cpu := time.Now(), cpuTime()
+	var running sync.WaitGroup
+	for range followers {
+		feed := must(l.app.Reader().Feed(ctx, end))(b)
+		running.Go(func() {
+			seen := 0
+			for _, err := range feed.Follow(ctx) {
+				if err != nil {
+					b.Errorf("after %d of %d events: %v", seen, n, err)
+					return
+				}
+				if seen++; seen == n {
+					return
+				}
+			}
+		})
+	}
+	l.run(b, n, func(messages.WSID, messages.WLogOffset) {})
+	running.Wait()
+	return effort{time: time.Since(before), cpu: cpuTime() - cpu}
+}
+
 // BenchmarkLiveFollowers measures how long after an append's answer a follower sees the
 // event, at full write load: 100 followers of workspaces, and 100 of the 8 partitions, each
 // of which sees every event of its partition. Bar: p99 at most 50 ms.

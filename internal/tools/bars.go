@@ -45,6 +45,7 @@ var bars = []bar{
 	{promise: "feed 1,000,000 events behind, of 8 partitions, events/s", unit: "events/s", figure: `^FollowBehind/feed$`, atLeast: 300_000},
 	{promise: "appends beside 1,000 idle followers over none, events/s", unit: "rate-ratio", figure: `^IdleFollowers$`, atLeast: 0.9},
 	{promise: "appends beside 1,000 idle followers over none, CPU time of an event", unit: "cpu-ratio", figure: `^IdleFollowers$`, atMost: 1.1},
+	{promise: "appends beside 100 followers of the feed over none, CPU time of an event", unit: "cpu-ratio", figure: `^FeedFollowers$`, atMost: 3},
 	{promise: "100 live followers of workspaces at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=workspaces$`, atMost: 50},
 	{promise: "nine fast subscriptions beside a slow one at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^SlowSubscription$`, atMost: 100},
 	{promise: "a subscription at 10 events/s beside nine fast ones, heap that it adds, MiB", unit: "grown-MiB", figure: `^SlowSubscription$`, atMost: 32},

@@ -50,8 +50,7 @@ type Store struct {
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken atomic.Pointer[error]
 	// board is where those wait who follow a log.
-	board  watch.Board
-	recent recent
+	board watch.Board
 
 	tailEvents, tailBytes, rowBytes atomic.Int64
 	counts                          counts

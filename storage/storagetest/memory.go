@@ -21,10 +21,7 @@ type Memory struct {
 	closed bool
 }
 
-var (
-	_ storage.Store     = (*Memory)(nil)
-	_ storage.MergedLog = (*Memory)(nil)
-)
+var _ storage.Store = (*Memory)(nil)
 
 // disk is what survives closing. The mutex guards everything below it; events
 // and rows never change once they are in, so that readers may look at what they
@@ -37,9 +34,9 @@ type disk struct {
 	tailLimit  int
 	partitions []memPartition
 	workspaces map[messages.WSID]*memWorkspace
-	// log has the events of all partitions, as they were appended.
-	log   []*messages.Event
-	board watch.Board
+	// events counts those of all partitions.
+	events uint64
+	board  watch.Board
 
 	subscriptions map[string]*storage.Subscription
 }

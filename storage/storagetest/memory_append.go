@@ -50,7 +50,7 @@ func (d *disk) roomFor(p *memPartition, events int) error {
 
 func (d *disk) write(p *memPartition, e *messages.Event) {
 	p.log = append(p.log, e)
-	d.log = append(d.log, e)
+	d.events++
 	ws := d.workspaces[e.Workspace]
 	if ws == nil {
 		ws = &memWorkspace{

@@ -51,7 +51,7 @@ func (m *Memory) AwaitAny(ctx context.Context, seen uint64) (events uint64, err 
 			return false, err
 		}
 		defer unlock()
-		events = uint64(len(m.disk.log))
+		events = m.disk.events
 		return events > seen, nil
 	})
 	return events, err

@@ -60,21 +60,6 @@ func (m *Memory) WLog(ctx context.Context, id messages.WSID, from messages.WLogO
 	})
 }
 
-// Since returns all events behind the first seen ones, in the order in which they were appended.
-func (m *Memory) Since(ctx context.Context, seen uint64) ([]messages.Event, error) {
-	unlock, err := m.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	news := m.disk.log[min(seen, uint64(len(m.disk.log))):]
-	events := make([]messages.Event, len(news))
-	for i, e := range news {
-		events[i] = *e
-	}
-	return events, nil
-}
-
 // Records returns the rows of a range as they stand when the loop begins.
 func (m *Memory) Records(ctx context.Context, id messages.WSID, r storage.RecordRange) iter.Seq2[storage.Row, error] {
 	return func(yield func(storage.Row, error) bool) {

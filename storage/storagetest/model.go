@@ -13,9 +13,6 @@ import (
 type model struct {
 	desc       messages.Descriptor
 	partitions []modelPartition
-	// merged are the events of all partitions in the order in which they came: that of the
-	// commits unless several have written at the same time.
-	merged []messages.Event
 }
 
 type modelPartition struct {
@@ -35,9 +32,7 @@ func newModel(d messages.Descriptor) *model {
 func (m *model) append(events ...messages.Event) {
 	for _, e := range events {
 		p := &m.partitions[e.Partition]
-		e = canonicalEvent(e)
-		p.events = append(p.events, e)
-		m.merged = append(m.merged, e)
+		p.events = append(p.events, canonicalEvent(e))
 	}
 }
 

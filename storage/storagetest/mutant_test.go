@@ -53,7 +53,6 @@ type bug struct {
 	awaitPLog func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset) error
 	awaitWLog func(*mutant, context.Context, messages.WSID, messages.WLogOffset) error
 	awaitAny  func(*mutant, context.Context, uint64) (uint64, error)
-	since     func(*mutant, context.Context, uint64) ([]messages.Event, error)
 }
 
 func (m *mutant) Descriptor() messages.Descriptor {
@@ -308,7 +307,7 @@ func filterEvents(seq iter.Seq2[messages.Event, error], keep func(*messages.Even
 }
 
 func bugs() []bug {
-	return slices.Concat(epochBugs(), appendBugs(), submitBugs(), dedupBugs(), flushBugs(), readBugs(), mergedBugs(), lifeBugs())
+	return slices.Concat(epochBugs(), appendBugs(), submitBugs(), dedupBugs(), flushBugs(), readBugs(), lifeBugs())
 }
 
 func epochBugs() []bug {

@@ -113,7 +113,7 @@ func (f bareFactory) Open(t testing.TB, d messages.Descriptor) storage.Store {
 
 // TestOptionalChecksAreSkipped of stores that promise less.
 func TestOptionalChecksAreSkipped(t *testing.T) {
-	for _, c := range slices.Concat(submitChecks, subscriptionChecks, mergedChecks) {
+	for _, c := range slices.Concat(submitChecks, subscriptionChecks) {
 		if r := runRecorded(t, c, bareFactory{}, messages.TrustNone); !r.skipped || len(r.messages) > 0 {
 			t.Errorf("%s: got %v, want it to be skipped", c.name, r.messages)
 		}

@@ -57,7 +57,7 @@ type Copy struct {
 }
 
 // Run checks that the factory's stores keep all promises of [storage.Store], and those of
-// [storage.Submitter], [storage.Subscriptions] and [storage.MergedLog] if they are that. Each
+// [storage.Submitter] and [storage.Subscriptions] if they are that. Each
 // promise is a named subtest, and each subtest ends with the check of the
 // invariants. Checks whose promise depends on the trust level run at each of them.
 //
@@ -108,7 +108,7 @@ func checks() []check {
 	var all []check
 	for _, group := range [][]check{
 		openChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
-		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, mergedChecks, subscriptionChecks, closeChecks, modelChecks,
+		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}
@@ -254,7 +254,6 @@ func (e *env) same(when string) {
 	if diff := difference(got, e.model.observe(firstThree)); diff != "" {
 		e.Fatalf("%s: the store differs from what was acknowledged: %s", when, diff)
 	}
-	e.sameMerged(when)
 }
 
 // refused fails the test unless err is one of the wanted errors and the write
