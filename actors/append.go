@@ -68,13 +68,14 @@ func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []message
 }
 
 func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.Draft) (*messages.Appended, error) {
-	m := newAppend(&to, drafts)
+	own := newAppend(&to, drafts)
+	m := &own.message
 	if deadline, ok := ctx.Deadline(); ok {
 		m.Deadline = messages.TimestampOf(deadline)
 	}
 	var posted *actor.MessageEnvelope
 	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
-		if err := s.post(ctx, e, to.Wait); err != nil {
+		if err := s.post(ctx, e, own, to.Wait); err != nil {
 			return err
 		}
 		posted = e

@@ -6,9 +6,9 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// ownAppend is a message with its own copy of all that it refers to: it may still be on
-// its way to the store when its sender goes on, since its context has ended, or the
-// partition. What most messages need is allocated with it.
+// ownAppend is a message that has its own copy of all that it refers to when it is in the
+// request lane: it may still be on its way to the store when its sender goes on, since its
+// context has ended, or the partition. What most messages need is allocated with it.
 type ownAppend struct {
 	message  messages.Append
 	expected messages.WLogOffset
@@ -16,15 +16,20 @@ type ownAppend struct {
 	wanted   [2]messages.Wanted
 }
 
-// newAppend returns a message for a partition.
-func newAppend(to *AppendTo, drafts []messages.Draft) *messages.Append {
+// newAppend returns a message for a partition, whose drafts are borrowed.
+func newAppend(to *AppendTo, drafts []messages.Draft) *ownAppend {
 	own := &ownAppend{}
 	m := &own.message
-	m.Workspace, m.Kind, m.DedupID = to.Workspace, to.Kind, to.DedupID
+	m.Workspace, m.Kind, m.DedupID, m.Drafts = to.Workspace, to.Kind, to.DedupID, drafts
 	if to.Expected != nil {
 		own.expected = *to.Expected
 		m.Expected = &own.expected
 	}
+	return own
+}
+
+func (own *ownAppend) copyBorrowed() {
+	drafts := own.message.Drafts
 	size, records, wanted := 0, 0, 0
 	for i := range drafts {
 		d := &drafts[i]
@@ -40,23 +45,22 @@ func newAppend(to *AppendTo, drafts []messages.Draft) *messages.Append {
 		records: make([]messages.DraftRecord, 0, records),
 		wanted:  room(own.wanted[:0], wanted),
 	}
-	m.Drafts = room(own.draft[:0], len(drafts))
+	copies := room(own.draft[:0], len(drafts))
 	for i := range drafts {
-		m.Drafts = append(m.Drafts, parts.draft(&drafts[i]))
+		copies = append(copies, parts.draft(&drafts[i]))
 	}
-	return m
+	own.message.Drafts = copies
 }
 
-// ownCommand returns a command with its own copy of all that it refers to, for the same
-// reason.
-func ownCommand(c *messages.Command) *messages.Command {
-	own := *c
-	own.Body, own.RawRecords = slices.Clone(c.Body), slices.Clone(c.RawRecords)
-	if c.Expected != nil {
-		expected := *c.Expected
+// ownCommand is a command that has its own copy of all that it refers to, for the same reason.
+type ownCommand struct{ messages.Command }
+
+func (own *ownCommand) copyBorrowed() {
+	own.Body, own.RawRecords = slices.Clone(own.Body), slices.Clone(own.RawRecords)
+	if own.Expected != nil {
+		expected := *own.Expected
 		own.Expected = &expected
 	}
-	return &own
 }
 
 // room returns have if it has room for n.

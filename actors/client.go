@@ -101,16 +101,16 @@ func (s *Sequencer) cancelLate(reply any) {
 
 // ask sends the partition something and awaits the answer: see [Ports.Ask].
 func (s *Sequencer) ask(ctx context.Context, m messages.PartitionMessage, late func(reply any), wait bool) (any, error) {
-	return s.ports.ask(ctx, m, late, func(e *actor.MessageEnvelope) error { return s.post(ctx, e, wait) })
+	return s.ports.ask(ctx, m, late, func(e *actor.MessageEnvelope) error { return s.post(ctx, e, nil, wait) })
 }
 
-// post posts what the caller awaits the answer to, and waits for room in the request lane
-// if it is to. If the partition is idle, the caller does its work.
-func (s *Sequencer) post(ctx context.Context, e *actor.MessageEnvelope, wait bool) error {
+// post posts what the caller awaits the answer to, and may have borrowed, and waits for
+// room in the request lane if it is to. If the partition is idle, the caller does its work.
+func (s *Sequencer) post(ctx context.Context, e *actor.MessageEnvelope, b borrowed, wait bool) error {
 	if wait {
-		return s.partition.mailbox.AwaitPost(ctx, e)
+		return s.partition.mailbox.awaitPost(ctx, e, b)
 	}
-	s.partition.mailbox.PostAndRun(e)
+	s.partition.mailbox.postAndRun(e, b)
 	return nil
 }
 

@@ -100,7 +100,11 @@ func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*me
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the command is not sent
 	}
-	reply, err := p.ports.Ask(ctx, p.pid, ownCommand(&c), nil)
+	own := &ownCommand{c}
+	reply, err := p.ports.ask(ctx, &own.Command, nil, func(e *actor.MessageEnvelope) error {
+		p.mailbox.postBorrowed(e, own)
+		return nil
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)

@@ -17,7 +17,7 @@ type MailboxConfig struct {
 	// Requests bounds the request lane, exactly. Less than 1 means 1.
 	Requests int
 
-	// RequestBytes bounds what the queued requests take together, as SizeOf says: the last one that is
+	// RequestBytes bounds what the requests in the lane take together, as SizeOf says: the last one that is
 	// taken may exceed it, so that the lane is full or not for everybody, however large what he has is; and
 	// what takes nothing is taken all the same. Less than 1 means that there is no such bound.
 	RequestBytes int
@@ -80,7 +80,9 @@ type Mailbox struct {
 	system   ring[any]
 	control  ring[any]
 	requests ring[request]
-	// requestBytes is what the queued requests take.
+	// reserved is how many places belong to requests that are still being copied, see [borrowed].
+	reserved int
+	// requestBytes is what the requests take that are queued or have a place reserved.
 	requestBytes int
 	waiters      list.List // of *waiter; not empty only while the request lane has no room for the first
 
@@ -122,7 +124,12 @@ func (m *Mailbox) Start() {
 
 // PostUserMessage implements [actor.Mailbox].
 func (m *Mailbox) PostUserMessage(message any) {
-	if m.post(message) {
+	m.postBorrowed(message, nil)
+}
+
+// postBorrowed is PostUserMessage for what may be borrowed: nil says that it is not.
+func (m *Mailbox) postBorrowed(message any, b borrowed) {
+	if m.post(message, b) {
 		m.dispatcher.Schedule(m.work)
 	}
 }
@@ -172,15 +179,15 @@ func (m *Mailbox) isRequest(message any) bool {
 }
 
 // post reports, as everything that posts does, whether the actor is to be woken.
-func (m *Mailbox) post(message any) (wake bool) {
+func (m *Mailbox) post(message any, b borrowed) (wake bool) {
 	m.observePosted(message)
 	if m.isRequest(message) {
-		return m.postRequest(message)
+		return m.postRequest(message, b)
 	}
 	return m.postControl(message)
 }
 
-func (m *Mailbox) postRequest(message any) (wake bool) {
+func (m *Mailbox) postRequest(message any, b borrowed) (wake bool) {
 	r := m.request(message)
 	m.mu.Lock()
 	switch {
@@ -190,9 +197,17 @@ func (m *Mailbox) postRequest(message any) (wake bool) {
 	case !m.hasRoom(r):
 		m.mu.Unlock()
 		m.refuse(message, LaneFull)
-	default:
+	case b == nil:
 		m.queue(r)
 		return m.unlock()
+	default:
+		m.reserve(r)
+		m.mu.Unlock()
+		taken, wake := m.fill(r, b)
+		if !taken {
+			m.refuse(message, Closed)
+		}
+		return wake
 	}
 	return false
 }

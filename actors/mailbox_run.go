@@ -15,8 +15,11 @@ type senderRuns interface{ SenderRuns() }
 //
 // So it is for actors that do not block. It is PostUserMessage if the actor has another
 // dispatcher than [Dispatcher]: that one may want to know what runs when.
-func (m *Mailbox) PostAndRun(message any) {
-	if m.post(message) {
+func (m *Mailbox) PostAndRun(message any) { m.postAndRun(message, nil) }
+
+// postAndRun is PostAndRun for what may be borrowed: nil says that it is not.
+func (m *Mailbox) postAndRun(message any, b borrowed) {
+	if m.post(message, b) {
 		m.run()
 	}
 }

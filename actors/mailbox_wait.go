@@ -14,7 +14,8 @@ import (
 // waiting goroutine itself.
 type waiter struct {
 	request
-	result chan error // holds one; nil means that the request is queued
+	borrowed borrowed
+	result   chan error // holds one; nil means that the request is queued or, if it is borrowed, has its place
 }
 
 // AwaitPost posts a request as soon as the request lane has room for it, first
@@ -22,39 +23,59 @@ type waiter struct {
 // answered; otherwise it was not posted and never will be. The error is the cause
 // of ctx's end, or [messages.ErrStopped] if the mailbox is closed.
 //
-// The place is taken by the message itself, not by its sender: there is no
-// reservation that a sender could fail to use. An actor must not call it. Like
-// [Mailbox.PostAndRun], it may do the actor's work.
+// An actor must not call it. Like [Mailbox.PostAndRun], it may do the actor's work.
 func (m *Mailbox) AwaitPost(ctx context.Context, message any) error {
+	return m.awaitPost(ctx, message, nil)
+}
+
+// awaitPost is AwaitPost for what may be borrowed: nil says that it is not.
+func (m *Mailbox) awaitPost(ctx context.Context, message any, b borrowed) error {
 	m.observePosted(message)
-	err := m.awaitPost(ctx, message)
+	err := m.awaitAndPost(ctx, m.request(message), b)
 	if err != nil {
 		m.observeHandled(message)
 	}
 	return err
 }
 
-func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
+func (m *Mailbox) awaitAndPost(ctx context.Context, r request, b borrowed) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r := m.request(message)
 	m.mu.Lock()
-	if m.closed {
+	switch {
+	case m.closed:
 		m.mu.Unlock()
 		return messages.ErrStopped
-	}
-	if m.hasRoom(r) {
+	case !m.hasRoom(r):
+		w := &waiter{request: r, borrowed: b, result: make(chan error, 1)}
+		place := m.waiters.PushBack(w)
+		m.mu.Unlock()
+		if err := m.awaitPlace(ctx, w, place); err != nil || b == nil {
+			return err
+		}
+	case b == nil:
 		m.queue(r)
 		if m.unlock() {
 			m.run()
 		}
 		return nil
+	default:
+		m.reserve(r)
+		m.mu.Unlock()
 	}
-	w := &waiter{request: r, result: make(chan error, 1)}
-	place := m.waiters.PushBack(w)
-	m.mu.Unlock()
+	taken, wake := m.fill(r, b)
+	if !taken {
+		return messages.ErrStopped
+	}
+	if wake {
+		m.run()
+	}
+	return nil
+}
 
+// awaitPlace waits until a waiter has what it waits for.
+func (m *Mailbox) awaitPlace(ctx context.Context, w *waiter, place *list.Element) error {
 	select {
 	case err := <-w.result:
 		return err
@@ -64,12 +85,15 @@ func (m *Mailbox) awaitPost(ctx context.Context, message any) error {
 	defer m.mu.Unlock()
 	select {
 	case err := <-w.result: // decided meanwhile
-		return err
+		if err != nil || w.borrowed == nil {
+			return err
+		}
+		m.giveBack(w.request)
 	default:
 		m.waiters.Remove(place)
-		m.admitWaiters() // who is behind may take nothing
-		return context.Cause(ctx)
 	}
+	m.admitWaiters() // also if it had no place: who is behind may take nothing
+	return context.Cause(ctx)
 }
 
 // waiterAt returns what the list of waiters holds: nothing else.
@@ -94,7 +118,7 @@ func (m *Mailbox) request(message any) request {
 // hasRoom reports whether the request lane takes one more. Who waits for bytes, and who waits behind him, can
 // be overtaken by what takes none only, until the lane is below its bound.
 func (m *Mailbox) hasRoom(r request) bool {
-	return m.requests.length < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)
+	return m.requests.length+m.reserved < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)
 }
 
 func (m *Mailbox) queue(r request) {
@@ -117,7 +141,11 @@ func (m *Mailbox) admitWaiters() {
 			return
 		}
 		m.waiters.Remove(first)
-		m.queue(w.request)
+		if w.borrowed == nil {
+			m.queue(w.request)
+		} else {
+			m.reserve(w.request)
+		}
 		w.result <- nil
 	}
 }
@@ -145,9 +173,11 @@ func (m *Mailbox) close() []any {
 	}
 	var unanswered []any
 	for m.requests.length > 0 {
-		unanswered = append(unanswered, m.requests.pop().message)
+		r := m.requests.pop()
+		m.requestBytes -= r.size
+		unanswered = append(unanswered, r.message)
 	}
-	m.requests, m.requestBytes = ring[request]{}, 0
+	m.requests = ring[request]{}
 	for range m.control.length {
 		message := m.control.pop()
 		if actor.UnwrapEnvelopeSender(message) == nil {
