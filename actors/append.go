@@ -2,10 +2,13 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -33,21 +36,25 @@ type AppendTo struct {
 //
 // It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
 // retry) if the partition takes none now; an *OffsetError; ErrDedupMismatch;
-// ErrDraft, ErrUnknownKind, ErrUnknownSequence, ErrWrongPartition, ErrKindMismatch,
-// ErrExplicitID, ErrTooManyNumbers, ErrOverflow or a *RecordAheadError if the draft
+// ErrDraft, ErrTooLarge (a *TooLargeError), ErrUnknownKind, ErrUnknownSequence,
+// ErrWrongPartition, ErrKindMismatch, ErrExplicitID, ErrTooManyNumbers, ErrOverflow or a *RecordAheadError if the draft
 // cannot be an event of the workspace; ErrPartitionFailed, ErrStopped, ErrInterrupted; the store's
 // error; the error of ctx or ErrDeadlineExceeded. Then nothing was written.
 //
 // ErrOutcomeUnknown, with the error of ctx if that has ended: the event is wholly
 // there or not at all. With a deduplication id the same call tells which, and
 // appends if it is not there.
+//
+// The draft is copied when it has a place in the request lane: it must not be changed
+// before the call returns, and is not looked at afterwards, also if ctx has ended.
 func (s *Sequencer) Append(ctx context.Context, to AppendTo, draft messages.Draft) (*messages.Appended, error) {
 	return s.append(ctx, to, []messages.Draft{draft})
 }
 
 // AppendAll is Append for several events of one workspace, which follow one
 // another in both logs and become visible together, or not at all. It returns where
-// each of them stands. The records of a draft can refer to its own numbers and to
+// each of them stands. Together they are bounded by [messages.Settings], BatchEvents and
+// GroupBytes. The records of a draft can refer to its own numbers and to
 // those of the drafts before it, see [messages.DraftRecord].
 func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []messages.Draft) ([]messages.Appended, error) {
 	all, err := s.append(ctx, to, drafts)
@@ -70,6 +77,9 @@ func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []message
 func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.Draft) (*messages.Appended, error) {
 	own := newAppend(&to, drafts)
 	m := &own.message
+	if err := s.checkBytes(ctx, to, sequencer.AppendBytes(m)); err != nil {
+		return nil, err
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		m.Deadline = messages.TimestampOf(deadline)
 	}
@@ -90,6 +100,36 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.D
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)
+}
+
+// checkBytes refuses what takes more than one append may, before it is copied. If it has
+// the deduplication id of an append that is there, it may be that one, from a time when the
+// setting was higher: the partition compares them.
+func (s *Sequencer) checkBytes(ctx context.Context, to AppendTo, got int) error {
+	want := s.partition.settings.Load().GroupBytes
+	if got <= want {
+		return nil
+	}
+	if !to.DedupID.IsZero() {
+		if known, err := s.knows(ctx, to); known || err != nil {
+			return err
+		}
+	}
+	return &messages.TooLargeError{Workspace: to.Workspace, Got: got, Want: want}
+}
+
+// knows reports whether there is an append with a deduplication id. It asks for another one
+// with that id, which can never be written.
+func (s *Sequencer) knows(ctx context.Context, to AppendTo) (bool, error) {
+	to.Expected = new(messages.WLogOffset(math.MaxUint64))
+	_, err := s.append(ctx, to, []messages.Draft{{}})
+	switch {
+	case err == nil, errors.Is(err, messages.ErrDedupMismatch):
+		return true, nil
+	case errors.Is(err, messages.ErrExpectedOffset):
+		return false, nil
+	}
+	return false, err
 }
 
 // withdraw takes a request back that nobody has taken yet. It gets its answer here,

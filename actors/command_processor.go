@@ -88,10 +88,11 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 
 // Execute sends a command and waits for the answer. The deadline of ctx is the
 // command's, if that has none. When ctx ends first, the command may still be
-// carried out: the error is then ErrOutcomeUnknown as well as that of ctx.
+// carried out: the error is then ErrOutcomeUnknown as well as that of ctx. The command is
+// copied if there is a place for it: it must not be changed before the call returns.
 //
-// It returns ErrBusy if the command processor or its partition is busy, ErrRawID,
-// the handler's or drafter's own error, or what [Transaction.Commit] or
+// It returns ErrBusy if the command processor or its partition is busy, ErrTooLarge (a
+// *TooLargeError) if it takes more than one append may, ErrRawID, the handler's or drafter's own error, or what [Transaction.Commit] or
 // [Sequencer.Append] returns.
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
 	if deadline, ok := ctx.Deadline(); ok && c.Deadline == 0 {
@@ -99,6 +100,11 @@ func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*me
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the command is not sent
+	}
+	if sequencer, err := p.config.Route(c.Workspace); err == nil { // else the answer says so
+		if err := sequencer.checkCommand(ctx, &c); err != nil {
+			return nil, err
+		}
 	}
 	own := &ownCommand{c}
 	reply, err := p.ports.ask(ctx, &own.Command, nil, func(e *actor.MessageEnvelope) error {
@@ -158,6 +164,11 @@ func commandSize(message any) int {
 	return commandBytes + len(c.Body) + len(c.RawRecords)*rawRecordBytes
 }
 
+// checkCommand refuses a command that takes more than one append may.
+func (s *Sequencer) checkCommand(ctx context.Context, c *messages.Command) error {
+	return s.checkBytes(ctx, AppendTo{Workspace: c.Workspace, Kind: c.Kind, DedupID: c.DedupID}, commandSize(c))
+}
+
 // commandProcessor is the actor. It is a leaf: it waits for its partition, for the
 // handler and for the store.
 type commandProcessor struct {
@@ -205,6 +216,9 @@ func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, 
 	defer cancel()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: deadline %v", messages.ErrDeadlineExceeded, m.Deadline)
+	}
+	if err := sequencer.checkCommand(ctx, m); err != nil {
+		return nil, err
 	}
 	if p.handle.config.Drafter != nil {
 		return p.appendCommand(ctx, sequencer, m)

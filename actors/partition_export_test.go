@@ -13,6 +13,19 @@ func (p *Ports) AskBy(post func(context.Context, any) error) func(context.Contex
 	}
 }
 
+// Borrowed is a request that is copied by a call of it.
+type Borrowed func()
+
+func (b Borrowed) copyBorrowed() { b() }
+
+// AwaitPostBorrowed is AwaitPost for what is copied when it has a place.
+func (m *Mailbox) AwaitPostBorrowed(ctx context.Context, message any, b Borrowed) error {
+	return m.awaitPost(ctx, message, b)
+}
+
+// PostBorrowed is PostAndRun for what is copied when it has a place.
+func (m *Mailbox) PostBorrowed(message any, b Borrowed) { m.postAndRun(message, b) }
+
 // Queued returns how many requests are in the lane of a partition, or wait for
 // room in it.
 func (p *Partition) Queued() int {

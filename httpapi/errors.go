@@ -40,6 +40,7 @@ var answers = []knownError{
 	{err: messages.ErrUnknownSequence, kind: invalidEvent},
 	{err: messages.ErrTooManyNumbers, kind: invalidEvent, field: "wanted"},
 	{err: messages.ErrExplicitID, kind: invalidEvent, field: "records"},
+	{err: messages.ErrTooLarge, kind: tooLarge},
 	{err: messages.ErrDraft, kind: invalidEvent, field: "records"},
 	{err: storage.ErrInvalidEvent, kind: invalidEvent},
 	{err: messages.ErrOverflow, kind: exhausted},

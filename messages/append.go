@@ -79,8 +79,9 @@ type Append struct {
 	Workspace WSID
 	Kind      WSKind
 
-	// Drafts are at least one, and at most the setting BatchEvents; a repeated append
-	// that was written under a higher setting is recognised first.
+	// Drafts are at least one, and at most the setting BatchEvents, and take at most
+	// GroupBytes together; a repeated append that was written under higher settings is
+	// recognised first.
 	Drafts []Draft
 
 	// DedupID, if set, makes the append happen once: if an event of the workspace

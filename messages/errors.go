@@ -83,6 +83,9 @@ var (
 	// ErrDraft is returned when an append's drafts contradict themselves: none or
 	// too many of them, a record that refers to a number that was not wanted.
 	ErrDraft = errors.New("bad draft of an event")
+	// ErrTooLarge is returned when an append, or a command, takes more than the setting
+	// GroupBytes. The error is a [*TooLargeError].
+	ErrTooLarge = errors.New("append is too large")
 )
 
 // BusyReason says why a partition or a command processor is busy.
@@ -148,6 +151,21 @@ func (e *RecordAheadError) Error() string {
 
 // Is makes errors.Is(err, ErrRecordAhead) hold.
 func (e *RecordAheadError) Is(target error) bool { return target == ErrRecordAhead }
+
+// TooLargeError is the error of an append, or a command, that takes more than it may.
+// Nothing was written.
+type TooLargeError struct {
+	Workspace WSID
+	// Got is what it takes, Want what it may take, in bytes: see the setting GroupBytes.
+	Got, Want int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%v: workspace %d: got %d bytes, want at most %d", ErrTooLarge, e.Workspace, e.Got, e.Want)
+}
+
+// Is makes errors.Is(err, ErrTooLarge) hold.
+func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
 // PartitionError says why a partition has failed, and where.
 type PartitionError struct {

@@ -34,6 +34,11 @@ type Settings struct {
 	// if it is alone. Defaults 1,024 and 4 MiB.
 	InFlightEvents int
 	InFlightBytes  int
+	// GroupBytes bounds what one append takes, however many events it has, in bytes: its
+	// bodies, the data of its records, and some 256 bytes for each event, 64 for each record
+	// and 16 for each [Wanted]. A larger one is refused with [ErrTooLarge]. It may exceed
+	// InFlightBytes, and a store may bound one event below it. Default 16 MiB.
+	GroupBytes int
 	// BatchEvents is how many events are written together at the most. Default
 	// InFlightEvents.
 	BatchEvents int
@@ -61,6 +66,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.BusyEvents, 65_536)
 	setDefault(&s.InFlightEvents, 1024)
 	setDefault(&s.InFlightBytes, 4<<20)
+	setDefault(&s.GroupBytes, 16<<20)
 	setDefault(&s.BatchEvents, s.InFlightEvents)
 	setDefault(&s.RetryDelay, 500*time.Millisecond)
 	setDefault(&s.TransactionLimit, 5*time.Second)
@@ -88,6 +94,7 @@ func (s Settings) Validate() error {
 		{"BusyEvents", s.BusyEvents, 1},
 		{"InFlightEvents", s.InFlightEvents, 1},
 		{"InFlightBytes", s.InFlightBytes, 1},
+		{"GroupBytes", s.GroupBytes, 1},
 		{"BatchEvents", s.BatchEvents, 1},
 	} {
 		if n.got < n.least {

@@ -38,6 +38,8 @@ type (
 	// RecordAheadError is the error of an event that updates a record under a number
 	// which its sequence has still to give out.
 	RecordAheadError = messages.RecordAheadError
+	// TooLargeError is the error of an append that takes more than the setting GroupBytes.
+	TooLargeError = messages.TooLargeError
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
 	// Clock is where the time comes from.
@@ -61,6 +63,9 @@ var (
 	// ErrRecordAhead is returned when an event updates a record under a number that its
 	// sequence has still to give out; the error is a [*RecordAheadError].
 	ErrRecordAhead = messages.ErrRecordAhead
+	// ErrTooLarge is returned when an append takes more than the setting GroupBytes; the
+	// error is a [*TooLargeError].
+	ErrTooLarge = messages.ErrTooLarge
 	// ErrDedupMismatch is returned when a deduplication id was used for another
 	// append.
 	ErrDedupMismatch = messages.ErrDedupMismatch

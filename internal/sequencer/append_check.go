@@ -24,17 +24,13 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 	if err := c.inTime(m.Deadline); err != nil {
 		return err
 	}
-	if n := len(m.Drafts); n == 0 || n > c.settings.BatchEvents {
-		err := fmt.Errorf("%w: workspace %d: got %d drafts, want 1 to %d", messages.ErrDraft, m.Workspace, n, c.settings.BatchEvents)
-		if n == 0 || m.DedupID.IsZero() {
+	if err := c.checkLimits(m); err != nil {
+		if len(m.Drafts) == 0 || m.DedupID.IsZero() {
 			return err
 		}
-		// The setting may have been higher when it was written first. What is in it is
+		// The settings may have been higher when it was written first. What is in it is
 		// compared with that.
-		w.otherwise = err
-		for i := range m.Drafts {
-			w.bytes += bytesOf(&m.Drafts[i])
-		}
+		w.otherwise, w.bytes = err, AppendBytes(m)
 		return nil
 	}
 	for i := range m.Drafts {
@@ -43,6 +39,17 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 		}
 	}
 	return checkCreated(m)
+}
+
+// checkLimits returns why an Append has too much in it, or nothing.
+func (c *Core) checkLimits(m *messages.Append) error {
+	if n := len(m.Drafts); n == 0 || n > c.settings.BatchEvents {
+		return fmt.Errorf("%w: workspace %d: got %d drafts, want 1 to %d", messages.ErrDraft, m.Workspace, n, c.settings.BatchEvents)
+	}
+	if got := AppendBytes(m); got > c.settings.GroupBytes {
+		return &messages.TooLargeError{Workspace: m.Workspace, Got: got, Want: c.settings.GroupBytes}
+	}
+	return nil
 }
 
 // checkDraft adds up what the next draft asks for.

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -67,6 +68,32 @@ func TestRepeatedIsLong(t *testing.T) {
 	w.mustRepeat(calls[4], first)
 	if got := len(w.log) - before; got != 3 {
 		t.Fatalf("got %d events, want calls 0 and 2, and what they waited for", got)
+	}
+	w.finish()
+}
+
+// TestRepeatedIsLarge: likewise of the limit in bytes. Who is too large without having been
+// written is told so, and what he is told counts his bytes.
+func TestRepeatedIsLarge(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	m := w.group(1)
+	first := w.done(w.append(m))
+	got := AppendBytes(&m)
+	w.reconfigure(messages.Settings{GroupBytes: got})
+	exact := w.group(3)
+	exact.Drafts[0].Records[1].ID.Number++ // another row, since that one is there
+	w.done(w.append(exact))
+	w.reconfigure(messages.Settings{GroupBytes: got - 1})
+	w.mustRepeat(w.settled(w.append(m)), first)
+	for _, id := range []byte{0, 2} {
+		other := w.group(id)
+		other.DedupID[0] = id
+		other.Drafts[0].Body, other.Drafts[1].Body = []byte("Body 1"), []byte("Body 2")
+		c := w.settled(w.append(other))
+		e, ok := errors.AsType[*messages.TooLargeError](refusalOf(c))
+		if !ok || *e != (messages.TooLargeError{Workspace: 1, Got: got, Want: got - 1}) {
+			t.Errorf("id %d: got %v, want that %d bytes are too large", id, refusalOf(c), got)
+		}
 	}
 	w.finish()
 }

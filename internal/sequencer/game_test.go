@@ -61,6 +61,7 @@ func randomSettings(d dice) messages.Settings {
 	s.InFlightEvents = []int{1, 5, 20, 60}[d.roll(4, "in flight")]
 	s.BatchEvents = []int{1, 3, 8, 40}[d.roll(4, "batch")]
 	s.InFlightBytes = []int{700, 5000, 1 << 20, 1 << 20}[d.roll(4, "bytes")]
+	s.GroupBytes = []int{500, 1000, 1 << 20, 1 << 20}[d.roll(4, "group bytes")]
 	if d.roll(2, "checkpoints") == 0 {
 		s.CatchUpCheckpoint = time.Millisecond
 	}

@@ -148,7 +148,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 // deniesRepetition reports whether an error must not be told of an append that was written before.
 func deniesRepetition(c *call, err error) bool {
 	return errors.Is(err, messages.ErrExpectedOffset) || errors.Is(err, messages.ErrRecordAhead) || errors.Is(err, messages.ErrOverflow) ||
-		c.long && errors.Is(err, messages.ErrDraft) || refusedForRows(c, err)
+		c.long && errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrTooLarge) || refusedForRows(c, err)
 }
 
 // checkRecognised: an append that was in the log when it was sent again is a

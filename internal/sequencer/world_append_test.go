@@ -243,8 +243,11 @@ func (w *world) append(m messages.Append) *call { return w.appendWrong(m, nil) }
 // appendWrong asks for one that is to be refused whatever the state, with an error.
 func (w *world) appendWrong(m messages.Append, wrong error) *call {
 	long := len(m.Drafts) > w.core.settings.BatchEvents
-	if long || len(m.Drafts) == 0 {
+	switch {
+	case long, len(m.Drafts) == 0:
 		wrong = errors.Join(wrong, messages.ErrDraft)
+	case AppendBytes(&m) > w.core.settings.GroupBytes:
+		wrong = errors.Join(wrong, messages.ErrTooLarge)
 	}
 	w.lastCall++
 	c := &call{id: w.lastCall, message: &m, sent: len(w.log), wrong: wrong, long: long}
