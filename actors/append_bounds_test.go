@@ -95,32 +95,30 @@ func TestFullLaneCopiesNothing(t *testing.T) {
 	p := r.spawnConfigured(actors.CommandProcessorConfig{Handler: b.handle, Requests: 1})
 	draft, c := large(body), command()
 	c.Body = draft.Body
-	for name, f := range map[string]func() error{
-		"append": func() error {
-			_, err := r.of(7).Append(r.ctx, to(7), draft)
-			return err
-		},
-		"command": func() error {
-			_, err := p.Execute(r.ctx, c)
-			return err
-		},
-	} {
-		if name == "command" {
-			i := newInbox(t, system)
-			r.check(tx.Cancel(r.ctx))
-			wants(t, "who was queued", next(t, queued), nil)
-			i.post(p, 1)
-			next(t, b.arrived)
-			i.post(p, 2)
-		}
+	refused := func(what string, do func() error) {
+		t.Helper()
 		if got := allocated(func() {
 			for range tries {
-				wants(t, name, f(), messages.ErrBusy)
+				wants(t, what, do(), messages.ErrBusy)
 			}
 		}); got > bound {
-			t.Errorf("%s: %d refusals of %d bytes allocate %d bytes, want at most %d", name, tries, body, got, bound)
+			t.Errorf("%s: %d refusals of %d bytes allocate %d bytes, want at most %d", what, tries, body, got, bound)
 		}
 	}
+	refused("append", func() error {
+		_, err := r.of(7).Append(r.ctx, to(7), draft)
+		return err
+	})
+	r.check(tx.Cancel(r.ctx))
+	wants(t, "who was queued", next(t, queued), nil)
+	i := newInbox(t, system)
+	i.post(p, 1)
+	next(t, b.arrived)
+	i.post(p, 2)
+	refused("command", func() error {
+		_, err := p.Execute(r.ctx, c)
+		return err
+	})
 	close(b.release)
 }
 

@@ -13,6 +13,8 @@ import (
 const (
 	maxCommitEvents = 8192
 	maxCommitBytes  = 16 << 20
+	// largeRequest is how many bytes make a request a large one.
+	largeRequest = 1 << 20
 )
 
 // logFill makes pages of append-only buckets full when they split.
@@ -22,6 +24,9 @@ const logFill = 1.0
 // accepts or refuses each one alone, writes the accepted ones at once, publishes
 // them and then replies. A refusal is answered at once unless it rests on
 // what is being written. While it syncs, the next ones gather.
+//
+// A large request has a commit of its own, and all that has come meanwhile has one before
+// the next large one: so others wait for one at the most, however many there are.
 type committer struct {
 	s *Store
 	// staged is what the requests accepted so far will have changed.
@@ -31,6 +36,9 @@ type committer struct {
 	pace pace
 	// bytes is the size of what was accepted or refused for the commit.
 	bytes int
+	// aside are the large requests that wait, and what their partitions have behind them: at
+	// most writeQueueLen, or as many as come while others are written.
+	aside []*writeRequest
 }
 
 // heldRefusal is a refusal that is true if the commit succeeds: it rests on what requests of
@@ -47,33 +55,84 @@ func newCommitter(s *Store) *committer {
 func (c *committer) run() {
 	defer close(c.s.committed)
 	defer c.s.shutDoor()
+	defer c.refuseAside()
 	serveAll(c.s.writes, c.s.closing, c.serve)
 }
 
-// serve makes one commit of a request and of those that wait behind it. It
-// returns false when the store must not be written any more.
+// serve makes commits of a request and of those that wait behind it, until no large one
+// waits. It returns false when the store must not be written any more.
 func (c *committer) serve(first *writeRequest) bool {
+	ok := c.serveTogether(first)
+	for ok && len(c.aside) > 0 {
+		ok = c.serveAside() && c.serveTogether(nextRequest(&c.pace, c.s.writes))
+	}
+	return ok
+}
+
+// serveTogether makes one commit of a request, if there is one, and of those that wait
+// behind it, but for large ones.
+func (c *committer) serveTogether(first *writeRequest) bool {
+	c.begin()
 	defer c.staged.reset()
-	c.held = c.held[:0]
 	events := 0
-	c.bytes = 0
-	for r := first; r != nil; {
-		c.admit(r)
+	for r := first; r != nil; r = nextRequest(&c.pace, c.s.writes) {
 		// One without events counts, too: who is refused may come back for ever.
 		events += max(1, len(r.events))
-		for i := range r.events {
-			c.bytes += len(r.events[i].value)
+		if size := r.bytes(); c.isAside(r, size) {
+			c.aside = append(c.aside, r)
+		} else {
+			c.bytes += size
+			c.admit(r)
 		}
-		if events >= maxCommitEvents || c.bytes >= maxCommitBytes {
+		if events >= maxCommitEvents || c.bytes >= maxCommitBytes || len(c.aside) >= writeQueueLen {
 			break
 		}
-		r = nextRequest(&c.pace, c.s.writes)
 	}
+	return c.commitStaged(c.pace.run)
+}
+
+// serveAside makes a commit of the first of those that were put aside. The pace is that of
+// the others.
+func (c *committer) serveAside() bool {
+	c.begin()
+	defer c.staged.reset()
+	r := c.aside[0]
+	c.aside = slices.Delete(c.aside, 0, 1)
+	c.bytes = r.bytes()
+	c.admit(r)
+	return c.commitStaged(func(commit func() error) error { return commit() })
+}
+
+// isAside reports whether a request is large, or has one of its partition before it.
+func (c *committer) isAside(r *writeRequest, size int) bool {
+	return size >= largeRequest ||
+		slices.ContainsFunc(c.aside, func(a *writeRequest) bool { return a.partition == r.partition })
+}
+
+// refuseAside answers those who will never be served, because the last commit failed.
+func (c *committer) refuseAside() {
+	for _, r := range c.aside {
+		r.reply(storage.ErrClosed)
+	}
+}
+
+func (c *committer) begin() { c.held, c.bytes = c.held[:0], 0 }
+
+// commitStaged commits what was accepted, and replies.
+func (c *committer) commitStaged(run func(func() error) error) bool {
 	// Without these there are no held ones.
 	if len(c.staged.accepted) == 0 {
 		return true
 	}
-	return c.finish(c.pace.run(c.commit))
+	return c.finish(run(c.commit))
+}
+
+// bytes returns the size of the events.
+func (r *writeRequest) bytes() (n int) {
+	for i := range r.events {
+		n += len(r.events[i].value)
+	}
+	return n
 }
 
 // admit stages a request, or answers it with its refusal, or holds that back.
