@@ -15,6 +15,8 @@ const (
 	maxCommitBytes  = 16 << 20
 	// largeRequest is how many bytes make a request a large one.
 	largeRequest = 1 << 20
+	// maxPassed is how many commits may pass a large request that waits for its place.
+	maxPassed = 256
 )
 
 // logFill makes pages of append-only buckets full when they split.
@@ -26,7 +28,8 @@ const logFill = 1.0
 // what is being written. While it syncs, the next ones gather.
 //
 // A large request has a commit of its own, and all that has come meanwhile has one before
-// the next large one: so others wait for one at the most, however many there are.
+// the next large one: so others wait for one at the most, however many there are. Nor do they
+// wait with it for its place in log.wal.
 type committer struct {
 	s *Store
 	// staged is what the requests accepted so far will have changed.
@@ -63,10 +66,40 @@ func (c *committer) run() {
 // waits. It returns false when the store must not be written any more.
 func (c *committer) serve(first *writeRequest) bool {
 	ok := c.serveTogether(first)
-	for ok && len(c.aside) > 0 {
+	for passed := 0; ok && len(c.aside) > 0; passed++ {
+		var next *writeRequest
+		if passed < maxPassed {
+			next = c.awaitPlace(c.aside[0])
+		}
+		if next != nil {
+			ok = c.serveTogether(next)
+			continue
+		}
+		passed = 0
 		ok = c.serveAside() && c.serveTogether(nextRequest(&c.pace, c.s.writes))
 	}
 	return ok
+}
+
+// awaitPlace waits until a large request would not have to wait for its place, or would do
+// so in vain. It returns what comes before.
+func (c *committer) awaitPlace(r *writeRequest) (next *writeRequest) {
+	s := c.s
+	size := r.walSize()
+	for {
+		now := s.pending.state()
+		if now.failed != nil || s.wal.isFree(size, now.next-1, messages.LSN(s.lastLSN.Load())) {
+			return nil
+		}
+		s.applier.hurry()
+		select {
+		case next = <-s.writes:
+			return next
+		case <-now.more:
+		case <-s.applier.ended:
+			return nil
+		}
+	}
 }
 
 // serveTogether makes one commit of a request, if there is one, and of those that wait
@@ -125,6 +158,15 @@ func (c *committer) commitStaged(run func(func() error) error) bool {
 		return true
 	}
 	return c.finish(run(c.commit))
+}
+
+// walSize returns what a commit of the request takes in log.wal.
+func (r *writeRequest) walSize() int64 {
+	values := make([][]byte, len(r.events))
+	for i := range r.events {
+		values[i] = r.events[i].value
+	}
+	return walSize(values)
 }
 
 // bytes returns the size of the events.

@@ -110,6 +110,16 @@ func (w *wal) place(size int64, applied, last messages.LSN) messages.LSN {
 	return 0
 }
 
+// isFree reports whether a commit of so many bytes has to wait for nothing: for no place or,
+// if it is too large for any, not until log.db has everything. See place.
+func (w *wal) isFree(size int64, applied, last messages.LSN) bool {
+	if size > w.half {
+		return applied >= last
+	}
+	as := *w
+	return as.place(size, applied, last) == 0
+}
+
 // write makes a commit durable at the place that was chosen. An error means that nothing
 // was written, but for [messages.ErrOutcomeUnknown].
 func (w *wal) write(size int64, first messages.LSN, values [][]byte) error {
