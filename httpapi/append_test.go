@@ -164,6 +164,18 @@ func TestAppendRefused(t *testing.T) {
 	}
 }
 
+// TestEventTooLarge: an event that takes more than one append may is refused as a body that
+// is too large is, and says by how much.
+func TestEventTooLarge(t *testing.T) {
+	r := newRig(t, Options{}, func(a *partition.Application) { a.Settings.GroupBytes = 300 })
+	r.post(4, `{"kind": 1, "body": "small"}`)
+	a := r.post(4, fmt.Sprintf(`{"kind": 1, "body": %q}`, strings.Repeat("x", 100)))
+	a.problem(tooLarge, "")
+	if !strings.Contains(string(a.body), "want at most 300") || len(r.logged(4)) != 1 {
+		t.Errorf("got %s, %d events", a.body, len(r.logged(4)))
+	}
+}
+
 // TestBusy: who comes when the lane is full is told when to come again, and is not kept.
 func TestBusy(t *testing.T) {
 	for name, narrow := range map[string]func(*partition.Application){

@@ -171,6 +171,7 @@ func TestAppPartsBadSettings(t *testing.T) {
 		"FlushThreshold":    func(a *partition.Application) { a.Settings.FlushThreshold = -1 },
 		"BusyLimit":         func(a *partition.Application) { a.Settings.BusyLimit = 1 },
 		"BusyEvents":        func(a *partition.Application) { a.Settings.BusyEvents = -1 },
+		"GroupBytes":        func(a *partition.Application) { a.Settings.GroupBytes = -1 },
 		"FlushInterval":     func(a *partition.Application) { a.Settings.FlushInterval = time.Microsecond },
 		"RetryDelay":        func(a *partition.Application) { a.Settings.RetryDelay = -1 },
 		"TransactionLimit":  func(a *partition.Application) { a.Settings.TransactionLimit = 1 },

@@ -23,6 +23,7 @@ func TestFaultLimitZero(t *testing.T) {
 		"FlushThreshold":    func(a *partition.Application) { a.Settings.FlushThreshold = -1 },
 		"BusyLimit":         func(a *partition.Application) { a.Settings.FlushThreshold, a.Settings.BusyLimit = 10, 9 },
 		"BusyEvents":        func(a *partition.Application) { a.Settings.BusyEvents = -1 },
+		"GroupBytes":        func(a *partition.Application) { a.Settings.GroupBytes = -1 },
 		"FlushInterval":     func(a *partition.Application) { a.Settings.FlushInterval = time.Microsecond },
 		"RetryDelay":        func(a *partition.Application) { a.Settings.RetryDelay = -1 },
 		"TransactionLimit":  func(a *partition.Application) { a.Settings.TransactionLimit = -time.Second },
