@@ -204,6 +204,8 @@ func untilEnd(ctx context.Context, b *testing.B, do func() error) bool {
 		switch err := do(); {
 		case err == nil:
 			return true
+		case errors.Is(err, messages.ErrDeadlineExceeded):
+			return false // which is that of the context
 		case ctx.Err() == nil && !errors.Is(err, partition.ErrBusy):
 			b.Error(err)
 			return false

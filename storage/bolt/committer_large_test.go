@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -39,6 +40,23 @@ func (a *answers) has(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Contains(a.order, name)
+}
+
+// await waits until all are answered.
+func (a *answers) await(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		a.all.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		t.Fatalf("got answers to %q only", a.order)
+	}
 }
 
 // writers take over partitions.
@@ -100,7 +118,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 		s.writes <- r
 	}
 	close(proceed)
-	a.all.Wait()
+	a.await(t)
 	want := []string{"busy", "small 2", "small 3", "large 0", "late 2", "large 1", "behind large 0"}
 	if !slices.Equal(a.order, want) {
 		t.Errorf("got %q, want %q", a.order, want)
@@ -122,13 +140,13 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 		w := writers(t, s, 2)
 		var a answers
 		s.writes <- a.named("first", w[0].of(t, 10))
-		a.all.Wait()
+		a.await(t)
 		settled(t, s)
 		release := h.hold(t)
 		for range 2 { // one in each half
 			s.writes <- a.named("fits", w[0].of(t, 6*largeRequest))
 		}
-		a.all.Wait()
+		a.await(t)
 		s.writes <- a.named("large", w[0].of(t, 6*largeRequest))
 		synctest.Wait()
 		for range maxPassed {
@@ -144,7 +162,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 			t.Errorf("got %d answers, large %v, the last %v; want %d and neither", passed, a.has("large"), a.has("waits"), maxPassed)
 		}
 		release()
-		a.all.Wait()
+		a.await(t)
 		if n := len(a.order); !slices.Equal(a.order[n-2:], []string{"large", "waits"}) {
 			t.Errorf("got %q at the end", a.order[n-2:])
 		}
@@ -182,7 +200,7 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 				s.triggerClose()
 			}
 			close(proceed)
-			a.all.Wait()
+			a.await(t)
 			if broken == nil {
 				noError(t, errors.Join(a.errs["large 0"], a.errs["large 1"]))
 				return
