@@ -171,7 +171,7 @@ func TestEventTooLarge(t *testing.T) {
 	r.post(4, `{"kind": 1, "body": "small"}`)
 	a := r.post(4, fmt.Sprintf(`{"kind": 1, "body": %q}`, strings.Repeat("x", 100)))
 	a.problem(tooLarge, "")
-	if !strings.Contains(string(a.body), "want at most 300") || len(r.logged(4)) != 1 {
+	if !strings.Contains(a.body, "want at most 300") || len(r.logged(4)) != 1 {
 		t.Errorf("got %s, %d events", a.body, len(r.logged(4)))
 	}
 }
