@@ -48,7 +48,7 @@ type AppendTo struct {
 // The draft is copied when it has a place in the request lane: it must not be changed
 // before the call returns, and is not looked at afterwards, also if ctx has ended.
 func (s *Sequencer) Append(ctx context.Context, to AppendTo, draft messages.Draft) (*messages.Appended, error) {
-	return s.append(ctx, to, []messages.Draft{draft})
+	return s.append(ctx, to, newAppend(&draft))
 }
 
 // AppendAll is Append for several events of one workspace, which follow one
@@ -57,7 +57,7 @@ func (s *Sequencer) Append(ctx context.Context, to AppendTo, draft messages.Draf
 // GroupBytes. The records of a draft can refer to its own numbers and to
 // those of the drafts before it, see [messages.DraftRecord].
 func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []messages.Draft) ([]messages.Appended, error) {
-	all, err := s.append(ctx, to, drafts)
+	all, err := s.append(ctx, to, &ownAppend{message: messages.Append{Drafts: drafts}})
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []message
 	return each, nil
 }
 
-func (s *Sequencer) append(ctx context.Context, to AppendTo, drafts []messages.Draft) (*messages.Appended, error) {
-	own := newAppend(&to, drafts)
+func (s *Sequencer) append(ctx context.Context, to AppendTo, own *ownAppend) (*messages.Appended, error) {
+	own.address(&to)
 	m := &own.message
 	if err := s.checkBytes(ctx, to, sequencer.AppendBytes(m)); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Sequencer) checkBytes(ctx context.Context, to AppendTo, got int) error 
 // with that id, which can never be written.
 func (s *Sequencer) knows(ctx context.Context, to AppendTo) (bool, error) {
 	to.Expected = new(messages.WLogOffset(math.MaxUint64))
-	_, err := s.append(ctx, to, []messages.Draft{{}})
+	_, err := s.append(ctx, to, newAppend(&messages.Draft{}))
 	switch {
 	case err == nil, errors.Is(err, messages.ErrDedupMismatch):
 		return true, nil

@@ -16,20 +16,25 @@ type ownAppend struct {
 	wanted   [2]messages.Wanted
 }
 
-// newAppend returns a message for a partition, whose drafts are borrowed.
-func newAppend(to *AppendTo, drafts []messages.Draft) *ownAppend {
-	own := &ownAppend{}
+// newAppend returns a message for a partition, whose draft is borrowed.
+func newAppend(draft *messages.Draft) *ownAppend {
+	own := &ownAppend{draft: [1]messages.Draft{*draft}}
+	own.message.Drafts = own.draft[:]
+	return own
+}
+
+// address says where the message goes.
+func (own *ownAppend) address(to *AppendTo) {
 	m := &own.message
-	m.Workspace, m.Kind, m.DedupID, m.Drafts = to.Workspace, to.Kind, to.DedupID, drafts
+	m.Workspace, m.Kind, m.DedupID = to.Workspace, to.Kind, to.DedupID
 	if to.Expected != nil {
 		own.expected = *to.Expected
 		m.Expected = &own.expected
 	}
-	return own
 }
 
 func (own *ownAppend) copyBorrowed() {
-	drafts := own.message.Drafts
+	drafts := own.message.Drafts // of one, they are own.draft
 	size, records, wanted := 0, 0, 0
 	for i := range drafts {
 		d := &drafts[i]
