@@ -3,8 +3,6 @@ package bolt
 import (
 	"context"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
@@ -34,9 +32,9 @@ func (s *Store) AwaitWLog(ctx context.Context, ws messages.WSID, offset messages
 		if there || known && failed == nil {
 			return there, nil
 		}
-		there, err := s.hasStoredWLog(ws, offset)
-		if there || err != nil {
-			return there, err
+		last, err := s.storedWLogEnd(ws)
+		if last >= offset || err != nil {
+			return err == nil, err
 		}
 		return false, failed
 	})
@@ -72,16 +70,4 @@ func (p *partition) hasWLog(ws messages.WSID, offset messages.WLogOffset) (there
 		return e.wlog >= offset, true, p.failed
 	}
 	return false, false, p.failed
-}
-
-// hasStoredWLog looks into state.db. A later entry is as good: where one is missing, reading
-// says so.
-func (s *Store) hasStoredWLog(ws messages.WSID, offset messages.WLogOffset) (there bool, err error) {
-	key := appendWLogKey(nil, ws, offset)
-	err = s.state.view(func(tx *bbolt.Tx) error {
-		k, _ := tx.Bucket(bucketWLog).Cursor().Seek(key)
-		there = len(k) == wlogKeyLen && be64(k) == uint64(ws)
-		return nil
-	})
-	return there, err
 }

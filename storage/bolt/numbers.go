@@ -51,17 +51,24 @@ func decodeNumber(k, v []byte) (messages.SeqID, messages.Number, error) {
 // page has no checksum: an entry whose key is damaged seems to be another
 // workspace's, or nobody's, and its number would be given again. But it still lies
 // where it lay, between its neighbours. So who reads a workspace's entries looks at
-// the one before them and the one behind them too.
+// the one before them and the one behind them too. Where a key of a branch is damaged,
+// the search ends beside another place.
 func checkBefore(c *bbolt.Cursor, first []byte) error {
 	k, _ := c.Seek(first)
 	var v []byte
 	if k == nil {
 		k, v = c.Last()
 	} else {
+		if bytes.Compare(k, first) < 0 {
+			return astray(bucketNumbers, first)
+		}
 		k, v = c.Prev()
 	}
 	if k == nil {
 		return nil
+	}
+	if bytes.Compare(k, first) >= 0 {
+		return astray(bucketNumbers, first)
 	}
 	_, _, err := decodeNumber(k, v)
 	return err

@@ -148,10 +148,17 @@ func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset)
 func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		next := max(from, 1)
-		end, failed := s.wlogTailEnd(ws)
+		last, failed, err := s.wlogEnd(ws)
+		if err != nil {
+			return nil, err
+		}
+		end := last + 1
 		var tail []place
 		return func(n int) ([]place, error) {
-			if len(tail) == 0 && next < end {
+			if next >= end {
+				return nil, failed
+			}
+			if len(tail) == 0 {
 				tail = s.wlogTail(ws, next, end)
 			}
 			if len(tail) > 0 && tail[0].wlog == next {
@@ -162,32 +169,15 @@ func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages
 				return places, nil
 			}
 			// What has left the tail by now is in state.db.
-			to, more := next+messages.WLogOffset(n), next < end
+			to := next + min(messages.WLogOffset(n), end-next)
 			if len(tail) > 0 {
 				to = min(to, tail[0].wlog)
-			} else if more {
-				to = min(to, end)
 			}
-			places, err := s.storedWLog(ws, next, to, more)
+			places, err := s.storedWLog(ws, next, to)
 			next += messages.WLogOffset(len(places))
-			if err == nil && len(places) == 0 {
-				err = failed
-			}
 			return places, err
 		}, nil
 	})
-}
-
-// wlogTailEnd returns the offset after the tail's last entry of a workspace, 0 if there is
-// none, and why the partition has failed.
-func (s *Store) wlogTailEnd(ws messages.WSID) (messages.WLogOffset, error) {
-	p := s.partitionOf(ws)
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if _, e := p.tail.lastOf(ws); e != nil {
-		return e.wlog + 1, p.failed
-	}
-	return 0, p.failed
 }
 
 // maxTailPlaces is how many entries of a workspace's tail a reader keeps in mind.
@@ -223,22 +213,15 @@ func (s *Store) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []plac
 	return places[:min(len(places), maxTailPlaces)]
 }
 
-// storedWLog finds entries of a workspace's log in state.db. It ends early where
-// the log ends, unless more is known to follow.
-func (s *Store) storedWLog(ws messages.WSID, from, to messages.WLogOffset, follow bool) ([]place, error) {
+// storedWLog finds entries of a workspace's log in state.db, all of which must be there.
+func (s *Store) storedWLog(ws messages.WSID, from, to messages.WLogOffset) ([]place, error) {
 	places := make([]place, 0, to-from)
 	err := s.state.view(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(bucketWLog).Cursor()
 		k, v := c.Seek(appendWLogKey(nil, ws, from))
 		for o := from; o < to; o++ {
 			lsn, ok := parseLSN(v)
-			if string(k) != string(appendWLogKey(nil, ws, o)) {
-				if !follow && (len(k) != wlogKeyLen || be64(k) != uint64(ws)) {
-					return nil
-				}
-				ok = false
-			}
-			if !ok {
+			if string(k) != string(appendWLogKey(nil, ws, o)) || !ok {
 				return &storage.DamagedError{Where: placeOf(bucketWLog, "workspace %d, offset %d", ws, o), Cause: errMissing}
 			}
 			places = append(places, place{lsn: lsn, ws: ws, wlog: o})

@@ -240,7 +240,8 @@ func (s *Store) reaches(source *storage.SubscriptionSource, id messages.Partitio
 		if there, known, _ := s.partitions[id].hasWLog(*ws, o); there || known {
 			return there, nil
 		}
-		return s.hasStoredWLog(*ws, o)
+		last, err := s.storedWLogEnd(*ws)
+		return last >= o, err
 	}
 	p := &s.partitions[id]
 	p.mu.RLock()
