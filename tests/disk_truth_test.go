@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,31 +27,32 @@ type truth struct {
 	// named are appends that have a deduplication id, with what their answer was.
 	named         []answered
 	subscriptions []storage.Subscription
+	// whole has the logs that were read to their ends without an error.
+	whole map[string]bool
 }
 
 // readTruth reads everything of so many workspaces. Each read goes as far as it can:
 // the error is what ended it.
 func readTruth(ctx context.Context, store storage.Store, workspaces int) (truth, []error) {
-	tr := truth{wlogs: make(map[messages.WSID][]messages.Event), records: make(map[messages.WSID][]storage.Row)}
+	tr := truth{wlogs: make(map[messages.WSID][]messages.Event), records: make(map[messages.WSID][]storage.Row), whole: make(map[string]bool)}
 	var errs []error
-	for p := range messages.PartitionID(store.Descriptor().Partitions) {
-		var events []messages.Event
-		for e, err := range store.PLog(ctx, p, 1) {
+	read := func(log string, events iter.Seq2[messages.Event, error]) (all []messages.Event) {
+		for e, err := range events {
 			if err != nil {
 				errs = append(errs, err)
-				break
+				return all
 			}
-			events = append(events, e)
+			all = append(all, e)
 		}
-		tr.plogs = append(tr.plogs, events)
+		tr.whole[log] = true
+		return all
+	}
+	for p := range messages.PartitionID(store.Descriptor().Partitions) {
+		tr.plogs = append(tr.plogs, read(plogName(p), store.PLog(ctx, p, 1)))
 	}
 	for ws := range messages.WSID(workspaces) {
-		for e, err := range store.WLog(ctx, ws, 1) {
-			if err != nil {
-				errs = append(errs, err)
-				break
-			}
-			tr.wlogs[ws] = append(tr.wlogs[ws], e)
+		if events := read(wlogName(ws), store.WLog(ctx, ws, 1)); events != nil {
+			tr.wlogs[ws] = events
 		}
 		for row, err := range store.Records(ctx, ws, storage.RecordRange{Seq: seqInvoice}) {
 			if err != nil {
@@ -68,14 +70,19 @@ func readTruth(ctx context.Context, store storage.Store, workspaces int) (truth,
 	return tr, errs
 }
 
-// wrongs are the elements of a store that are not in the truth: worse than errors.
+func plogName(p messages.PartitionID) string { return fmt.Sprintf("partition %d", p) }
+func wlogName(ws messages.WSID) string       { return fmt.Sprintf("workspace %d", ws) }
+
+// wrongs are the elements of a store that are not in the truth, and the logs that end early in silence:
+// worse than errors.
 func (want truth) wrongs(got truth) []string {
 	var all []string
 	for p, events := range got.plogs {
-		all = append(all, wrong(fmt.Sprintf("partition %d", p), events, want.plogs[p])...)
+		name := plogName(messages.PartitionID(p))
+		all = append(all, wrong(name, events, want.plogs[p], got.whole[name])...)
 	}
-	for ws, events := range got.wlogs {
-		all = append(all, wrong(fmt.Sprintf("workspace %d", ws), events, want.wlogs[ws])...)
+	for ws, events := range want.wlogs {
+		all = append(all, wrong(wlogName(ws), got.wlogs[ws], events, got.whole[wlogName(ws)])...)
 	}
 	for ws, rows := range got.records {
 		// Rows need not be a prefix: an error ends the read where it is met.
@@ -93,9 +100,13 @@ func (want truth) wrongs(got truth) []string {
 	return all
 }
 
-// wrong tells the elements that are not a prefix of what is right.
-func wrong(where string, got, want []messages.Event) []string {
+// wrong tells the elements that are not a prefix of what is right, or all of it where nobody was told an
+// error.
+func wrong(where string, got, want []messages.Event, whole bool) []string {
 	var all []string
+	if whole && len(got) < len(want) {
+		all = append(all, fmt.Sprintf("%s: got %d of %d events, and no error", where, len(got), len(want)))
+	}
 	for i := range got {
 		if i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
 			all = append(all, fmt.Sprintf("%s: element %d: got %+v", where, i, got[i]))
