@@ -205,3 +205,65 @@ func TestFlippedKeysOfNumbers(t *testing.T) {
 		}
 	})
 }
+
+// TestFlippedKeysOfRecords does the same for rows, all of a workspace and one by one.
+func TestFlippedKeysOfRecords(t *testing.T) {
+	s, want := keyedSite(t, 4, 40)
+	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
+	defer func() { check(t, store.Close(limit(t))) }()
+	rows := func(ws messages.WSID, r storage.RecordRange) (all []storage.Row, err error) {
+		for row, err := range store.Records(t.Context(), ws, r) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, row)
+		}
+		return all, nil
+	}
+	tries := 0
+	s.flipKeys(t, "records", func(where string) {
+		for ws, all := range want.records {
+			one := all[tries%len(all)]
+			tries++
+			got, err := rows(ws, storage.RecordRange{Seq: seqInvoice})
+			if !errors.Is(err, storage.ErrDamaged) && (err != nil || !reflect.DeepEqual(got, all)) {
+				t.Errorf("%s: workspace %d: got %d of %d rows, %v", where, ws, len(got), len(all), err)
+			}
+			got, err = rows(ws, storage.RecordRange{Seq: seqInvoice, From: one.ID.Number, To: one.ID.Number})
+			if !errors.Is(err, storage.ErrDamaged) && (err != nil || !reflect.DeepEqual(got, []storage.Row{one})) {
+				t.Errorf("%s: workspace %d, %v: got %v, %v", where, ws, one.ID, got, err)
+			}
+		}
+	})
+}
+
+// TestFlippedKeysOfDeduplicationIDs does the same for ids: one that the log has is found, or there is damage.
+func TestFlippedKeysOfDeduplicationIDs(t *testing.T) {
+	s, want := damagedSite(t, 6, 2)
+	d := s.run(t)
+	d.stop(t) // all is in the projections
+	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
+	defer func() { check(t, store.Close(limit(t))) }()
+	find := func(where string) {
+		for _, a := range want.named {
+			got, err := store.Find(t.Context(), a.begun.Workspace, a.begun.ID)
+			if !errors.Is(err, storage.ErrDamaged) && (err != nil || got != a.acked[0].WLogOffset) {
+				t.Errorf("%s: got %v, %v, want %v", where, got, err, a.acked[0].WLogOffset)
+			}
+		}
+	}
+	find("before")
+	keys := s.keysOf(t, "dedup")
+	if len(keys) == 0 {
+		t.Error("got no keys")
+	}
+	for _, r := range keys {
+		for at := r.at; at < r.at+r.size; at++ {
+			for bit := range 8 {
+				s.flipByte(t, r.file, at, bit)
+				find(fmt.Sprintf("byte %d of the key, bit %d", at-r.at, bit))
+				s.flipByte(t, r.file, at, bit)
+			}
+		}
+	}
+}

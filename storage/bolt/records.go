@@ -121,30 +121,68 @@ func (s *Store) storedRows(ws messages.WSID, r storage.RecordRange, limit int) (
 		key := recordKey{ws: ws, id: messages.RecordID{Seq: r.Seq, Number: r.From}}
 		from := appendRecordKey(make([]byte, 0, recordKeyLen), key)
 		size := 0
-		for k, v := c.Seek(from); bytes.HasPrefix(k, from[:recordPrefixLen]); k, v = c.Next() {
+		k, v := c.Seek(from)
+		if !bytes.Equal(k, from) {
+			if err := checkRowBefore(c, k, from); err != nil {
+				return err
+			}
+			k, v = c.Seek(from)
+		}
+		for ; k != nil; k, v = c.Next() {
 			if len(k) != recordKeyLen {
 				return &storage.DamagedError{Where: placeOf(bucketRecords, "key %x", k), Cause: errLayout}
 			}
-			key.id.Number = messages.Number(be64(k[recordPrefixLen:]))
-			if key.id.Number > r.To {
+			key = parseRecordKey(k)
+			stored, err := decodeRow(key, v)
+			if err != nil {
+				return damagedRow(key, err)
+			}
+			if !bytes.HasPrefix(k, from[:recordPrefixLen]) || key.id.Number > r.To {
 				return nil
 			}
 			if len(rows) >= limit || size >= maxReadBytes {
 				next = key.id.Number
 				return nil
 			}
-			stored, err := decodeRow(key, v)
-			if err != nil {
-				return damagedRow(key, err)
-			}
 			size += len(v)
 			rows = append(rows, storedRow{lsn: stored.lsn, Row: storage.Row{
 				ID: key.id, Data: cloneData(stored.data), Partition: stored.partition, PLogOffset: stored.offset,
 			}})
+			if key.id.Number == r.To {
+				return nil
+			}
 		}
 		return nil
 	})
 	return rows, next, err
+}
+
+// checkRowBefore makes sure that the row before a place where a search has ended is sound, and that both
+// stand where they belong. As with numbers, a row whose key is damaged still lies between its neighbours:
+// who does not find it meets it beside its place.
+func checkRowBefore(c *bbolt.Cursor, found, sought []byte) error {
+	var k, v []byte
+	if found == nil {
+		k, v = c.Last()
+	} else {
+		if bytes.Compare(found, sought) < 0 {
+			return astray(bucketRecords, sought)
+		}
+		k, v = c.Prev()
+	}
+	switch {
+	case k == nil:
+		return nil
+	case bytes.Compare(k, sought) >= 0:
+		return astray(bucketRecords, sought)
+	case len(k) != recordKeyLen:
+		return &storage.DamagedError{Where: placeOf(bucketRecords, "key %x", k), Cause: errLayout}
+	}
+	key := parseRecordKey(k)
+	if _, err := decodeRow(key, v); err != nil {
+		return damagedRow(key, err)
+	}
+	return nil
 }
 
 func damagedRow(k recordKey, cause error) *storage.DamagedError {
