@@ -36,8 +36,9 @@ const (
 	// walFormat is that of log.wal, which counts for itself, too.
 	walFormat = 1
 
-	// subscriptionsFormat is that of subscriptions.db, which counts for itself.
-	subscriptionsFormat = 1
+	// subscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
+	// says on which event it rests.
+	subscriptionsFormat = 2
 )
 
 // role tells the files apart.

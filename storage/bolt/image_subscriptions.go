@@ -6,6 +6,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
 
@@ -16,17 +17,21 @@ func (m *image) Subscriptions(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return m.s.subscriptions.view(func(tx subscriptionTx) error { return tx.each(parked, each) })
+	ofLog := func(positions []placed) error { return m.s.checkRests(positions, messages.LSN(m.s.lastLSN.Load())) }
+	return m.s.subscriptions.view(func(tx subscriptionTx) error { return tx.each(ofLog, parked, each) })
 }
 
-// each reads all subscriptions, and then looks for what is wrong with all of them together.
-func (tx subscriptionTx) each(parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error) error {
+// each reads all subscriptions, whose positions must be of the log, and then looks for what is wrong with
+// all of them together.
+func (tx subscriptionTx) each(ofLog func([]placed) error, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error) error {
 	names, misplaced := tx.names()
 	positions, events, whole := 0, 0, true
 	for _, name := range names {
-		s, err := tx.read(name, parked)
+		s, stands, err := tx.read(name, parked)
 		if err != nil {
 			whole, s = false, &storage.Subscription{Name: name}
+		} else {
+			err = tx.ofLog(name, ofLog(stands))
 		}
 		positions += len(s.Next)
 		events += int(s.ParkedCount)

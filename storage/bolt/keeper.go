@@ -102,6 +102,9 @@ func (k *keeper) commit(batch []*subscriptionRequest) error {
 	if errors.Is(err, errNothing) {
 		return nil
 	}
+	if err == nil {
+		k.s.subscriptions.old = nil
+	}
 	return err
 }
 
@@ -120,6 +123,11 @@ func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 	}
 	if !written {
 		return errNothing
+	}
+	if old := k.s.subscriptions.old; old != nil {
+		if err := tx.header.Put(keyHeader, old.encode()); err != nil {
+			return err
+		}
 	}
 	return k.vouch()
 }

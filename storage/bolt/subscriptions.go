@@ -23,6 +23,9 @@ type subscriptions struct {
 	requests chan *subscriptionRequest
 	// ended is closed when the keeper has ended.
 	ended chan struct{}
+	// old is the header of a file of an older format, which the first commit makes one of this format; nil
+	// if it is. The keeper has it.
+	old *header
 	// vouch must be called before the first commit; nil if the open has done it, or it was called. The
 	// keeper has it.
 	vouch func() error
@@ -63,14 +66,18 @@ func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err erro
 }
 
 // Subscription implements [storage.Subscriptions]. It is an error if the subscription is
-// ahead of its log.
+// ahead of its log, or was, or if it stands in the log of another copy of the store.
 func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
 	if err := s.enter(ctx); err != nil {
 		return storage.Subscription{}, err
 	}
 	var found *storage.Subscription
-	err := s.subscriptions.view(func(tx subscriptionTx) (err error) {
-		found, err = tx.standing(name)
+	err := s.subscriptions.view(func(tx subscriptionTx) error {
+		var positions []placed
+		var err error
+		if found, positions, err = tx.standing(name); err == nil {
+			err = tx.ofLog(name, s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
+		}
 		return err
 	})
 	switch {
@@ -147,7 +154,7 @@ func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) e
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	changes := newSubscription(&sub)
+	changes := newSubscription(&sub) // all but the positions
 	sub = storage.Subscription{Name: sub.Name, SubscriptionSource: ownSource(sub.SubscriptionSource), Next: maps.Clone(sub.Next)}
 	return s.keep(ctx, &subscriptionRequest{puts: true, judge: func(tx subscriptionTx) ([]change, error) {
 		have, err := tx.definition(sub.Name)
@@ -157,6 +164,9 @@ func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) e
 		case have == nil:
 			if err := s.checkPositions(&sub, sub.Next); err != nil {
 				return nil, err
+			}
+			for _, at := range s.placeAt(&sub.SubscriptionSource, sub.Next) {
+				changes = append(changes, positionChange(sub.Name, at))
 			}
 			return tx.counting(1, changes)
 		case !have.Equal(&sub.SubscriptionSource):

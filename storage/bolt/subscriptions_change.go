@@ -51,14 +51,11 @@ func countChange(n uint64) change {
 	return change{bucketHeader, keySubscriptions, sealedUint(nil, bucketHeader, keySubscriptions, n)}
 }
 
-// newSubscription returns the entries of a subscription that is not there yet. It shares
-// nothing with s.
+// newSubscription returns the entries of a subscription that is not there yet, but for its positions. It
+// shares nothing with s.
 func newSubscription(s *storage.Subscription) []change {
 	d := definition{SubscriptionSource: s.SubscriptionSource, positions: uint32(len(s.Next)), stopped: storage.CutSubscriptionReason(s.Stopped)}
 	var changes []change
-	for p, next := range s.Next {
-		changes = append(changes, positionChange(s.Name, p, next))
-	}
 	parked := make(map[string]bool, len(s.Parked))
 	for i := range s.Parked {
 		c := parkedChange(s.Name, &s.Parked[i])
@@ -74,9 +71,9 @@ func definitionChange(name string, d *definition) change {
 	return change{bucketSubscriptions, key, d.encode(key)}
 }
 
-func positionChange(name string, p messages.PartitionID, next uint64) change {
-	key := positionKey(name, p)
-	return change{bucketPositions, key, sealedUint(nil, bucketPositions, key, next)}
+func positionChange(name string, at placed) change {
+	key := positionKey(name, at.partition)
+	return change{bucketPositions, key, at.encode(key)}
 }
 
 func parkedChange(name string, e *storage.ParkedEvent) change {
@@ -156,11 +153,12 @@ func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.Subscr
 		return nil, err
 	}
 	j := &moving{tx: tx, move: m, def: *have, parked: make(map[string]bool)}
-	return j.run(&sub)
+	return j.run(&sub, s.placeAt(&sub.SubscriptionSource, m.Next))
 }
 
-func (j *moving) run(before *storage.Subscription) ([]change, error) {
-	for p, next := range j.move.Next {
+func (j *moving) run(before *storage.Subscription, positions []placed) ([]change, error) {
+	for _, at := range positions {
+		p, next := at.partition, at.next
 		if _, there := before.Next[p]; !there {
 			j.def.positions++
 		}
@@ -169,7 +167,7 @@ func (j *moving) run(before *storage.Subscription) ([]change, error) {
 				return nil, err
 			}
 		}
-		j.changes = append(j.changes, positionChange(j.move.Name, p, next))
+		j.changes = append(j.changes, positionChange(j.move.Name, at))
 	}
 	for i := range j.move.Unpark {
 		e := &j.move.Unpark[i]

@@ -41,6 +41,9 @@ func (op *opening) inspectSubscriptions() (there bool, err error) {
 	if err != nil {
 		return true, err
 	}
+	if h.format < subscriptionsFormat {
+		op.subscriptions.old = &h
+	}
 	if h.id != op.id {
 		return true, fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.id, logFileName, op.id)
 	}

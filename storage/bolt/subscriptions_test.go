@@ -227,7 +227,7 @@ func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 	put(t, f, bucketHeader, keyHeader, value)
 	closeStore(t, s)
 	_, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
-	if !errors.Is(err, storage.ErrFormat) || !strings.Contains(err.Error(), "want 1 to 1") {
+	if !errors.Is(err, storage.ErrFormat) || !strings.Contains(err.Error(), "want 1 to 2") {
 		t.Errorf("got %v", err)
 	}
 }

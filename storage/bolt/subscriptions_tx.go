@@ -96,21 +96,23 @@ func (tx subscriptionTx) names() (names []string, err error) {
 }
 
 // standing returns a subscription without what it has parked, nil if there is none, and what
-// is known of one whose positions are damaged.
-func (tx subscriptionTx) standing(name string) (*storage.Subscription, error) {
+// is known of one whose positions are damaged; and the positions, in order of their partitions.
+func (tx subscriptionTx) standing(name string) (s *storage.Subscription, positions []placed, err error) {
 	d, err := tx.definition(name)
 	if d == nil || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s := &storage.Subscription{
+	s = &storage.Subscription{
 		Name: name, SubscriptionSource: d.SubscriptionSource, Stopped: d.stopped, ParkedCount: d.parked,
 		Next: make(map[messages.PartitionID]uint64, d.positions),
 	}
 	prefix := subscriptionPrefix(name)
 	err = readKeys(tx.positions, prefix, prefix, partitionKeyLen, func(k, v []byte) (more bool, err error) {
-		next, err := unsealUint(bucketPositions, k, v)
+		at, err := decodePosition(k, v)
 		if err == nil {
-			s.Next[messages.PartitionID(be32(k[len(prefix):]))] = next
+			p := messages.PartitionID(be32(k[len(prefix):]))
+			s.Next[p] = at.next
+			positions = append(positions, placed{p, at})
 		}
 		return true, err
 	})
@@ -118,16 +120,16 @@ func (tx subscriptionTx) standing(name string) (*storage.Subscription, error) {
 		err = fmt.Errorf("got %d positions, want %d", len(s.Next), d.positions)
 	}
 	if err != nil {
-		return s, tx.damaged(bucketPositions, name, err)
+		return s, nil, tx.damaged(bucketPositions, name, err)
 	}
-	return s, nil
+	return s, positions, nil
 }
 
 // read returns a subscription as standing does, and tells each event that it has parked.
-func (tx subscriptionTx) read(name string, tell func(*storage.Subscription, *storage.ParkedEvent)) (*storage.Subscription, error) {
-	s, err := tx.standing(name)
+func (tx subscriptionTx) read(name string, tell func(*storage.Subscription, *storage.ParkedEvent)) (*storage.Subscription, []placed, error) {
+	s, positions, err := tx.standing(name)
 	if s == nil || err != nil {
-		return s, err
+		return s, nil, err
 	}
 	count := uint64(0)
 	prefix := subscriptionPrefix(name)
@@ -143,9 +145,9 @@ func (tx subscriptionTx) read(name string, tell func(*storage.Subscription, *sto
 		err = checkParked(count, s.ParkedCount)
 	}
 	if err != nil {
-		return s, tx.damaged(bucketParked, name, err)
+		return s, nil, tx.damaged(bucketParked, name, err)
 	}
-	return s, nil
+	return s, positions, nil
 }
 
 func checkParked(got, want uint64) error {
@@ -212,8 +214,9 @@ func (tx subscriptionTx) position(name string, p messages.PartitionID) (next uin
 	if v == nil {
 		return 1, false, nil
 	}
-	if next, err = unsealUint(bucketPositions, key, v); err != nil {
+	at, err := decodePosition(key, v)
+	if err != nil {
 		return 0, false, tx.damaged(bucketPositions, name, err)
 	}
-	return next, true, nil
+	return at.next, true, nil
 }

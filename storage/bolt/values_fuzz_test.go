@@ -79,6 +79,10 @@ func sealedValues() map[string]sealedValue {
 			d, err := decodeDefinition(key, value)
 			return d.encode(key), err
 		}},
+		"position": {bucketPositions, func(key, value []byte) ([]byte, error) {
+			p, err := decodePosition(key, value)
+			return p.encode(key), err
+		}},
 		"parked event": {bucketParked, func(key, value []byte) ([]byte, error) {
 			e, err := decodeParked(key, value)
 			return encodeParked(key, &e), err
@@ -102,6 +106,11 @@ func sealedValues() map[string]sealedValue {
 func sealedSubscriptions() (all []change) {
 	for _, s := range threeSubscriptions() {
 		all = append(all, newSubscription(&s)...)
+		for p, next := range s.Next {
+			all = append(all,
+				positionChange(s.Name, placed{p, position{next: next}}),
+				positionChange(s.Name, placed{p, position{next: next, rests: witness{lsn: 5, crc: 6}}}))
+		}
 	}
 	return all
 }
