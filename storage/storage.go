@@ -110,7 +110,8 @@ type Reader interface {
 	// PLog returns the events of a partition from an offset on (0 means 1).
 	PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
 
-	// WLog returns the events of a workspace from an offset on (0 means 1).
+	// WLog returns the events of a workspace from an offset on (0 means 1), all that it had when the
+	// read began: where one of them is not to be found it ends with a [*DamagedError], as PLog does.
 	WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error]
 
 	// Records returns the rows of a workspace whose ids lie in the range, in

@@ -31,7 +31,8 @@ type Subscriptions interface {
 
 	// Subscription returns the one of a name, or ErrNoSubscription. Of what is parked it has
 	// the number alone, and takes no longer if there is more of it. With a [DamagedError] it
-	// returns what is known all the same, if anything is.
+	// returns what is known all the same, if anything is. A position beyond its log is one, also
+	// when the log has grown past it since; so is one that rests on another log's event.
 	Subscription(ctx context.Context, name string) (Subscription, error)
 
 	// ParkedEvents returns events that a subscription has parked, in order of partition and

@@ -24,8 +24,9 @@ import (
 // may take a while: see Options.Progress. A damaged event does not keep the store
 // from opening: the partitions that it can belong to have failed, the others work.
 //
-// Errors: ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError],
-// which leave all files as they were; ErrSettings; those of the file system.
+// Errors: ErrDescriptor; ErrLocked; ErrForeign (also if a subscription rests on an event of
+// another log: see Options.ReadOnly), ErrFormat and [*storage.DamagedError], which leave all
+// files as they were; ErrSettings; those of the file system.
 func Open(ctx context.Context, dir string, d messages.Descriptor, o Options) (*Store, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err

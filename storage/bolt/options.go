@@ -19,6 +19,8 @@ type Options struct {
 	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
 	// open, since it cannot be rebuilt. What a process that was killed has written last may
 	// not be on the disk: a loss of power can take it back until a store is opened that may write.
+	// A subscription that rests on an event of another log keeps it from opening only without this:
+	// here that is the error of who reads the subscription, so that it can be found, rewound or deleted.
 	ReadOnly bool
 
 	// KeepSubscriptions lets subscriptions change in a store that is otherwise opened

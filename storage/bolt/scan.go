@@ -54,9 +54,6 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err := op.checkOrigin(end); err != nil {
 		return err
 	}
-	if err := op.checkPositionsOrigin(end); err != nil {
-		return err
-	}
 	for _, step := range []func() error{op.vouch, op.upgrade, op.applyWAL} {
 		if err := step(); err != nil {
 			return err

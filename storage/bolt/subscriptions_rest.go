@@ -148,10 +148,10 @@ func (p *placed) check(log *logReader, end messages.LSN) error {
 		return nil
 	}
 	var v eventView
-	if v.decode(at, value) != nil {
-		return nil
+	if v.decode(at, value) == nil {
+		return p.wrong("the log has CRC %08x there", v.crc)
 	}
-	return p.wrong("the log has CRC %08x there", v.crc)
+	return nil
 }
 
 func (p *placed) wrong(format string, args ...any) error {
