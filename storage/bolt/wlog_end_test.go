@@ -1,8 +1,10 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -46,7 +48,9 @@ func TestWLogThatEndsEarly(t *testing.T) {
 	if n != 2 || !ok || damage.Where != "bucket wlog, workspace 2, offset 3" {
 		t.Errorf("got %d events, %v, want that offset 3 of workspace 2 is missing", n, err)
 	}
-	noError(t, s.AwaitWLog(t.Context(), 2, 3), "it is there, and reading it says what is wrong")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	noError(t, s.AwaitWLog(ctx, 2, 3), "it is there, and reading it says what is wrong")
 	n, err = wholeWLog(t, s, 4)
 	noError(t, err)
 	equal(t, 2, n)
@@ -67,5 +71,7 @@ func TestWLogEndBesideADamagedNumber(t *testing.T) {
 	rename(t, s, bucketNumbers, appendNumberKey(nil, 2, kindSeq), appendNumberKey(nil, 3, kindSeq))
 	_, err := wholeWLog(t, s, 2)
 	errorIs(t, err, storage.ErrDamaged)
-	errorIs(t, s.AwaitWLog(t.Context(), 2, 1), storage.ErrDamaged)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	errorIs(t, s.AwaitWLog(ctx, 2, 1), storage.ErrDamaged)
 }
