@@ -247,7 +247,7 @@ func (l *laneActor) Receive(ctx actor.Context) {
 func (l *laneActor) started(ctx actor.Context) {
 	c := &l.handle.config
 	leaves := parent{c.Key, l.handle.incarnations.Load(), c.Dispatcher, c.System, c.Observer}
-	l.deliverer = leaves.spawn(ctx, "deliverer", func() actor.Actor { return &deliverer{config: c, ctx: l.ctx, wait: &l.wait} })
+	l.deliverer = leaves.spawn(ctx, "deliverer", 1, func() actor.Actor { return &deliverer{config: c, ctx: l.ctx, wait: &l.wait} })
 	l.carryOut(ctx, l.core.Begin())
 }
 

@@ -31,10 +31,38 @@ type leaf struct {
 	partition messages.PartitionID
 	store     PartitionStore
 	submitter storage.Submitter // nil if the store is none
-	// permits bounds how many partitions replay at the same time.
-	permits chan struct{}
+	// permits and epochPermits bound how many partitions replay, and take an epoch, at the
+	// same time.
+	permits, epochPermits *Permits
 	// unhandled is told about a message that a leaf does not know.
 	unhandled func(message any)
+}
+
+// leafKind is a kind of leaf. A partition has at most one of each, made when there is work
+// for it: the many partitions that have nothing to do have none.
+type leafKind int
+
+const (
+	leafFlusher leafKind = iota
+	leafActualizer
+	leafReader
+	leafAppender
+	leafKinds
+)
+
+var leafNames = [leafKinds]string{"flusher", "actualizer", "reader", "appender"}
+
+func (l *leaf) produce(k leafKind) actor.Actor {
+	switch k {
+	case leafFlusher:
+		return &flusher{l}
+	case leafActualizer:
+		return &actualizer{leaf: l}
+	case leafReader:
+		return &reader{l}
+	case leafAppender, leafKinds:
+	}
+	return &appender{l}
 }
 
 // flusher writes sequence data and checkpoints.

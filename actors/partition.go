@@ -31,8 +31,9 @@ type PartitionConfig struct {
 	Logger     *zap.Logger
 	// Requests and RequestBytes are the bounds of the request lane.
 	Requests, RequestBytes int
-	// Permits bounds how many partitions replay at the same time.
-	Permits chan struct{}
+	// Permits bounds how many partitions replay at the same time, EpochPermits how many take an
+	// epoch.
+	Permits, EpochPermits *Permits
 	// Observer may be nil.
 	Observer Observer
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
@@ -57,7 +58,10 @@ type Partition struct {
 // SpawnPartition starts a partition actor, which begins to replay the tail of its
 // log at once. It returns an error if the name is taken.
 func SpawnPartition(c PartitionConfig) (*Partition, error) {
-	p := &Partition{config: c, kinds: sequencer.NewKinds(c.Sequencer.Descriptor), terminated: make(chan struct{})}
+	if c.Sequencer.Kinds == nil {
+		c.Sequencer.Kinds = sequencer.NewKinds(c.Sequencer.Descriptor)
+	}
+	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	p.settings.Store(&c.Sequencer.Settings)
 	p.mailbox = NewMailbox(MailboxConfig{
@@ -126,12 +130,13 @@ func (p *Partition) incarnate() actor.Actor {
 		core:        sequencer.New(config),
 		cancel:      cancel,
 		leaf: &leaf{
-			ctx:       ctx,
-			partition: p.config.Sequencer.Partition,
-			store:     p.config.Store,
-			submitter: submitter,
-			permits:   p.config.Permits,
-			unhandled: p.unhandled,
+			ctx:          ctx,
+			partition:    p.config.Sequencer.Partition,
+			store:        p.config.Store,
+			submitter:    submitter,
+			permits:      p.config.Permits,
+			epochPermits: p.config.EpochPermits,
+			unhandled:    p.unhandled,
 		},
 	}
 }
@@ -174,7 +179,9 @@ type partition struct {
 	leaf        *leaf
 	cancel      context.CancelCauseFunc
 
-	flusher, actualizer, reader, appender *actor.PID
+	// leaves are those that there are, spawned counts those that there were.
+	leaves  [leafKinds]*actor.PID
+	spawned int
 
 	timers [messages.Timers]Timer
 
@@ -214,14 +221,6 @@ func (p *partition) Receive(ctx actor.Context) {
 }
 
 func (p *partition) started(ctx actor.Context) {
-	c := &p.handle.config
-	// The queues of the leaves are bounded: one flush, one batch, one replay, and the loads
-	// and late flushes that the core allows.
-	leaves := parent{c.Key, p.incarnation, c.Dispatcher, c.System, c.Observer}
-	p.flusher = leaves.spawn(ctx, "flusher", func() actor.Actor { return &flusher{p.leaf} })
-	p.actualizer = leaves.spawn(ctx, "actualizer", func() actor.Actor { return &actualizer{leaf: p.leaf} })
-	p.reader = leaves.spawn(ctx, "reader", func() actor.Actor { return &reader{p.leaf} })
-	p.appender = leaves.spawn(ctx, "appender", func() actor.Actor { return &appender{p.leaf} })
 	// The incarnation before may have left the lane on hold.
 	p.handle.mailbox.Release()
 	p.carryOut(ctx, p.core.Begin(p.now()))

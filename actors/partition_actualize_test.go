@@ -33,7 +33,7 @@ func TestPartitionActualizationsAreBounded(t *testing.T) {
 		if n := store.Calls(storagetest.OpTakeEpoch); n > i+permits {
 			t.Fatalf("%d partitions replay at once", n-i)
 		}
-		if n := len(r.permits); n > permits {
+		if n := r.permits.Given(); n > permits {
 			t.Fatalf("%d permits are taken", n)
 		}
 		gates[i].Release()
@@ -45,7 +45,7 @@ func TestPartitionActualizationsAreBounded(t *testing.T) {
 // freePermits waits until no permit is taken.
 func (r *rig) freePermits() {
 	r.t.Helper()
-	r.eventually("all permits to be given back", func() bool { return len(r.permits) == 0 })
+	r.eventually("all permits to be given back", func() bool { return r.permits.Given() == 0 })
 }
 
 // A permit comes back whatever becomes of its partition.

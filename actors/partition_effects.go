@@ -75,23 +75,47 @@ func startedToken(replies []sequencer.Reply) messages.Token {
 func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 	if fx.Flusher != nil {
 		p.flushing++
-		ctx.Send(p.flusher, fx.Flusher)
+		p.send(ctx, leafFlusher, fx.Flusher)
 	}
 	if fx.Appender != nil {
 		p.appending++
 		if !p.submit(ctx, fx.Appender) {
-			ctx.Send(p.appender, fx.Appender)
+			p.send(ctx, leafAppender, fx.Appender)
 		}
 	}
 	for _, m := range fx.Actualizer {
-		if _, end := m.(*messages.EndReplay); !end {
-			p.replaying++
+		if _, end := m.(*messages.EndReplay); end {
+			p.endActualizer(ctx, m)
+			continue
 		}
-		ctx.Send(p.actualizer, m)
+		p.replaying++
+		p.send(ctx, leafActualizer, m)
 	}
 	for _, m := range fx.Reader {
 		p.reading++
-		ctx.Send(p.reader, m)
+		p.send(ctx, leafReader, m)
+	}
+}
+
+// send hands a message to a leaf, which is made if there is none. Its queue is bounded: one
+// flush, one batch, one replay, or the loads and late flushes that the core allows.
+func (p *partition) send(ctx actor.Context, k leafKind, message any) {
+	if p.leaves[k] == nil {
+		c := &p.handle.config
+		p.spawned++
+		leaves := parent{c.Key, p.incarnation, c.Dispatcher, c.System, c.Observer}
+		p.leaves[k] = leaves.spawn(ctx, leafNames[k], p.spawned, func() actor.Actor { return p.leaf.produce(k) })
+	}
+	ctx.Send(p.leaves[k], message)
+}
+
+// endActualizer lets go of the actualizer, which ends when it has done what it has in its
+// hands: for most partitions there is only one replay.
+func (p *partition) endActualizer(ctx actor.Context, end messages.ActualizerMessage) {
+	if pid := p.leaves[leafActualizer]; pid != nil {
+		ctx.Send(pid, end)
+		ctx.Poison(pid)
+		p.leaves[leafActualizer] = nil
 	}
 }
 

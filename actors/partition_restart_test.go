@@ -123,8 +123,9 @@ func TestPartitionRestartFencesTheOpenTransaction(t *testing.T) {
 	}
 }
 
-// leaves is how many leaves a partition has, whose end it hears of at a restart.
-const leaves = 4
+// leaves is how many leaves end that the partition of the test below hears of: an actualizer
+// of each incarnation, and the reader of the first.
+const leaves = 3
 
 // An owner that was watched before the restart means nothing after it.
 func TestPartitionRestartForgetsTheOwner(t *testing.T) {

@@ -85,7 +85,7 @@ type rig struct {
 	ports      *actors.Ports
 	dispatcher *actors.Dispatcher
 	guardian   actor.SupervisorStrategy
-	permits    chan struct{}
+	permits    *actors.Permits
 	failures   chan time.Duration
 	board      *board
 	spy        *spy
@@ -128,10 +128,7 @@ func newRig(t *testing.T, s setup) *rig {
 		MinDelay: 10 * time.Millisecond, MaxDelay: time.Second, Clock: r.clock,
 		OnRestart: func(_ *actor.PID, _ any, _ int, delay time.Duration) { r.failures <- delay },
 	}, interrupted)
-	r.permits = make(chan struct{}, max(s.permits, 1))
-	if s.permits == 0 {
-		r.permits = make(chan struct{}, 64)
-	}
+	r.permits = actors.NewPermits(cmp.Or(s.permits, 64))
 	r.spawn()
 	return r
 }
@@ -163,7 +160,7 @@ func (r *rig) spawn() {
 				Partition: i, Descriptor: r.memory.Descriptor(), Settings: settings, CacheNumbers: 100, Seed: 1,
 			},
 			Store: store, System: system, Guardian: r.guardian, Dispatcher: r.dispatcher, Clock: r.clock,
-			Logger: zap.NewNop(), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits,
+			Logger: zap.NewNop(), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits, EpochPermits: r.permits,
 			Observer: r.spy, StatusChanged: r.board.put,
 		})
 		r.check(err)

@@ -16,8 +16,9 @@ type parent struct {
 	observer    Observer
 }
 
-// spawn starts a leaf. Its queue is bounded by the protocol that it has with its parent.
-func (p *parent) spawn(ctx actor.Context, name string, produce actor.Producer) *actor.PID {
+// spawn starts a leaf, the nth one of its parent's incarnation. Its queue is bounded by the
+// protocol that it has with its parent.
+func (p *parent) spawn(ctx actor.Context, name string, n int, produce actor.Producer) *actor.PID {
 	props := actor.PropsFromProducer(produce,
 		actor.WithDispatcher(p.dispatcher),
 		actor.WithMailbox(func() actor.Mailbox {
@@ -25,9 +26,9 @@ func (p *parent) spawn(ctx actor.Context, name string, produce actor.Producer) *
 				Key: Key{Group: name, ID: p.key.ID}, Requests: 1, System: p.system, Observer: p.observer,
 			})
 		}))
-	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d", name, p.incarnation))
+	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d-%d", name, p.incarnation, n))
 	if err != nil {
-		// The name holds the number of the incarnation: nobody else has it.
+		// The name holds both numbers: nobody else has it.
 		panic(err)
 	}
 	return pid

@@ -57,9 +57,12 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		starting:   newTurn(),
 		changed:    make(chan struct{}),
 	}
-	permits := make(chan struct{}, app.Actualizations)
+	config := a.partitionConfig()
 	for i := range app.Partitions {
-		p, err := actors.SpawnPartition(a.partitionConfig(messages.PartitionID(i), permits))
+		id := messages.PartitionID(i)
+		config.Key = actors.Key{Group: "partition", ID: id.String()}
+		config.Name, config.Sequencer.Partition = a.name(config.Key), id
+		p, err := actors.SpawnPartition(config)
 		if err != nil {
 			return nil, errors.Join(err, a.abandon())
 		}
@@ -69,14 +72,16 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 	return a, nil
 }
 
-func (a *App) partitionConfig(id messages.PartitionID, permits chan struct{}) actors.PartitionConfig {
-	key := actors.Key{Group: "partition", ID: id.String()}
+// epochTakes is how many partitions take an epoch at the same time. A commit takes all those
+// that wait for one; each of them keeps a goroutine.
+const epochTakes = 1024
+
+// partitionConfig is what all partitions have in common.
+func (a *App) partitionConfig() actors.PartitionConfig {
 	return actors.PartitionConfig{
-		Key:  key,
-		Name: a.name(key),
 		Sequencer: sequencer.Config{
-			Partition:    id,
 			Descriptor:   a.app.Descriptor,
+			Kinds:        sequencer.NewKinds(a.app.Descriptor),
 			Settings:     a.app.Settings,
 			CacheNumbers: a.app.CacheNumbers / int(a.app.Partitions),
 			Seed:         a.deployment,
@@ -89,7 +94,8 @@ func (a *App) partitionConfig(id messages.PartitionID, permits chan struct{}) ac
 		Logger:        a.parts.options.Logger.Named(a.app.Descriptor.Application),
 		Requests:      a.app.RequestLane,
 		RequestBytes:  a.app.RequestLaneBytes,
-		Permits:       permits,
+		Permits:       actors.NewPermits(a.app.Actualizations),
+		EpochPermits:  actors.NewPermits(epochTakes),
 		Observer:      a.parts.options.Observer,
 		StatusChanged: a.statusChanged,
 	}
@@ -146,13 +152,17 @@ func (a *App) statusChanged(Status) {
 // all partitions that have failed, ErrStopped if the application is being
 // undeployed, or the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
-	for {
+	for next := 0; ; {
 		a.mu.Lock()
 		changed := a.changed
 		a.mu.Unlock()
-		done, err := a.settled()
-		if done {
-			return err
+		// Those before were found settled: there may be too many to look at all of them after
+		// each change.
+		next = a.initializing(next)
+		if next == len(a.partitions) {
+			if next = a.initializing(0); next == len(a.partitions) {
+				return a.settled()
+			}
 		}
 		select {
 		case <-changed:
@@ -162,21 +172,30 @@ func (a *App) Ready(ctx context.Context) error {
 	}
 }
 
-// settled reports whether no partition initializes any more.
-func (a *App) settled() (bool, error) {
+// initializing returns the first partition that initializes, from one on; the number of
+// partitions if none does.
+func (a *App) initializing(from int) int {
+	for i, p := range a.partitions[from:] {
+		if p.Status().State == messages.StateInitializing {
+			return from + i
+		}
+	}
+	return len(a.partitions)
+}
+
+// settled returns why not all partitions that initialize no more take transactions.
+func (a *App) settled() error {
 	var errs []error
-	for _, s := range a.Status() {
-		switch s.State {
-		case messages.StateInitializing:
-			return false, nil
+	for _, p := range a.partitions {
+		switch s := p.Status(); s.State {
 		case messages.StateFailed:
 			errs = append(errs, s.Err)
 		case messages.StateTerminating, messages.StateTerminated:
-			return true, fmt.Errorf("%w: partition %d is %v", ErrStopped, s.Partition, s.State)
-		case messages.StateNormal, messages.StateAlarming:
+			return fmt.Errorf("%w: partition %d is %v", ErrStopped, s.Partition, s.State)
+		case messages.StateInitializing, messages.StateNormal, messages.StateAlarming:
 		}
 	}
-	return true, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Reconfigure changes the settings of every partition while they run, and the limit

@@ -27,7 +27,10 @@ type Requester any
 type Config struct {
 	Partition  messages.PartitionID
 	Descriptor messages.Descriptor
-	Settings   messages.Settings
+	// Kinds are those of the descriptor, which many partitions may share. Nil means that New
+	// prepares them.
+	Kinds    *Kinds
+	Settings messages.Settings
 	// CacheNumbers is this partition's share of the cache, in numbers. At least
 	// one workspace is always cached.
 	CacheNumbers int
@@ -114,7 +117,10 @@ type Core struct {
 // New returns the core of a partition that has not read its log yet. Step it
 // with Begin first. The descriptor and the settings must be valid.
 func New(c Config) *Core {
-	kinds := NewKinds(c.Descriptor)
+	kinds := c.Kinds
+	if kinds == nil {
+		kinds = NewKinds(c.Descriptor)
+	}
 	core := &Core{
 		partition:  c.Partition,
 		partitions: c.Descriptor.Partitions,

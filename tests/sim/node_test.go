@@ -79,7 +79,7 @@ func (s *sim) deploy() (*node, error) {
 	n.guardian = actors.NewGuardian(actors.RestartPolicy{
 		MaxDelay: 20 * time.Millisecond, Clock: clock{&s.scheduler, n}, Jitter: n.jitter, OnRestart: n.restarting,
 	}, interrupted)
-	permits := make(chan struct{}, 1+s.random.IntN(2))
+	permits := actors.NewPermits(1 + s.random.IntN(2))
 	for i := range s.desc.Partitions {
 		key := actors.Key{Group: "partition", ID: fmt.Sprint(i)}
 		p, err := actors.SpawnPartition(actors.PartitionConfig{
@@ -96,6 +96,7 @@ func (s *sim) deploy() (*node, error) {
 			Logger:        zap.NewNop(),
 			Requests:      s.lane,
 			Permits:       permits,
+			EpochPermits:  permits,
 			Observer:      n.watch,
 			StatusChanged: func(status messages.PartitionStatus) { s.checkStatus(n, &status) },
 		})
