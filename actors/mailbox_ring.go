@@ -1,7 +1,11 @@
 package actors
 
-// minRing is the smallest capacity of a ring that holds anything.
-const minRing = 16
+// firstRing is the capacity of a ring that holds anything for the first time: most rings of
+// thousands of actors never hold more. minRing is the smallest that one shrinks to.
+const (
+	firstRing = 2
+	minRing   = 16
+)
 
 // ring is a queue in a circular buffer, whose capacity is 0 or a power of two.
 // It doubles when it is full and halves when it has been mostly empty for long,
@@ -17,7 +21,7 @@ type ring[T any] struct {
 
 func (r *ring[T]) push(v T) {
 	if r.length == len(r.buffer) {
-		r.resize(max(minRing, 2*len(r.buffer)))
+		r.resize(max(firstRing, 2*len(r.buffer)))
 	}
 	r.buffer[(r.head+r.length)&(len(r.buffer)-1)] = v
 	r.length++

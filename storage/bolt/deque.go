@@ -1,9 +1,12 @@
 package bolt
 
-// dequeChunk is how many items a chunk holds: small enough for thousands of
-// partitions with a short tail each, large enough to keep the number of
-// allocations low.
-const dequeChunk = 64
+// dequeChunk is how many items a chunk holds: large enough to keep the number of
+// allocations low. One that has been begun grows to it from firstChunk, for the sake of
+// thousands of partitions with a tail of an event or two.
+const (
+	dequeChunk = 64
+	firstChunk = 2
+)
 
 // deque is a queue whose items keep their index for life: pushed at the end,
 // dropped at the front. Its items must hold no pointers, so that the garbage
@@ -24,8 +27,16 @@ func (d *deque[T]) restart(index uint64) {
 func (d *deque[T]) len() int { return int(d.end - d.first) }
 
 func (d *deque[T]) push(item T) {
-	if d.end == d.base+uint64(len(d.chunks))*dequeChunk {
+	i := d.end - d.base
+	switch c := int(i / dequeChunk); {
+	case c == 0 && len(d.chunks) == 0:
+		d.chunks = append(d.chunks, make([]T, firstChunk))
+	case c == len(d.chunks):
 		d.chunks = append(d.chunks, make([]T, dequeChunk))
+	case int(i%dequeChunk) == len(d.chunks[c]):
+		grown := make([]T, min(dequeChunk, 4*len(d.chunks[c])))
+		copy(grown, d.chunks[c])
+		d.chunks[c] = grown
 	}
 	*d.slot(d.end) = item
 	d.end++

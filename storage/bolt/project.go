@@ -159,12 +159,14 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketPLog)
 	b.FillPercent = stateFill
 	var key [plogKeyLen]byte
+	put := 0
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
 		for i := range r.entries {
-			p.s.yield(i)
+			p.s.yield(put)
+			put++
 			k := appendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
 			if err := b.Put(k, p.arena.lsn(r.entries[i].lsn)); err != nil {
 				return err
