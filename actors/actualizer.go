@@ -64,7 +64,7 @@ func (a *actualizer) await(ctx actor.Context, of *Permits, generation uint64, wo
 	now := a.permit != nil && a.permit.of == of
 	if !now {
 		a.release()
-		root, self := ctx.ActorSystem().Root, ctx.Self()
+		root, self := ctx.ActorSystem().Root, addressOf(ctx.Self())
 		a.permit, now = of.ask(func(p *permit) { root.Send(self, permitted{p}) })
 	}
 	if now {

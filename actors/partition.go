@@ -63,7 +63,8 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	}
 	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
-	p.settings.Store(&c.Sequencer.Settings)
+	settings := c.Sequencer.Settings
+	p.settings.Store(&settings)
 	p.mailbox = NewMailbox(MailboxConfig{
 		Key:          c.Key,
 		Requests:     c.Requests,
@@ -239,6 +240,10 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 		return
 	}
 	p.carryOut(ctx, p.core.Step(from, m, p.nowFor(m)))
+	switch m.(type) { //nolint:gochecksumtype // after the others there is more to do, or there was nothing
+	case *messages.Taken, *messages.Replayed, *messages.Written:
+		p.rest(ctx)
+	}
 }
 
 // nowFor spares those messages the clock which do not depend on the time: for

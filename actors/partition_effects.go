@@ -84,11 +84,9 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 		}
 	}
 	for _, m := range fx.Actualizer {
-		if _, end := m.(*messages.EndReplay); end {
-			p.endActualizer(ctx, m)
-			continue
+		if _, end := m.(*messages.EndReplay); !end {
+			p.replaying++
 		}
-		p.replaying++
 		p.send(ctx, leafActualizer, m)
 	}
 	for _, m := range fx.Reader {
@@ -109,13 +107,17 @@ func (p *partition) send(ctx actor.Context, k leafKind, message any) {
 	ctx.Send(p.leaves[k], message)
 }
 
-// endActualizer lets go of the actualizer, which ends when it has done what it has in its
-// hands: for most partitions there is only one replay.
-func (p *partition) endActualizer(ctx actor.Context, end messages.ActualizerMessage) {
-	if pid := p.leaves[leafActualizer]; pid != nil {
-		ctx.Send(pid, end)
-		ctx.Poison(pid)
-		p.leaves[leafActualizer] = nil
+// rest ends the leaves if there is no work for them: most of many partitions have none most
+// of the time. One that is busy always has something that is not flushed.
+func (p *partition) rest(ctx actor.Context) {
+	if p.flushing+p.replaying+p.reading+p.appending > 0 || !p.core.Flushed() {
+		return
+	}
+	for k, pid := range p.leaves {
+		if pid != nil {
+			ctx.Stop(pid)
+			p.leaves[k] = nil
+		}
 	}
 }
 

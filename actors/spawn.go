@@ -31,8 +31,12 @@ func (p *parent) spawn(ctx actor.Context, name string, n int, produce actor.Prod
 		// The name holds both numbers: nobody else has it.
 		panic(err)
 	}
-	return pid
+	return addressOf(pid)
 }
+
+// addressOf returns a copy of an address. The actor system keeps the address of a child that has ended
+// with its parent for longer, and an address that was sent to keeps all of its actor.
+func addressOf(pid *actor.PID) *actor.PID { return actor.NewPID(pid.Address, pid.Id) }
 
 // logPanic, deferred by an actor that ends, keeps a panic from its supervisor, which would
 // wait for ever.

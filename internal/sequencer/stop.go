@@ -44,13 +44,19 @@ func (c *Core) stopTimerFired() {
 	}
 }
 
+// Flushed reports whether nothing is under way and everything in the log is flushed, as far
+// as it is known.
+func (c *Core) Flushed() bool {
+	return !c.txn.open && !c.batch.underWay && len(c.searches) == 0 && c.flight.pending == nil && c.waitingEvents() == 0
+}
+
 // maybeFinishStop ends the partition when nothing is in flight, or no more can
 // be done.
 func (c *Core) maybeFinishStop() {
 	if c.state != messages.StateTerminating {
 		return
 	}
-	flushed := !c.txn.open && !c.batch.underWay && len(c.searches) == 0 && c.flight.pending == nil && c.waitingEvents() == 0
+	flushed := c.Flushed()
 	if !flushed && !c.stop.giveUp {
 		return
 	}
