@@ -52,7 +52,9 @@ type Partition struct {
 	restarts atomic.Uint64
 	// incarnations counts the actors made, so that the first is no restart.
 	incarnations atomic.Uint64
-	terminated   chan struct{}
+	// stopBegun is when BeginStop was called, nil if it was not.
+	stopBegun  atomic.Pointer[time.Time]
+	terminated chan struct{}
 }
 
 // SpawnPartition starts a partition actor, which begins to replay the tail of its
@@ -225,6 +227,10 @@ func (p *partition) started(ctx actor.Context) {
 	// The incarnation before may have left the lane on hold.
 	p.handle.mailbox.Release()
 	p.carryOut(ctx, p.core.Begin(p.now()))
+	if p.handle.stopBegun.Load() != nil {
+		// Whoever asked the incarnation before may not have waited.
+		ctx.Send(ctx.Self(), &messages.Stop{})
+	}
 }
 
 func (p *partition) now() messages.Timestamp {
@@ -364,14 +370,37 @@ func (p *Partition) Reconfigure(ctx context.Context, ports *Ports, s messages.Se
 // the leaf counts as hanging.
 const leafGrace = time.Second
 
+// BeginStop asks the partition to end and does not wait. Stop does, and waits no longer than
+// if it had been called now. A restart does not forget it.
+func (p *Partition) BeginStop() {
+	now := p.config.Clock.Now()
+	if p.stopBegun.CompareAndSwap(nil, &now) {
+		p.config.System.Root.Send(p.pid, &messages.Stop{})
+	}
+}
+
+// stopLimit is how long a call of Stop waits for an answer.
+func (p *Partition) stopLimit() time.Duration {
+	limit := p.settings.Load().StopLimit + leafGrace
+	if begun := p.stopBegun.Load(); begun != nil {
+		limit -= max(0, p.config.Clock.Now().Sub(*begun))
+	}
+	return max(limit, leafGrace)
+}
+
 // Stop asks the partition to end and waits for its answer and for its leaves; a
 // leaf that hangs in storage is left behind and counted. Stopping one that has
 // ended is harmless. A restart in between is waited for, but not for ever: after
 // the stop limit and a little grace the actor is ended without being asked.
 func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, error) {
+	select {
+	case <-p.terminated:
+		return p.lastWord(messages.ErrStopped)
+	default:
+	}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := p.config.Clock.AfterFunc(p.settings.Load().StopLimit+leafGrace, func() { cancel(errStopLimit) })
+	limit := p.config.Clock.AfterFunc(p.stopLimit(), func() { cancel(errStopLimit) })
 	defer limit.Stop()
 	for {
 		reply, err := ports.Ask(limited, p.pid, &messages.Stop{}, nil)

@@ -195,7 +195,7 @@ func (a *App) settled() error {
 		case messages.StateInitializing, messages.StateNormal, messages.StateAlarming:
 		}
 	}
-	return errors.Join(errs...)
+	return joined(errs)
 }
 
 // Reconfigure changes the settings of every partition while they run, and the limit
@@ -265,8 +265,28 @@ func (a *App) stop(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), hanging)
 	}
-	err := together(len(a.partitions), func(i int) error { return a.stopPartition(ctx, a.partitions[i]) })
-	return errors.Join(hanging, err)
+	return errors.Join(hanging, a.stopPartitions(ctx, stopLimit))
+}
+
+// stopPartitions asks all partitions at the same time. There may be so many that not each gets a goroutine
+// that waits for it, but those only that take long.
+func (a *App) stopPartitions(ctx context.Context, stopLimit time.Duration) error {
+	for _, p := range a.partitions {
+		p.BeginStop()
+	}
+	patience, cancel := context.WithTimeout(ctx, stopLimit/4)
+	defer cancel()
+	var errs []error
+	var late []*actors.Partition
+	for _, p := range a.partitions {
+		select {
+		case <-p.Terminated():
+			errs = append(errs, a.stopPartition(ctx, p))
+		case <-patience.Done():
+			late = append(late, p)
+		}
+	}
+	return joined(append(errs, together(len(late), func(i int) error { return a.stopPartition(ctx, late[i]) })))
 }
 
 // stopProcessor leaves a command processor behind whose handler ignores the end
@@ -305,5 +325,5 @@ func together(n int, work func(int) error) error {
 		all.Go(func() { errs[i] = work(i) })
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return joined(errs)
 }
