@@ -3,9 +3,12 @@ package actors_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
@@ -40,6 +43,40 @@ func TestPartitionActualizationsAreBounded(t *testing.T) {
 	}
 	r.ready()
 	r.freePermits()
+}
+
+// However many partitions wait for a permit, none keeps a goroutine meanwhile.
+func TestPartitionsThatWaitToReplayKeepNoGoroutine(t *testing.T) {
+	const partitions, most = 1024, 200
+	gate := storagetest.NewGate()
+	before := runtime.NumGoroutine()
+	r := newRig(t, setup{partitions: partitions, permits: 2, wrap: func(f *storagetest.Faulty) actors.PartitionStore {
+		f.Plant(storagetest.Fault{Op: storagetest.OpTakeEpoch, Do: storagetest.Hold(gate), Times: 2})
+		return f
+	}})
+	r.gates = append(r.gates, gate)
+	r.arrives(gate)
+	r.eventually("all others to wait", func() bool { return r.permits.Waiting() == partitions-2 })
+	r.eventually("their goroutines to end", func() bool { return runtime.NumGoroutine()-before <= most })
+	gate.Release()
+	r.ready()
+	r.freePermits()
+}
+
+// A partition that has nothing to do has no leaves, and gets new ones when it has.
+func TestPartitionThatRestsHasNoLeaves(t *testing.T) {
+	r := readyRig(t, setup{settings: messages.Settings{FlushThreshold: 1}})
+	ended := func(n int) {
+		t.Helper()
+		r.eventually(fmt.Sprint(n, " leaves to end"), func() bool { return r.spy.count("handled", "partition", &actor.Terminated{}) == n })
+	}
+	ended(1) // the actualizer
+	for i, want := range []int{3, 4} {
+		if n := r.commit(7); n != messages.Number(i+1) {
+			t.Errorf("got number %d, want %d", n, i+1)
+		}
+		ended(want) // the flusher, and once the reader
+	}
 }
 
 // freePermits waits until no permit is taken.

@@ -113,6 +113,7 @@ func (p *partition) rest(ctx actor.Context) {
 	if p.flushing+p.replaying+p.reading+p.appending > 0 || !p.core.Flushed() {
 		return
 	}
+	p.core.Trim()
 	for k, pid := range p.leaves {
 		if pid != nil {
 			ctx.Stop(pid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -370,5 +371,20 @@ func TestPartitionStoppedWhileRestartingAnswersOnce(t *testing.T) {
 		t.Errorf("answered again: %+v", more)
 	}
 	gate.Release()
+	next(t, r.partitions[0].Terminated())
+}
+
+// A stop that nobody waits for yet is not forgotten by a restart.
+func TestPartitionRestartRemembersTheStop(t *testing.T) {
+	r := readyRig(t, setup{})
+	r.commit(7)
+	var once sync.Once
+	r.spy.do(func(k actors.Key, m any) {
+		if _, ok := m.(*messages.Stop); ok && k.Group == "partition" {
+			once.Do(func() { panic("injected") })
+		}
+	})
+	r.partitions[0].BeginStop()
+	r.restart()
 	next(t, r.partitions[0].Terminated())
 }

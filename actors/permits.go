@@ -25,6 +25,13 @@ func (p *Permits) Given() int {
 	return p.given
 }
 
+// Waiting returns how many wait for one.
+func (p *Permits) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting.Len()
+}
+
 // permit is one that its owner holds or waits for.
 type permit struct {
 	of *Permits

@@ -74,7 +74,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 
 // epochTakes is how many partitions take an epoch at the same time. A commit takes all those
 // that wait for one; each of them keeps a goroutine.
-const epochTakes = 1024
+const epochTakes = 512
 
 // partitionConfig is what all partitions have in common.
 func (a *App) partitionConfig() actors.PartitionConfig {

@@ -32,7 +32,7 @@ func BenchmarkPartitions(b *testing.B) {
 func benchmarkPartitions(b *testing.B, partitions uint32) {
 	descriptor, dir := shop(partitions), b.TempDir()
 	before := heap()
-	peak := samplePeak()
+	peak := samplePeak(memoryOfSystem)
 	store := openBolt(b, dir, descriptor, bolt.Options{})
 	begin := time.Now()
 	d := deploy(b, partition.Application{Descriptor: descriptor}, store, partition.Options{})
@@ -92,18 +92,21 @@ func appendOne(app *partition.App, ws messages.WSID) error {
 	return err
 }
 
-// samplePeak looks at the memory that the process has of the system, without mapped files,
-// and returns what ends that and gives the most that was seen.
-func samplePeak() func() uint64 {
+// memoryOfSystem is what the process has of the system, without mapped files, in bytes.
+func memoryOfSystem() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// samplePeak looks at a figure again and again. It returns what ends that and gives the most
+// that was seen.
+func samplePeak(figure func() uint64) func() uint64 {
 	stop, ended := make(chan struct{}), make(chan uint64)
 	go func() {
-		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-		ticker := time.NewTicker(10 * time.Millisecond)
+		ticker := time.NewTicker(5 * time.Millisecond)
 		defer ticker.Stop()
-		peak := uint64(0)
-		for {
-			metrics.Read(samples)
-			peak = max(peak, samples[0].Value.Uint64()-samples[1].Value.Uint64())
+		for peak := figure(); ; peak = max(peak, figure()) {
 			select {
 			case <-ticker.C:
 			case <-stop:

@@ -50,6 +50,15 @@ func (c *Core) Flushed() bool {
 	return !c.txn.open && !c.batch.underWay && len(c.searches) == 0 && c.flight.pending == nil && c.waitingEvents() == 0
 }
 
+// Trim lets go of what is kept to be used again, if nothing is under way or waits: a partition
+// that rests takes hardly more than one that was never used.
+func (c *Core) Trim() {
+	if c.Flushed() && c.queue.len() == 0 && len(c.loads) == 0 {
+		c.batch, c.queue = batch{}, queue{}
+		c.loads = make(map[messages.WSID]*load)
+	}
+}
+
 // maybeFinishStop ends the partition when nothing is in flight, or no more can
 // be done.
 func (c *Core) maybeFinishStop() {
