@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -67,10 +68,17 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 			return nil, errors.Join(err, a.abandon())
 		}
 		a.partitions = append(a.partitions, p)
+		if i%spawnYield == 0 {
+			runtime.Gosched()
+		}
 		a.sequencers = append(a.sequencers, actors.NewSequencer(p, parts.ports, store))
 	}
 	return a, nil
 }
+
+// spawnYield is after how many partitions those that were spawned may run: each that is
+// about to has a goroutine.
+const spawnYield = 64
 
 // epochTakes is how many partitions take an epoch at the same time. A commit takes all those
 // that wait for one; each of them keeps a goroutine.
