@@ -57,8 +57,8 @@ type Application struct {
 	// in bytes, as estimated; the last one may exceed it, and a Start takes nothing. At either bound the answer is Busy, or the caller
 	// waits, as it has chosen. Default 16 MiB.
 	RequestLaneBytes int
-	// Actualizations is how many partitions replay at the same time. Default: twice
-	// the number of processors.
+	// Actualizations is how many partitions replay the tail of their log at the same time.
+	// Default: twice the number of processors.
 	Actualizations int
 }
 
