@@ -78,7 +78,8 @@ func (p *Permits) takeBack(back *permit) (next *permit) {
 		p.given--
 		return nil
 	}
-	next = p.waiting.Remove(first).(*permit)
+	p.waiting.Remove(first)
+	next, _ = first.Value.(*permit)
 	next.place = nil
 	return next
 }

@@ -16,11 +16,11 @@ const (
 // errors.As find each of them. But its text sums up those that differ in numbers only: what
 // befalls one of 65,536 partitions often befalls all.
 func joined(errs []error) error {
-	all := &joinedErrors{}
+	all := &joinedError{}
 	for _, err := range errs {
 		switch e := err.(type) { //nolint:errorlint // what is wrapped is not to be taken apart
 		case nil:
-		case *joinedErrors:
+		case *joinedError:
 			all.errs = append(all.errs, e.errs...)
 		default:
 			all.errs = append(all.errs, err)
@@ -35,10 +35,10 @@ func joined(errs []error) error {
 	return all
 }
 
-type joinedErrors struct{ errs []error }
+type joinedError struct{ errs []error }
 
 // Unwrap returns all of them.
-func (j *joinedErrors) Unwrap() []error { return j.errs }
+func (j *joinedError) Unwrap() []error { return j.errs }
 
 // errorKind is what errors have in common whose texts differ in numbers only.
 type errorKind struct {
@@ -46,7 +46,7 @@ type errorKind struct {
 	more  int
 }
 
-func (j *joinedErrors) Error() string {
+func (j *joinedError) Error() string {
 	var lines []string
 	kinds := j.kinds()
 	for _, k := range kinds[:min(len(kinds), shownKinds)] {
@@ -66,7 +66,7 @@ func (j *joinedErrors) Error() string {
 }
 
 // kinds returns the kinds in the order of the first error of each.
-func (j *joinedErrors) kinds() []*errorKind {
+func (j *joinedError) kinds() []*errorKind {
 	var kinds []*errorKind
 	byText := make(map[string]*errorKind)
 	for _, err := range j.errs {
