@@ -97,7 +97,11 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 
 // send hands a message to a leaf, which is made if there is none. Its queue is bounded: one
 // flush, one batch, one replay, or the loads and late flushes that the core allows.
+// An actor that ends has told its leaves to end, and would wait for ever for one made later.
 func (p *partition) send(ctx actor.Context, k leafKind, message any) {
+	if p.aborted {
+		return
+	}
 	if p.leaves[k] == nil {
 		c := &p.handle.config
 		p.spawned++
