@@ -58,6 +58,9 @@ var (
 	ErrFormat = errors.New("unknown format version")
 	// ErrNotFound is returned when there is no store at the place named.
 	ErrNotFound = errors.New("no store there")
+	// ErrDisplaced is returned by [Placed] when what is under the store's name is not the
+	// store any more.
+	ErrDisplaced = errors.New("the store's directory is not under its name any more")
 )
 
 // Place is a kind of key.

@@ -27,7 +27,7 @@ func TestCirclesEnd(t *testing.T) {
 		overwrite(t, filepath.Join(dir, b.file), entry+8, binary.NativeEndian.AppendUint64(nil, uint64(b.page)))
 		r := map[string]role{logFileName: roleLog, stateFileName: roleState}[b.file]
 		from := openPlain(t, dir, r)
-		to, err := newCopyFile(t.TempDir(), r, storeID{}, d)
+		to, err := newCopyFile(held(t, t.TempDir()), r, storeID{}, d)
 		noError(t, err)
 		read := 0
 		err = copyBucket(t.Context(), from, to, []byte(b.bucket), stateFill, func([]byte) bool {
@@ -62,14 +62,14 @@ func circleTold(t *testing.T, err error, b branch) {
 // Who reads in pieces goes on behind each of them.
 func TestPiecesAscend(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
-	from, err := newCopyFile(t.TempDir(), roleLog, storeID{}, d)
+	from, err := newCopyFile(held(t, t.TempDir()), roleLog, storeID{}, d)
 	noError(t, err)
 	var all entries
 	for lsn := range messages.LSN(copyChunkEntries + 2) {
 		all.add(appendLSNKey(nil, lsn+1), []byte("value"))
 	}
 	noError(t, from.put(bucketLog, logFill, &all))
-	to, err := newCopyFile(t.TempDir(), roleLog, storeID{}, d)
+	to, err := newCopyFile(held(t, t.TempDir()), roleLog, storeID{}, d)
 	noError(t, err)
 	noError(t, copyBucket(t.Context(), from, to, bucketLog, logFill, every, func(int, int) {}))
 	read := 0

@@ -3,8 +3,6 @@ package bolt
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
@@ -27,7 +25,7 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 		return c.result, err
 	}
 	c.result.ID = s.id.String()
-	err := c.into(ctx, dir, func(temporary string) error {
+	err := c.into(ctx, dir, func(temporary *directory) error {
 		if f := s.subscriptions.file.Load(); f != nil {
 			c.result.SubscriptionsFrom = f.size()
 			if err := c.copyPages(ctx, f, temporary, subscriptionsFileName); err != nil {
@@ -44,8 +42,8 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 }
 
 // copyPages copies the pages of a file as of one moment.
-func (c *copying) copyPages(ctx context.Context, from *file, dir, name string) error {
-	to, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (c *copying) copyPages(ctx context.Context, from *file, d *directory, name string) error {
+	to, err := d.makeFile(name, 0)
 	if err != nil {
 		return err
 	}

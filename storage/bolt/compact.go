@@ -20,7 +20,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 		return c.result, err
 	}
 	c.result.ID = s.id.String()
-	err = c.into(ctx, to, func(temporary string) error {
+	err = c.into(ctx, to, func(temporary *directory) error {
 		if err := c.copySubscriptions(ctx, s.subscriptions.file.Load(), temporary, s.id, s.descriptor); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 // copyEntries copies a file bucket by bucket into one of the store that the copy is, and what
 // the header's bucket has under keys in their order. Pages keep some room, as a flush leaves it:
 // keys come in between.
-func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir string, id storeID, d messages.Descriptor, keys ...[]byte) error {
+func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir *directory, id storeID, d messages.Descriptor, keys ...[]byte) error {
 	to, err := newCopyFile(dir, r, id, d)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func newCopying(o CopyOptions) *copying {
 // into lets build make the copy in a new directory beside the final one, checks it, and
 // gives it the final name, which must be free or that of an empty directory. So there is a
 // whole copy under that name, or nothing.
-func (c *copying) into(ctx context.Context, dir string, build func(temporary string) error) (err error) {
+func (c *copying) into(ctx context.Context, dir string, build func(temporary *directory) error) (err error) {
 	dir = filepath.Clean(dir)
 	switch name := filepath.Base(dir); name {
 	case logFileName, walFileName, stateFileName, subscriptionsFileName:
@@ -97,16 +97,26 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary str
 			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
-	if err := build(temporary); err != nil {
-		return err
-	}
-	if err := c.check(ctx, temporary); err != nil {
-		return err
-	}
-	if err := syncDir(temporary); err != nil {
+	if err := c.fill(ctx, temporary, build); err != nil {
 		return err
 	}
 	return publishDir(temporary, dir)
+}
+
+// fill makes the copy in its directory, checks it, and makes it durable.
+func (c *copying) fill(ctx context.Context, temporary string, build func(temporary *directory) error) (err error) {
+	d, err := openDirectory(temporary)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := build(d); err != nil {
+		return err
+	}
+	if err := c.check(ctx, d); err != nil {
+		return err
+	}
+	return d.sync()
 }
 
 // wantRoom is what a target must be.
@@ -179,13 +189,13 @@ func publishDir(temporary, final string) error {
 }
 
 // check checks the copy, unless that is to be left out.
-func (c *copying) check(ctx context.Context, dir string) error {
-	c.result.LogTo, c.result.StateTo = sizeOf(dir, roleLog), sizeOf(dir, roleState)
-	c.result.SubscriptionsTo = sizeOf(dir, roleSubscriptions)
+func (c *copying) check(ctx context.Context, d *directory) error {
+	c.result.LogTo, c.result.StateTo = d.sizeOf(roleLog), d.sizeOf(roleState)
+	c.result.SubscriptionsTo = d.sizeOf(roleSubscriptions)
 	if c.o.SkipVerify {
 		return nil
 	}
-	report, err := Verify(ctx, dir, c.o.Verify)
+	report, err := Verify(ctx, d.path, c.o.Verify)
 	c.result.Report = report
 	if err == nil {
 		err = report.Err()
@@ -196,8 +206,8 @@ func (c *copying) check(ctx context.Context, dir string) error {
 	return nil
 }
 
-func sizeOf(dir string, r role) int64 {
-	info, err := os.Stat(filepath.Join(dir, r.fileName()))
+func (d *directory) sizeOf(r role) int64 {
+	info, err := d.stat(r.fileName())
 	if err != nil {
 		return 0
 	}
@@ -212,9 +222,9 @@ func newStoreID() (id storeID, err error) {
 
 // newCopyFile makes a file of the copy, with a header. What is written to it is durable
 // when it was closed by closeCopy, and not before.
-func newCopyFile(dir string, r role, id storeID, d messages.Descriptor) (*file, error) {
-	op := &opening{Store: &Store{options: Options{}.WithDefaults(), id: id, descriptor: d}, dir: dir}
-	f, err := op.initialise(op.path(r.fileName()), r)
+func newCopyFile(dir *directory, r role, id storeID, d messages.Descriptor) (*file, error) {
+	op := &opening{Store: &Store{options: Options{}.WithDefaults(), id: id, descriptor: d, directory: dir}}
+	f, err := op.initialise(r.fileName(), r)
 	if err == nil {
 		f.db.NoSync = true
 	}
@@ -315,7 +325,7 @@ func every([]byte) bool { return true }
 // copyLog copies log.db up to the LSN given. Entries are never changed, so that short
 // transactions see what one long one would see, and do not keep the store's own from
 // using pages again. The epochs come last: they may be newer than the log, never older.
-func (c *copying) copyLog(ctx context.Context, s *Store, dir string, id storeID, d messages.Descriptor, last messages.LSN) error {
+func (c *copying) copyLog(ctx context.Context, s *Store, dir *directory, id storeID, d messages.Descriptor, last messages.LSN) error {
 	to, err := newCopyFile(dir, roleLog, id, d)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // copySubscriptions copies the subscriptions of a store that nobody writes, entry by entry,
 // to a file of the store that the copy is. There is nothing to do if there are none.
-func (c *copying) copySubscriptions(ctx context.Context, from *file, dir string, id storeID, d messages.Descriptor) error {
+func (c *copying) copySubscriptions(ctx context.Context, from *file, dir *directory, id storeID, d messages.Descriptor) error {
 	if from == nil {
 		return nil
 	}
@@ -20,9 +20,9 @@ func (c *copying) copySubscriptions(ctx context.Context, from *file, dir string,
 }
 
 // restoreSubscriptions carries the subscriptions of a copy over, if it has any.
-func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *header, dir string, id storeID) (err error) {
+func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *header, dir *directory, id storeID) (err error) {
 	path := from.path(subscriptionsFileName)
-	if there, err := presentWhole(path); err != nil || !there {
+	if there, err := from.directory.presentWhole(subscriptionsFileName); err != nil || !there {
 		return err
 	}
 	f, err := from.openFile(roleSubscriptions, true)

@@ -1,20 +1,23 @@
 package bolt
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
 )
 
-// newFilePattern names files that are being made.
-const newFilePattern = ".new-*"
+// newFilePrefix stands in the names of what is being made, and newFilePattern is for those that the system completes.
+const (
+	newFilePrefix  = ".new-"
+	newFilePattern = newFilePrefix + "*"
+)
 
 // create makes a file with its header and buckets. It is made under another name
 // and takes its own only when it is complete and synced, so that a crash leaves
@@ -23,40 +26,41 @@ const newFilePattern = ".new-*"
 // An empty file under the name is taken as it is: nothing can be lost in it, and
 // it cannot be replaced safely.
 func (op *opening) create(r role) (*file, error) {
-	final := op.path(r.fileName())
-	if _, err := os.Stat(final); err == nil {
+	d, final := op.directory, r.fileName()
+	if _, err := d.stat(final); err == nil {
 		f, err := op.initialise(final, r)
 		if err != nil {
 			return nil, err
 		}
 		return f, nil
 	}
-	temporary, err := reserveName(op.dir, r.fileName()+newFilePattern)
+	temporary, err := d.reserveName(final + newFilePrefix)
 	if err != nil {
 		return nil, err
 	}
 	f, err := op.initialise(temporary, r)
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(temporary))
+		return nil, errors.Join(err, d.remove(temporary))
 	}
-	if err := errors.Join(publishFile(temporary, final), syncDir(op.dir)); err != nil {
+	if err := errors.Join(d.publish(temporary, final), d.sync()); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
 // reserveName makes an empty file with a new name.
-func reserveName(dir, pattern string) (string, error) {
-	f, err := os.CreateTemp(dir, pattern)
+func (d *directory) reserveName(prefix string) (string, error) {
+	name := prefix + rand.Text()
+	f, err := d.makeFile(name, 0)
 	if err != nil {
 		return "", err
 	}
-	return f.Name(), f.Close()
+	return name, f.Close()
 }
 
 // initialise writes header and buckets into an empty file.
-func (op *opening) initialise(path string, r role) (*file, error) {
-	f, err := openFile(path, op.path(r.fileName()), op.bboltOptions(r, false))
+func (op *opening) initialise(name string, r role) (*file, error) {
+	f, err := openFile(op.directory, name, op.path(r.fileName()), op.bboltOptions(r, false))
 	if err != nil {
 		return nil, err
 	}
@@ -76,20 +80,6 @@ func (op *opening) initialise(path string, r role) (*file, error) {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
-}
-
-// publishFile gives a file its final name unless that is taken. The lock is the
-// file's, not the name's, so that it stays. Where the file system has no hard
-// links, the file is renamed.
-func publishFile(temporary, final string) error {
-	err := os.Link(temporary, final)
-	switch {
-	case err == nil:
-		return os.Remove(temporary)
-	case errors.Is(err, os.ErrExist):
-		return errors.Join(fmt.Errorf("%w: %s was made by another process", storage.ErrLocked, final), os.Remove(temporary))
-	}
-	return os.Rename(temporary, final)
 }
 
 // makeDirs makes a directory and those above it that are not there. sync is called for
@@ -140,9 +130,5 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, os.ErrPermission) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
+	return syncNames(d)
 }

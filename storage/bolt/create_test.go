@@ -52,8 +52,9 @@ func TestMakeDirsSyncs(t *testing.T) {
 	}
 }
 
-// A link that leads nowhere is a file that is away, not one that was never there.
-func TestLinkToNothing(t *testing.T) {
+// A link is no file of the store: where it leads is not in the directory that the store holds, and a
+// link that leads nowhere is a file that is away, not one that was never there. The directory may be a link.
+func TestLinksAreRefused(t *testing.T) {
 	for _, name := range []string{logFileName, stateFileName, subscriptionsFileName} {
 		t.Run(name, func(t *testing.T) {
 			dir, s := verifiable(t)
@@ -71,7 +72,13 @@ func TestLinkToNothing(t *testing.T) {
 			errorIs(t, err, storage.ErrForeign)
 			noError(t, os.Remove(path))
 			noError(t, os.Symlink(away, path))
-			closeStore(t, open(t, dir, d, Options{}))
+			_, err = Open(t.Context(), dir, d, Options{})
+			errorIs(t, err, storage.ErrForeign)
+			noError(t, os.Remove(path))
+			noError(t, os.Rename(away, path))
+			link := filepath.Join(t.TempDir(), "link")
+			noError(t, os.Symlink(dir, link))
+			closeStore(t, open(t, link, d, Options{}))
 		})
 	}
 }

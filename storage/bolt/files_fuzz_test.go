@@ -230,8 +230,10 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	crashed.read(t, s)
 	release()
 	closeStore(t, s)
-	r, err := readWAL(walPath(crashed.dir), s.id, walHalf)
+	left := wal{directory: held(t, crashed.dir), store: s.id, half: walHalf}
+	r, err := left.read()
 	noError(t, err)
+	noError(t, left.close())
 	crashed.commits = r.commits
 	closed = new(*crashed)
 	closed.dir, closed.commits = dir, nil

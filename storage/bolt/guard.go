@@ -58,17 +58,17 @@ func guarded(fn func() error) (err error) {
 	return fn()
 }
 
-// openFile opens a bbolt file. A file that is empty or absent is initialised,
-// unless o says read-only.
-func openFile(path, name string, o *bbolt.Options) (*file, error) {
-	return openFileBy(path, name, o, os.OpenFile)
+// openFile opens a bbolt file of a directory. A file that is empty or absent is initialised,
+// unless o says read-only. Errors name it as title.
+func openFile(d *directory, name, title string, o *bbolt.Options) (*file, error) {
+	return openFileBy(d, name, title, o, d.openFile)
 }
 
 // openFileBy is openFile with a way to open the operating system's file.
-func openFileBy(path, name string, o *bbolt.Options, open func(string, int, os.FileMode) (*os.File, error)) (*file, error) {
-	f := &file{name: name}
-	o.OpenFile = func(path string, flag int, mode os.FileMode) (*os.File, error) {
-		handle, err := open(path, flag, mode)
+func openFileBy(d *directory, name, title string, o *bbolt.Options, open func(string, int, os.FileMode) (*os.File, error)) (*file, error) {
+	f, path := &file{name: title}, d.join(name)
+	o.OpenFile = func(_ string, flag int, mode os.FileMode) (*os.File, error) {
+		handle, err := open(name, flag, mode)
 		f.handle = handle
 		return handle, err
 	}
@@ -87,7 +87,7 @@ func openFileBy(path, name string, o *bbolt.Options, open func(string, int, os.F
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("%w: %s", storage.ErrLocked, path)
 	case errors.Is(err, berrors.ErrInvalid), tooShort(err):
-		return nil, f.unrecognised(path, err)
+		return nil, f.unrecognised(d, name, err)
 	case errors.Is(err, berrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
 	case errors.Is(err, berrors.ErrChecksum):

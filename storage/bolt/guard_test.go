@@ -40,7 +40,7 @@ func TestPanicWhileOpening(t *testing.T) {
 	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
 		writeFiles(t, dir, withByte(whole, name, freelistOf(t, dir, r)+pageFlagsAt, 1<<5))
 		path := filepath.Join(dir, name)
-		if _, err := openFile(path, path, &bbolt.Options{}); !errors.Is(err, storage.ErrDamaged) {
+		if _, err := openPath(t, path, path, &bbolt.Options{}); !errors.Is(err, storage.ErrDamaged) {
 			t.Errorf("%s: got %v, want damage", name, err)
 		}
 		if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
@@ -81,8 +81,8 @@ func TestFreelistLongerThanMemory(t *testing.T) {
 
 // An error of the file system names the file once.
 func TestOpenNamesTheFileOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "nothing", "log.db")
-	if _, err := openFile(path, path, &bbolt.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
+	path := filepath.Join(t.TempDir(), "log.db")
+	if _, err := openPath(t, path, path, &bbolt.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("got %v, want %v with the file's name once", err, os.ErrNotExist)
 	}
 }

@@ -118,11 +118,11 @@ func (f *file) badKey(bucket, k []byte) *storage.DamagedError {
 // not in memory any more is read ahead, since bbolt's map has single pages read.
 func (m *image) Log(ctx context.Context, each func(messages.LSN, *messages.Event, error) error) error {
 	m.close()
-	paths := []string{m.s.log.name}
+	names := []string{logFileName}
 	if m.s.state != nil {
-		paths = append(paths, m.s.state.name)
+		names = append(names, stateFileName)
 	}
-	m.stop = readAhead(ctx, paths...)
+	m.stop = readAhead(ctx, m.s.directory, names...)
 	var view eventView
 	var e messages.Event
 	take := func(lsn messages.LSN, v []byte) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -118,7 +117,7 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 
 // inspectWAL returns nil if there is no file.
 func (s *Store) inspectWAL() (*WALInspection, error) {
-	info, err := os.Stat(s.wal.path)
+	info, err := s.directory.stat(walFileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // as said
 	}

@@ -154,7 +154,7 @@ func (k *keeper) file(batch []*subscriptionRequest) (*file, error) {
 		if !batch[i].puts {
 			continue
 		}
-		op := &opening{Store: k.s, dir: kept.dir}
+		op := &opening{Store: k.s}
 		var err error
 		if f, err = op.makeSubscriptions(); err != nil {
 			return nil, err

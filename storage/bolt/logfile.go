@@ -27,7 +27,10 @@ func OpenLog(ctx context.Context, dir string) (*LogFile, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
+	op := newReading()
+	if err := op.holdDirectory(dir); err != nil {
+		return nil, err
+	}
 	if err := op.openLogOnly(); err != nil {
 		return nil, errors.Join(err, op.abandon())
 	}
@@ -35,12 +38,12 @@ func OpenLog(ctx context.Context, dir string) (*LogFile, error) {
 }
 
 func (op *opening) openLogOnly() error {
-	there, err := present(op.path(logFileName))
+	there, err := op.directory.present(logFileName)
 	if err != nil {
 		return err
 	}
 	if !there {
-		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.dir)
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.path)
 	}
 	h, err := op.inspect(roleLog)
 	if err != nil {
@@ -69,7 +72,9 @@ func (op *opening) openLogOnly() error {
 }
 
 // Close releases the files. Nobody may read any more.
-func (l *LogFile) Close() error { return errors.Join(l.s.log.close(), l.s.subscriptions.close()) }
+func (l *LogFile) Close() error {
+	return errors.Join(l.s.log.close(), l.s.subscriptions.close(), l.s.wal.close(), l.s.directory.close())
+}
 
 // Descriptor returns the application's description.
 func (l *LogFile) Descriptor() messages.Descriptor { return l.s.Descriptor() }

@@ -140,15 +140,15 @@ func validMeta(meta []byte, pageSize int) error {
 
 // unrecognised explains why bbolt does not know a file as its own: one that begins
 // as a bbolt file does is damaged, any other is foreign.
-func (f *file) unrecognised(path string, cause error) error {
-	if beginsWithMeta(path) {
+func (f *file) unrecognised(d *directory, name string, cause error) error {
+	if beginsWithMeta(d, name) {
 		return f.damaged(cause)
 	}
-	return fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, cause)
+	return fmt.Errorf("%w: %s: %w", storage.ErrForeign, d.join(name), cause)
 }
 
-func beginsWithMeta(path string) bool {
-	handle, err := os.Open(path)
+func beginsWithMeta(d *directory, name string) bool {
+	handle, err := d.openFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}

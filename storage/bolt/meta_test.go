@@ -112,7 +112,7 @@ func TestMetaPageSlack(t *testing.T) {
 func TestMetaPageSize(t *testing.T) {
 	for _, size := range []int{1024, 4096, 65536} {
 		path := filepath.Join(t.TempDir(), logFileName)
-		f, err := openFile(path, path, &bbolt.Options{PageSize: size})
+		f, err := openPath(t, path, path, &bbolt.Options{PageSize: size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestMetaIsVouchedFor(t *testing.T) {
 	path := filepath.Join(dir, logFileName)
 	before, err := os.ReadFile(path)
 	noError(t, err)
-	f, err := openFile(path, path, &bbolt.Options{MaxSize: len(before)})
+	f, err := openPath(t, path, path, &bbolt.Options{MaxSize: len(before)})
 	noError(t, err)
 	defer func() { noError(t, f.close()) }()
 	long := time.Unix(1_000_000_000, 0)

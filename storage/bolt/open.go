@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -44,7 +44,6 @@ func OpenExisting(ctx context.Context, dir string, o Options) (*Store, error) {
 // opening is a store that is being opened.
 type opening struct {
 	*Store
-	dir string
 	// wanted is the caller's descriptor, nil if the store's own is wanted.
 	wanted *messages.Descriptor
 	// stored is the descriptor in log.db.
@@ -72,13 +71,31 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	op := &opening{Store: &Store{options: o}, dir: dir, wanted: d}
-	op.subscriptions.dir = dir
+	op := &opening{Store: &Store{options: o}, wanted: d}
+	if err := op.holdDirectory(dir); err != nil {
+		return nil, err
+	}
 	if err := op.run(ctx); err != nil {
 		return nil, errors.Join(err, op.abandon())
 	}
 	op.start()
 	return op.Store, nil
+}
+
+// holdDirectory opens the directory, and makes it if a store is to be made.
+func (op *opening) holdDirectory(dir string) (err error) {
+	op.directory, err = openDirectory(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if op.wanted == nil || op.options.ReadOnly {
+		return fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+	}
+	if err := makeDirs(dir, syncAbove); err != nil {
+		return err
+	}
+	op.directory, err = openDirectory(dir)
+	return err
 }
 
 // abandon closes what was opened.
@@ -89,7 +106,7 @@ func (op *opening) abandon() error {
 			errs = append(errs, f.close())
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, op.wal.close(), op.directory.close())...)
 }
 
 func (op *opening) run(ctx context.Context) error {
@@ -124,11 +141,11 @@ func (op *opening) makePartitions() {
 // openFiles finds out what is there, without changing anything, and opens or
 // creates both files.
 func (op *opening) openFiles() error {
-	logThere, err := present(op.path(logFileName))
+	logThere, err := op.directory.present(logFileName)
 	if err != nil {
 		return err
 	}
-	stateThere, err := present(op.path(stateFileName))
+	stateThere, err := op.directory.present(stateFileName)
 	if err != nil {
 		return err
 	}
@@ -139,35 +156,18 @@ func (op *opening) openFiles() error {
 	}
 	switch {
 	case !logThere && (op.wanted == nil || op.options.ReadOnly):
-		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.dir)
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.path)
 	case !logThere:
 		return op.createStore()
 	}
 	return op.openExisting(stateThere)
 }
 
-func (op *opening) path(name string) string { return filepath.Join(op.dir, name) }
-
-// present reports whether a file is there and has anything in it.
-func present(path string) (bool, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		// Where a link leads may be there again tomorrow.
-		if link, err := os.Lstat(path); err == nil && link.Mode()&os.ModeSymlink != 0 {
-			return false, fmt.Errorf("%w: %s: a link to nothing", storage.ErrForeign, path)
-		}
-		return false, nil
-	case err != nil:
-		return false, err
-	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w: %s: not a regular file", storage.ErrForeign, path)
-	}
-	return info.Size() > 0, nil
-}
+func (op *opening) path(name string) string { return op.directory.join(name) }
 
 func (op *opening) createStore() error {
-	if err := makeDirs(op.dir, syncAbove); err != nil {
+	// Whoever made the directory may have been killed before this.
+	if err := syncAbove(filepath.Dir(op.directory.path)); err != nil {
 		return err
 	}
 	op.descriptor, op.stored = *op.wanted, *op.wanted
@@ -304,12 +304,11 @@ func (op *opening) openAgain(r role) (*file, error) {
 }
 
 func (op *opening) openFile(r role, readOnly bool) (*file, error) {
-	path := op.path(r.fileName())
 	o := op.bboltOptions(r, readOnly)
 	if r == roleLog && op.options.ReadOnly && op.options.KeepSubscriptions {
-		return openToVouch(path, o)
+		return openToVouch(op.directory, r.fileName(), o)
 	}
-	return openFile(path, path, o)
+	return openFile(op.directory, r.fileName(), op.path(r.fileName()), o)
 }
 
 func (r role) fileName() string {

@@ -83,7 +83,7 @@ func cutLastPage(data []byte) []byte {
 // inFile changes what is in a file of a closed store.
 func inFile(name string, change func(*testing.T, *file)) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		f, err := openFile(filepath.Join(dir, name), name, &bbolt.Options{})
+		f, err := openPath(t, filepath.Join(dir, name), name, &bbolt.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,14 +12,14 @@ const readAheadChunk = 1 << 20
 // keeps nothing: the operating system has them in memory then, as far as there is room,
 // when they are read in the order of their trees, which on disk is nearly any order. What
 // it cannot read it leaves to those who need it. Stop ends it and waits for that.
-func readAhead(ctx context.Context, paths ...string) (stop func()) {
+func readAhead(ctx context.Context, d *directory, names ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		buffer := make([]byte, readAheadChunk)
-		for _, path := range paths {
-			if file, err := os.Open(path); err == nil {
+		for _, name := range names {
+			if file, err := d.openFile(name, os.O_RDONLY, 0); err == nil {
 				for err == nil && ctx.Err() == nil {
 					_, err = file.Read(buffer)
 				}

@@ -21,18 +21,32 @@ import (
 // store's, or newer than the log, [Copied.StateUnread] says why; that the system cannot read it is an error.
 func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
 	c := newCopying(o)
-	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: from}
-	if there, err := present(op.path(logFileName)); err != nil {
-		return c.result, err
-	} else if !there {
-		return c.result, fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(logFileName))
+	op := newReading()
+	err := op.holdLog(from)
+	if err == nil {
+		err = c.into(ctx, to, func(temporary *directory) error { return c.restore(ctx, op, temporary) })
 	}
-	var err error
-	if op.log, err = op.openFile(roleLog, true); err != nil {
-		return c.result, err
-	}
-	err = c.into(ctx, to, func(temporary string) error { return c.restore(ctx, op, temporary) })
 	return c.result, errors.Join(err, op.abandon())
+}
+
+// newReading is for who only reads the files of a store.
+func newReading() *opening {
+	return &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}}
+}
+
+// holdLog opens a directory and the log.db in it.
+func (op *opening) holdLog(dir string) error {
+	if err := op.holdDirectory(dir); err != nil {
+		return err
+	}
+	there, err := op.directory.present(logFileName)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(logFileName))
+	}
+	if err == nil {
+		op.log, err = op.openFile(roleLog, true)
+	}
+	return err
 }
 
 // readLogEnd reads the header of log.db, and with log.wal where the log ends.
@@ -49,7 +63,7 @@ func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
 // says why it could not be asked.
 func (op *opening) askState(end messages.LSN) (unread, err error) {
 	path := op.path(stateFileName)
-	there, err := presentWhole(path)
+	there, err := op.directory.presentWhole(stateFileName)
 	if err == nil && there {
 		err = op.compareState(end)
 	}
@@ -105,7 +119,7 @@ func (op *opening) checkEnd(end messages.LSN) error {
 // ends reports whether bbolt can read a damaged file and end.
 func (f *file) ends() bool { return f.checkRoot() == nil && f.checkTrees() == nil }
 
-func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
+func (c *copying) restore(ctx context.Context, op *opening, dir *directory) error {
 	h, last, err := op.readLogEnd()
 	if err != nil {
 		return err
@@ -124,7 +138,7 @@ func (c *copying) restore(ctx context.Context, op *opening, dir string) error {
 	if err := c.copyLog(ctx, op.Store, dir, id, h.descriptor, last); err != nil {
 		return err
 	}
-	s, err := OpenExisting(ctx, dir, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
+	s, err := OpenExisting(ctx, dir.path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
 		c.o.Progress(CopyProgress{Phase: "rebuild " + stateFileName, Done: p.Done, Total: p.Total})
 	}})
 	if err != nil {

@@ -25,6 +25,8 @@ type Store struct {
 	schema     *schema
 	options    Options
 	id         storeID
+	// directory is where the files are, as long as one of them is open.
+	directory *directory
 
 	log, state *file
 
@@ -131,7 +133,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
-	s.releaseErr = errors.Join(s.endWAL(), s.log.close(), s.state.close(), s.subscriptions.close())
+	s.releaseErr = errors.Join(s.endWAL(), s.log.close(), s.state.close(), s.subscriptions.close(), s.wal.close(), s.directory.close())
 	close(s.released)
 }
 

@@ -17,7 +17,6 @@ var _ storage.Subscriptions = (*Store)(nil)
 
 // subscriptions are those of a store, in a file of their own that is made with the first.
 type subscriptions struct {
-	dir string
 	// file is nil until there is one.
 	file     atomic.Pointer[file]
 	requests chan *subscriptionRequest

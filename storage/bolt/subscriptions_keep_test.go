@@ -48,7 +48,7 @@ func TestKeepSubscriptions(t *testing.T) {
 			t.Errorf("%+v: got %v", other, err)
 		}
 	}
-	op := &opening{Store: &Store{options: Options{ReadOnly: true, LockTimeout: time.Millisecond}.WithDefaults()}, dir: dir}
+	op := &opening{Store: &Store{options: Options{ReadOnly: true, LockTimeout: time.Millisecond}.WithDefaults(), directory: held(t, dir)}}
 	for _, r := range []role{roleLog, roleState} {
 		if _, err := op.inspect(r); err != nil {
 			t.Errorf("the file is open for writing: %v", err)

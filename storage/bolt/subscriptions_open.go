@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
@@ -16,7 +14,7 @@ import (
 // nothingElse makes sure that no other file of a store is there without its log.
 func (op *opening) nothingElse() error {
 	for _, name := range []string{walFileName, stateFileName, subscriptionsFileName} {
-		there, err := presentIn(op.dir, name)
+		there, err := op.directory.presentAs(name)
 		if err != nil {
 			return err
 		}
@@ -34,7 +32,7 @@ func (op *opening) nothingElse() error {
 // in it is that of the day on which it was made.
 func (op *opening) inspectSubscriptions() (there bool, err error) {
 	path := op.path(subscriptionsFileName)
-	if there, err = presentWhole(path); err != nil || !there {
+	if there, err = op.directory.presentWhole(subscriptionsFileName); err != nil || !there {
 		return false, err
 	}
 	h, err := op.inspect(roleSubscriptions)
@@ -51,31 +49,6 @@ func (op *opening) inspectSubscriptions() (there bool, err error) {
 		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
 	}
 	return true, nil
-}
-
-// presentIn reports whether a file of a store is there.
-func presentIn(dir, name string) (bool, error) {
-	path := filepath.Join(dir, name)
-	if name == subscriptionsFileName {
-		return presentWhole(path)
-	}
-	return present(path)
-}
-
-// presentWhole is present for a file that gets its name when it is complete: one of 0 bytes was
-// cut to nothing.
-func presentWhole(path string) (there bool, err error) {
-	if there, err = present(path); err != nil || there {
-		return there, err
-	}
-	_, err = os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return false, &storage.DamagedError{Where: "file " + path, Cause: fmt.Errorf("%w: got 0 bytes", errTruncated)}
 }
 
 // openSubscriptions opens the file that was found right.
@@ -106,7 +79,7 @@ func (op *opening) checkSubscriptions(ctx context.Context) error {
 
 // makeSubscriptions makes the file, or opens one that an attempt before has left.
 func (op *opening) makeSubscriptions() (*file, error) {
-	there, err := present(op.path(subscriptionsFileName))
+	there, err := op.directory.present(subscriptionsFileName)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func makeOld(t *testing.T, dir string, r role) {
 
 func openPlain(t *testing.T, dir string, r role) *file {
 	t.Helper()
-	f, err := openFile(filepath.Join(dir, r.fileName()), r.fileName(), &bbolt.Options{})
+	f, err := openPath(t, filepath.Join(dir, r.fileName()), r.fileName(), &bbolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

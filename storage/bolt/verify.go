@@ -77,8 +77,13 @@ func damageReport(dir string, r verify.Report, err error, o *verify.Options) (ve
 
 // unread names what stands in the files of a store.
 func unread(dir string) (all []string) {
+	d, err := openDirectory(dir)
+	if err != nil {
+		return []string{dir}
+	}
+	defer func() { _ = d.close() }() // nothing was written
 	for _, name := range []string{logFileName, walFileName, stateFileName, subscriptionsFileName} {
-		if there, err := presentIn(dir, name); there || err != nil {
+		if there, err := d.presentAs(name); there || err != nil {
 			all = append(all, "what stands in "+name)
 		}
 	}
@@ -107,16 +112,20 @@ func addDamage(r *verify.Report, err error, o *verify.Options) error {
 // the others from being checked. strays are keys that nobody knows; they are told last, since they
 // keep nobody from reading on.
 func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Report, strays []verify.Fault, err error) {
-	op := &opening{Store: &Store{options: Options{ReadOnly: true}.WithDefaults()}, dir: dir}
+	op := newReading()
+	if err := op.holdDirectory(dir); err != nil {
+		return r, nil, err
+	}
+	defer func() { err = errors.Join(err, op.abandon()) }()
 	roles, err := op.rolesThere()
 	if err != nil {
 		return r, nil, err
 	}
-	var paths []string
+	var names []string
 	for _, role := range roles {
-		paths = append(paths, op.path(role.fileName()))
+		names = append(names, role.fileName())
 	}
-	stop := readAhead(ctx, paths...)
+	stop := readAhead(ctx, op.directory, names...)
 	defer stop()
 	// note takes what was found in a file. Once there is a fault, that another file cannot be
 	// looked at is part of the report.
@@ -159,13 +168,13 @@ func (op *opening) verifyEnd() error {
 		_, _ = op.openState()
 		err = op.checkEnd(last)
 	}
-	return errors.Join(err, op.abandon())
+	return err
 }
 
 // rolesThere returns which files are there. Opening says what it means that one is not.
 func (op *opening) rolesThere() (roles []role, err error) {
 	for _, role := range []role{roleLog, roleState, roleSubscriptions} {
-		there, err := presentIn(op.dir, role.fileName())
+		there, err := op.directory.presentAs(role.fileName())
 		damaged := errors.Is(err, storage.ErrDamaged)
 		if err != nil && !damaged {
 			return nil, err
@@ -179,7 +188,7 @@ func (op *opening) rolesThere() (roles []role, err error) {
 
 // verifyFile checks the pages of a file, and what every open needs of it.
 func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report, stray func(verify.Fault)) error {
-	if _, err := presentIn(op.dir, role.fileName()); err != nil {
+	if _, err := op.directory.presentAs(role.fileName()); err != nil {
 		return err
 	}
 	f, err := op.openFile(role, true)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
@@ -17,15 +16,15 @@ import (
 
 // openToVouch opens a file for bbolt to read, with a handle that may write: one of its own would take the lock
 // away, where locks are the process's, when it is closed.
-func openToVouch(path string, o *bbolt.Options) (*file, error) {
-	return openFileBy(path, path, o, func(path string, _ int, mode os.FileMode) (*os.File, error) {
-		handle, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, mode)
+func openToVouch(d *directory, name string, o *bbolt.Options) (*file, error) {
+	return openFileBy(d, name, d.join(name), o, func(name string, _ int, mode os.FileMode) (*os.File, error) {
+		handle, err := d.openFile(name, os.O_RDWR, mode)
 		if err != nil {
 			return nil, err
 		}
 		info, err := handle.Stat()
 		if err == nil && info.Size() == 0 { // bbolt would begin a file
-			err = (&file{name: path}).damaged(errTruncated)
+			err = (&file{name: d.join(name)}).damaged(errTruncated)
 		}
 		if err != nil {
 			return nil, errors.Join(err, handle.Close())
@@ -63,11 +62,18 @@ func (op *opening) vouchWAL() error {
 	if op.leftWAL == nil {
 		return nil
 	}
-	handle, err := os.OpenFile(filepath.Clean(op.wal.path), os.O_RDWR, 0)
+	handle, err := op.directory.openFile(walFileName, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncWritten(writeBlocks(handle, op.leftWAL), handle.Sync), handle.Close())
+	info, err := handle.Stat()
+	if err == nil {
+		err = op.directory.compare(walFileName, info, op.wal.stale)
+	}
+	if err == nil {
+		err = syncWritten(writeBlocks(handle, op.leftWAL), handle.Sync)
+	}
+	return errors.Join(err, handle.Close())
 }
 
 // syncWritten syncs what was written, or could not be for want of space.

@@ -133,7 +133,7 @@ func TestNobodyVouchesForWhatIsGone(t *testing.T) {
 // the disk has.
 func TestWALIsWrittenAsItWasRead(t *testing.T) {
 	dir, _, _ := leftBehind(t)
-	op := &opening{Store: &Store{options: Options{ReadOnly: true, KeepSubscriptions: true}.WithDefaults()}, dir: dir}
+	op := &opening{Store: &Store{options: Options{ReadOnly: true, KeepSubscriptions: true}.WithDefaults(), directory: held(t, dir)}}
 	var err error
 	op.log, err = op.openFile(roleLog, true)
 	noError(t, err)
@@ -206,11 +206,11 @@ func TestWhatIsSynced(t *testing.T) {
 func TestOpenToVouchBeginsNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), logFileName)
 	noError(t, os.WriteFile(path, nil, 0o600))
-	_, err := openToVouch(path, &bbolt.Options{ReadOnly: true})
+	_, err := openToVouch(held(t, filepath.Dir(path)), logFileName, &bbolt.Options{ReadOnly: true})
 	errorIs(t, err, storage.ErrDamaged)
 	info, err := os.Stat(path)
 	noError(t, err)
 	equal(t, 0, info.Size())
-	_, err = openToVouch(path+".none", &bbolt.Options{ReadOnly: true})
+	_, err = openToVouch(held(t, filepath.Dir(path)), logFileName+".none", &bbolt.Options{ReadOnly: true})
 	errorIs(t, err, os.ErrNotExist)
 }

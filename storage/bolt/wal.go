@@ -29,12 +29,15 @@ const (
 
 // wal writes log.wal. The committer's goroutine has it, and Close after that.
 type wal struct {
-	dir, path string
+	directory *directory
 	store     storeID
 	half      int64
 	// file is nil as long as there is none, id is its.
 	file *os.File
 	id   walID
+	// stale is one that a crash has left, or that could not be removed; nil if there is none. It is
+	// held open: only that very file is removed, and no other one can get its identity.
+	stale *os.File
 	// size is how far the file was written once, told the length in its header. The next commit
 	// goes into the current half, behind what is used of it.
 	size, told, used int64
@@ -53,19 +56,27 @@ type wal struct {
 	afterCommit  func() error
 }
 
-// create makes the file, durable but for its contents. Nobody needs one that is there.
+// path names the file.
+func (w *wal) path() string { return w.directory.join(walFileName) }
+
+// create makes the file, durable but for its contents. Nobody needs a stale one; another one that is there is
+// somebody else's.
 func (w *wal) create() (err error) {
 	if w.id, err = newWALID(); err != nil {
 		return err
 	}
-	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.unlink(); err != nil {
 		return err
 	}
 	w.size, w.told, w.used, w.current, w.last = walBlockLen, walBlockLen, 0, 0, [2]messages.LSN{}
-	if w.file, err = createSynced(w.path, w.header()); err != nil {
+	w.file, err = createSynced(w.directory, walFileName, w.header())
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return w.directory.notOurs(walFileName)
+	case err != nil:
 		return err
 	}
-	return syncDir(w.dir)
+	return w.directory.sync()
 }
 
 func (w *wal) header() []byte {
@@ -79,18 +90,34 @@ func (w *wal) remove() error {
 	if w.file == nil {
 		return nil
 	}
-	err := w.file.Close()
-	w.file = nil
-	return errors.Join(err, w.unlink())
+	w.stale, w.file = w.file, nil
+	return w.unlink()
 }
 
-// unlink removes the file durably: a commit whose outcome is unknown must not come back when
+// unlink removes a stale file durably: a commit whose outcome is unknown must not come back when
 // readers have seen that it is not there.
 func (w *wal) unlink() error {
-	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if w.stale == nil {
+		return nil
+	}
+	if err := w.directory.removeOnly(walFileName, w.stale); err != nil {
 		return err
 	}
-	return syncDir(w.dir)
+	err := w.stale.Close()
+	w.stale = nil
+	return err
+}
+
+// close lets go of the files, and lets them stay.
+func (w *wal) close() error {
+	var errs []error
+	for _, f := range []*os.File{w.file, w.stale} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	w.file, w.stale = nil, nil
+	return errors.Join(errs...)
 }
 
 // place chooses the place of a commit of so many bytes. applied is the last LSN that
@@ -140,7 +167,7 @@ func (w *wal) write(size int64, first messages.LSN, values [][]byte) error {
 	}
 	if err != nil {
 		// The blocks are there: want of space would be no excuse.
-		return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.path, err)
+		return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.path(), err)
 	}
 	w.used += size
 	w.last[w.current] = first + messages.LSN(len(values)) - 1
@@ -150,9 +177,9 @@ func (w *wal) write(size int64, first messages.LSN, values [][]byte) error {
 // failed says what a failure means before anything of a commit was written.
 func (w *wal) failed(err error) error {
 	if lacksSpace(err) {
-		return fmt.Errorf("%w: %s: %w", storage.ErrFull, w.path, err)
+		return fmt.Errorf("%w: %s: %w", storage.ErrFull, w.path(), err)
 	}
-	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.path, err)
+	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.path(), err)
 }
 
 // grow writes zeroes up to where a commit ends, and then the new length.

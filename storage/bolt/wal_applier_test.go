@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,7 +75,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			w.append(1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
 			crash := crashCopy(t, dir)
-			info, err := os.Stat((&opening{dir: crash}).path(logFileName))
+			info, err := os.Stat(filepath.Join(crash, logFileName))
 			noError(t, err)
 			full := smallMap
 			full.MaxSize = info.Size()
@@ -96,8 +97,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 // opened opens a store as [Open] does, up to where log.wal is read.
 func opened(t *testing.T, dir string) *opening {
 	t.Helper()
-	op := &opening{Store: &Store{options: smallMap.WithDefaults()}, dir: dir}
-	op.subscriptions.dir = dir
+	op := &opening{Store: &Store{options: smallMap.WithDefaults(), directory: held(t, dir)}}
 	noError(t, op.openFiles())
 	op.makePartitions()
 	noError(t, op.loadState())
@@ -274,7 +274,7 @@ func TestWALConflict(t *testing.T) {
 	if got := filesOf(t, dir); !maps.Equal(got, files) {
 		t.Fatal("an open that was refused has changed something")
 	}
-	db, err := bbolt.Open((&opening{dir: dir}).path(logFileName), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
 	noError(t, err)
 	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
 	noError(t, db.Close())

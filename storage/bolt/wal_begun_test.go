@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -72,9 +71,9 @@ func TestWALLengthIsTold(t *testing.T) {
 	w := newWALWriter(t, walHalf)
 	noError(t, w.grow(walBlockLen+1))
 	w.size += walChunk // what was written before the disk was full
-	noError(t, os.Truncate(w.path, w.size))
+	noError(t, os.Truncate(w.path(), w.size))
 	file := w.file
-	unwritable, err := os.Open(w.path)
+	unwritable, err := os.Open(w.path())
 	noError(t, err)
 	w.file = unwritable
 	errorIs(t, w.grow(w.size), syscall.EBADF)
@@ -82,7 +81,7 @@ func TestWALLengthIsTold(t *testing.T) {
 	w.file = file
 	noError(t, w.grow(w.size))
 	equal(t, w.size, w.told, "each commit would say it again")
-	b, err := os.ReadFile(w.path)
+	b, err := os.ReadFile(w.path())
 	noError(t, err)
 	_, length, err := decodeWALHeader(b, w.store)
 	noError(t, err)
@@ -96,13 +95,13 @@ func TestWALLengthIsTold(t *testing.T) {
 func TestWALDirectoryIsSynced(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
 	w := takeOver(t, s, 0)
-	s.wal.dir = filepath.Join(s.wal.dir, "none")
+	s.directory.beforeSync = func() error { return syscall.EIO }
 	err := w.try(w.event(1))
 	errorIs(t, err, messages.ErrOutcomeUnknown)
-	errorIs(t, err, os.ErrNotExist)
+	errorIs(t, err, syscall.EIO)
 	left := newWALWriter(t, smallHalf)
-	left.dir = s.wal.dir
-	errorIs(t, left.unlink(), os.ErrNotExist)
+	left.directory.beforeSync = s.directory.beforeSync
+	errorIs(t, left.remove(), syscall.EIO)
 }
 
 // Where the next commit begins there is nothing, or what is no longer needed: a damaged sector
@@ -124,7 +123,7 @@ func TestWALGrowsByZeroes(t *testing.T) {
 	w := newWALWriter(t, walHalf)
 	for w.size < 2*walChunk {
 		w.commit(walChunk / 3)
-		b, err := os.ReadFile(w.path)
+		b, err := os.ReadFile(w.path())
 		noError(t, err)
 		got, err := w.pendingIn(b, 1)
 		noError(t, err)

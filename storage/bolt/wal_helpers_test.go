@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 )
 
@@ -149,6 +151,21 @@ func opensWith(t testing.TB, dir string, d messages.Descriptor, want []messages.
 	equal(t, len(want)+1, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
+// held opens a directory until the end of the test.
+func held(t testing.TB, dir string) *directory {
+	t.Helper()
+	d, err := openDirectory(dir)
+	noError(t, err)
+	t.Cleanup(func() { noError(t, d.close()) })
+	return d
+}
+
+// openPath opens a bbolt file; errors name it as title.
+func openPath(t testing.TB, path, title string, o *bbolt.Options) (*file, error) {
+	t.Helper()
+	return openFile(held(t, filepath.Dir(path)), filepath.Base(path), title, o)
+}
+
 func walPath(dir string) string { return filepath.Join(dir, walFileName) }
 
 // walWriter writes commits to a log.wal with small halves.
@@ -165,9 +182,9 @@ const smallHalf = 4 * walBlockLen
 func newWALWriter(t testing.TB, half int64) *walWriter {
 	t.Helper()
 	dir := t.TempDir()
-	w := &walWriter{t: t, wal: wal{dir: dir, path: walPath(dir), store: storeID{7}, half: half}, next: 1}
+	w := &walWriter{t: t, wal: wal{directory: held(t, dir), store: storeID{7}, half: half}, next: 1}
 	noError(t, w.create())
-	t.Cleanup(func() { _ = w.file.Close() }) // it is read by its name
+	t.Cleanup(func() { _ = w.close() }) // it is read by its name
 	return w
 }
 
@@ -191,7 +208,7 @@ func (w *walWriter) commit(lengths ...int) {
 // content returns the file up to the end of its halves.
 func (w *walWriter) content() []byte {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path)
+	b, err := os.ReadFile(w.path())
 	noError(w.t, err)
 	// Without the zeroes that it has grown by.
 	all := make([]byte, walBlockLen+2*w.half)
@@ -216,7 +233,7 @@ func lapped(t testing.TB) (w *walWriter, next messages.LSN) {
 
 // pendingIn returns the events from an LSN on that bytes of a log.wal hold.
 func (w *walWriter) pendingIn(b []byte, next messages.LSN) ([][]byte, error) {
-	r, err := parseWAL(w.path, b, w.store, w.half)
+	r, err := parseWAL(w.path(), b, w.store, w.half)
 	if err == nil {
 		err = r.check(next)
 	}

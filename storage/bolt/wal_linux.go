@@ -6,32 +6,46 @@ import (
 	"syscall"
 )
 
-// A write that is durable when it returns is one call instead of two.
-const walFlags = os.O_WRONLY | os.O_CREATE | os.O_EXCL | syscall.O_DSYNC
-
-// createSynced makes a file for writeSynced, and writes its first block. Its writes pass the
-// system's cache by, where there are such writes: some file systems refuse the opening, some
-// the writing, and leave an empty file. The file is nil if it could not be made.
-func createSynced(path string, block []byte) (*os.File, error) {
-	f, err := createWith(walFlags|syscall.O_DIRECT, path, block)
-	if !errors.Is(err, syscall.EINVAL) {
-		return f, err
-	}
-	if f != nil {
-		_ = f.Close() // it is empty
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return createWith(walFlags, path, block)
-}
-
-func createWith(flags int, path string, block []byte) (*os.File, error) {
-	f, err := os.OpenFile(path, flags, 0o600)
+// createSynced makes a file for writeSynced, which must not be there, and writes its first block.
+// A write that is durable when it returns is one call instead of two. Writes pass the system's cache
+// by, where there are such writes: some file systems refuse to be asked for them, some the
+// writing. The file is nil if it could not be made.
+func createSynced(d *directory, name string, block []byte) (*os.File, error) {
+	f, err := d.makeFile(name, syscall.O_DSYNC)
 	if err != nil {
 		return nil, err
 	}
-	return f, writeSynced(f, block, 0)
+	direct := setDirect(f, true) == nil
+	err = writeSynced(f, block, 0)
+	if direct && errors.Is(err, syscall.EINVAL) {
+		if err = setDirect(f, false); err == nil {
+			err = writeSynced(f, block, 0)
+		}
+	}
+	return f, err
+}
+
+// setDirect lets writes pass the system's cache by, or not. It is asked for when the file is there: a file
+// system that refuses it leaves nothing behind that would have to be removed by its name.
+func setDirect(f *os.File, direct bool) error {
+	flags, err := fcntl(f, syscall.F_GETFL, 0)
+	if err != nil {
+		return err
+	}
+	flags &^= syscall.O_DIRECT
+	if direct {
+		flags |= syscall.O_DIRECT
+	}
+	_, err = fcntl(f, syscall.F_SETFL, flags)
+	return err
+}
+
+func fcntl(f *os.File, command, value uintptr) (uintptr, error) {
+	result, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), command, value)
+	if errno != 0 {
+		return 0, &os.PathError{Op: "fcntl", Path: f.Name(), Err: errno}
+	}
+	return result, nil
 }
 
 // writeSynced writes b, and returns when it is durable.

@@ -7,29 +7,30 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/partita-go/partita/storage/verify"
 )
 
 // Writes pass the system's cache by where there are such writes, and are made without where there
 // are none: here, of what is no whole sector.
 func TestCreateSynced(t *testing.T) {
 	dir := t.TempDir()
+	d := held(t, dir)
 	for name, length := range map[string]int64{"whole blocks": walBlockLen, "less than a sector": 100} {
 		block := (&wal{}).aligned(length)
 		block[0] = 1
-		tried, err := createWith(walFlags|syscall.O_DIRECT, filepath.Join(dir, "tried "+name), block)
-		direct := !errors.Is(err, syscall.EINVAL)
-		if tried != nil {
-			noError(t, tried.Close())
-		}
-		path := filepath.Join(dir, name)
-		f, err := createSynced(path, block)
+		tried, err := d.makeFile("tried "+name, syscall.O_DSYNC)
+		noError(t, err)
+		direct := setDirect(tried, true) == nil && !errors.Is(writeSynced(tried, block, 0), syscall.EINVAL)
+		noError(t, tried.Close())
+		f, err := createSynced(d, name, block)
 		noError(t, err, name)
 		flags, _, _ := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETFL, 0)
-		equal(t, 1, openBelow(t, dir), "open files")
+		equal(t, 2, openBelow(t, dir), "open files, with the directory")
 		noError(t, f.Close())
 		equal(t, direct, flags&syscall.O_DIRECT != 0, name)
 		equal(t, true, flags&syscall.O_DSYNC != 0, name)
-		got, err := os.ReadFile(path)
+		got, err := os.ReadFile(filepath.Join(dir, name))
 		noError(t, err)
 		equal(t, block, got)
 	}
@@ -49,20 +50,36 @@ func openBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// Where there is a file, none is made.
+// Where there is a file, none is made, and it is left as it is.
 func TestCreateSyncedMakesAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), walFileName)
-	noError(t, os.WriteFile(path, []byte("x"), 0o600))
-	f, err := createSynced(path, (&wal{}).aligned(walBlockLen))
-	errorIs(t, err, os.ErrExist)
-	equal(t, true, f == nil)
-}
-
-// A file that was read is not open any more.
-func TestReadAtMostCloses(t *testing.T) {
 	dir := t.TempDir()
 	noError(t, os.WriteFile(walPath(dir), []byte("x"), 0o600))
-	_, err := readAtMost(walPath(dir), 1)
-	noError(t, err)
-	equal(t, 0, openBelow(t, dir))
+	f, err := createSynced(held(t, dir), walFileName, (&wal{}).aligned(walBlockLen))
+	errorIs(t, err, os.ErrExist)
+	equal(t, true, f == nil)
+	equal(t, map[string]string{walFileName: "x"}, filesOf(t, dir))
+}
+
+// Whoever opens a store and closes it leaves nothing open, whatever came of it.
+func TestNothingStaysOpen(t *testing.T) {
+	whole, d, _ := leftBehind(t)
+	for name, change := range map[string]func(dir string){
+		"it opens": func(string) {}, "log.db is missing": func(dir string) { noError(t, os.Remove(filepath.Join(dir, logFileName))) },
+		"log.wal is damaged": func(dir string) { flip(t, walPath(dir), walBlockLen+40) },
+		"log.wal is of nothing": func(dir string) { noError(t, os.Truncate(walPath(dir), 0)) },
+	} {
+		dir := crashCopy(t, whole)
+		change(dir)
+		for _, o := range []Options{{ReadOnly: true}, {ReadOnly: true, KeepSubscriptions: true}, {}} {
+			if s, err := Open(t.Context(), dir, d, o); err == nil {
+				closeStore(t, s)
+			}
+			if l, err := OpenLog(t.Context(), dir); err == nil {
+				noError(t, l.Close())
+			}
+			_, _ = Verify(t.Context(), dir, verify.Options{})
+			_, _ = Restore(t.Context(), dir, filepath.Join(t.TempDir(), "to"), CopyOptions{})
+			equal(t, 0, openBelow(t, dir), name, o)
+		}
+	}
 }

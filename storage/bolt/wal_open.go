@@ -50,11 +50,8 @@ func (s *Store) endWAL() error {
 	if s.wal.file == nil {
 		return nil
 	}
-	if _, values := s.pending.all(); len(values) > 0 {
-		return s.wal.file.Close()
-	}
-	if err := s.forgetWAL(); err != nil {
-		return s.wal.file.Close()
+	if _, values := s.pending.all(); len(values) > 0 || s.forgetWAL() != nil {
+		return nil
 	}
 	return s.wal.remove()
 }
@@ -77,22 +74,22 @@ func (s *Store) forgetWAL() error {
 // everything when it was closed; a log.wal that has more is from after that, and log.db is
 // as it was before: a page of it was exchanged, or the file.
 func (op *opening) loadWAL(end messages.LSN) error {
-	op.wal = wal{dir: op.dir, path: op.path(walFileName), store: op.id, half: walHalf}
+	op.wal = wal{directory: op.directory, store: op.id, half: walHalf}
 	op.pending.restart(end + 1)
 	noted, err := op.notedWAL()
 	if err != nil {
 		return err
 	}
-	r, err := readWAL(op.wal.path, op.id, op.wal.half)
+	r, err := op.wal.read()
 	switch {
 	case errors.Is(err, errNoWAL) && noted == nil:
 		return nil
 	case errors.Is(err, errNoWAL):
-		return &storage.DamagedError{Where: "file " + op.wal.path, Cause: fmt.Errorf("%w: it has what was appended last", err)}
+		return &storage.DamagedError{Where: "file " + op.wal.path(), Cause: fmt.Errorf("%w: it has what was appended last", err)}
 	case err != nil:
 		return err
 	case noted != nil && *noted != r.id:
-		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path, logFileName)
+		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path(), logFileName)
 	}
 	op.wal.unsettled = true
 	if op.keepsSubscriptions() {

@@ -4,8 +4,8 @@ package bolt
 
 import "os"
 
-func createSynced(path string, block []byte) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func createSynced(d *directory, name string, block []byte) (*os.File, error) {
+	f, err := d.makeFile(name, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
@@ -45,31 +45,31 @@ var errNoWAL = errors.New("the write-ahead log is missing, or less than its firs
 // errZeroHeader says that something stands behind a header of zeroes: it was not being made.
 var errZeroHeader = errors.New("the first sector is of zeroes, and there is something behind it")
 
-// readWAL finds the commits in a log.wal: all that log.db has not, and of the others those
+// read finds the commits in a log.wal: all that log.db has not, and of the others those
 // that have not been overwritten. A commit that a crash has cut short was never
-// acknowledged.
-func readWAL(path string, store storeID, half int64) (*walReader, error) {
-	there, err := present(path)
+// acknowledged. The file is stale from then on.
+func (w *wal) read() (*walReader, error) {
+	// It may be empty, and what is no file is not opened.
+	if _, err := w.directory.present(walFileName); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.stale, err = w.directory.openFile(walFileName, os.O_RDONLY, 0); err != nil {
+		w.stale = nil
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errNoWAL
+		}
+		return nil, err
+	}
+	b, err := readAtMost(w.stale, w.path(), walMost(w.half))
 	if err != nil {
 		return nil, err
 	}
-	if !there {
-		return nil, errNoWAL
-	}
-	b, err := readAtMost(path, walMost(half))
-	if err != nil {
-		return nil, err
-	}
-	return parseWAL(path, b, store, half)
+	return parseWAL(w.path(), b, w.store, w.half)
 }
 
 // readAtMost reads a file that has no more than so many bytes.
-func readAtMost(path string, most int64) (b []byte, err error) {
-	f, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+func readAtMost(f *os.File, path string, most int64) (b []byte, err error) {
 	var buffer bytes.Buffer
 	if info, err := f.Stat(); err == nil {
 		// Growing to tens of MiB by and by takes longer than reading them.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -85,7 +86,7 @@ func TestWALIsRefused(t *testing.T) {
 func TestWALWithoutLog(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	for _, name := range []string{stateFileName, logFileName} {
-		noError(t, os.Remove((&opening{dir: dir}).path(name)))
+		noError(t, os.Remove(filepath.Join(dir, name)))
 	}
 	files := filesOf(t, dir)
 	_, err := Open(t.Context(), dir, d, smallMap)
@@ -142,7 +143,7 @@ func TestWALOfAnotherHistory(t *testing.T) {
 
 // inFileOf changes log.db of a store that nobody has open.
 func inFileOf(dir string, change func(*bbolt.Tx) error) error {
-	db, err := bbolt.Open((&opening{dir: dir}).path(logFileName), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
 	if err != nil {
 		return err
 	}

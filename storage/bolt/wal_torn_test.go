@@ -44,7 +44,7 @@ func TestWALTornCommit(t *testing.T) {
 func TestWALFlippedBits(t *testing.T) {
 	w, next := lapped(t)
 	sound, want := w.content(), w.events[next-1:]
-	r, err := parseWAL(w.path, sound, w.store, w.half)
+	r, err := parseWAL(w.path(), sound, w.store, w.half)
 	noError(t, err)
 	found := 0
 	for i := range r.commits {
@@ -109,7 +109,7 @@ func TestWALLostBeforeTorn(t *testing.T) {
 func TestWALLostSectors(t *testing.T) {
 	w, next := lapped(t)
 	sound := w.content()
-	r, err := parseWAL(w.path, sound, w.store, w.half)
+	r, err := parseWAL(w.path(), sound, w.store, w.half)
 	noError(t, err)
 	live := 0
 	for i := range r.commits {
@@ -150,7 +150,7 @@ func TestWALFlippedStaleBits(t *testing.T) {
 	sound := w.content()
 	want, err := w.pendingIn(sound, next)
 	noError(t, err)
-	r, err := parseWAL(w.path, sound, w.store, w.half)
+	r, err := parseWAL(w.path(), sound, w.store, w.half)
 	noError(t, err)
 	flips := 0
 	for i := range r.commits {
