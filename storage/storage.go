@@ -141,6 +141,15 @@ type Watcher interface {
 	AwaitAny(ctx context.Context, seen uint64) (uint64, error)
 }
 
+// Placed is implemented by stores whose place can be taken from them while they are open.
+type Placed interface {
+	// Displaced returns nil as long as the store is under the name that it was opened by. Else it returns
+	// ErrDisplaced: its directory was moved or removed, or that name means another one by now, and
+	// what is opened under it is not this store. This store works on in the directory that it has. It
+	// asks the file system, and does not remember.
+	Displaced() error
+}
+
 // Register is where a partition stands.
 type Register = messages.Register
 

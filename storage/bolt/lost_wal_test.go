@@ -1,8 +1,10 @@
 package bolt
 
 import (
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -15,11 +17,21 @@ import (
 // store; a copy of log.db without the note is restored to what log.db had.
 func TestLostWAL(t *testing.T) {
 	dir, _, want := leftBehind(t)
+	id := hex.EncodeToString([]byte(filesOf(t, dir)[walFileName])[headerFixed:][:walIDLen])
+	lack := "log.db names the log.wal with id " + id + ", and ends at LSN 1 (partition 0, offset 1): what was acknowledged from LSN 2 on is in that file alone; " +
+		"put it back beside log.db, or restore from a backup"
+	other, _, _ := leftBehind(t)
+	noError(t, os.Rename(walPath(other), walPath(dir)))
+	_, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	errorIs(t, err, storage.ErrForeign)
+	equal(t, true, strings.Contains(err.Error(), lack), err)
 	noError(t, os.Remove(walPath(dir)))
 	base := t.TempDir()
 	to := filepath.Join(base, "to")
-	_, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
 	errorIs(t, err, storage.ErrDamaged)
+	equal(t, true, strings.Contains(err.Error(), lack), err)
+	equal(t, true, strings.Contains(verified(t, dir, verify.Options{}).Err().Error(), lack))
 	_, err = OpenLog(t.Context(), dir)
 	errorIs(t, err, storage.ErrDamaged)
 	_, err = Restore(t.Context(), dir, to, CopyOptions{})

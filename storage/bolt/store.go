@@ -75,10 +75,17 @@ type Store struct {
 	releaseErr error
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store  = (*Store)(nil)
+	_ storage.Placed = (*Store)(nil)
+)
 
 // Descriptor returns the application that the store holds, normalized.
 func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalized() }
+
+// Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
+// was to be read then: a change of the working directory does not matter.
+func (s *Store) Displaced() error { return s.directory.displaced() }
 
 // start lets the committer, the flusher and the keeper run.
 func (s *Store) start() {

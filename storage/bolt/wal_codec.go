@@ -3,6 +3,7 @@ package bolt
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 
@@ -56,6 +57,8 @@ const (
 // walID is drawn at random for each log.wal, so that what an older one has left behind is
 // never taken for its own.
 type walID [walIDLen]byte
+
+func (id walID) String() string { return hex.EncodeToString(id[:]) }
 
 func newWALID() (id walID, err error) {
 	_, err = rand.Read(id[:])

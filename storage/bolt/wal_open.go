@@ -85,11 +85,13 @@ func (op *opening) loadWAL(end messages.LSN) error {
 	case errors.Is(err, errNoWAL) && noted == nil:
 		return nil
 	case errors.Is(err, errNoWAL):
-		return &storage.DamagedError{Where: "file " + op.wal.path(), Cause: fmt.Errorf("%w: it has what was appended last", err)}
+		return &storage.DamagedError{Where: "file " + op.wal.path(), Cause: fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))}
+	case errors.Is(err, storage.ErrForeign) && noted != nil:
+		return fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))
 	case err != nil:
 		return err
 	case noted != nil && *noted != r.id:
-		return fmt.Errorf("%w: %s was exchanged: %s knows another one", storage.ErrForeign, op.wal.path(), logFileName)
+		return fmt.Errorf("%w: %s has id %v: %s", storage.ErrForeign, op.wal.path(), r.id, op.lackOf(*noted, end))
 	}
 	op.wal.unsettled = true
 	if op.keepsSubscriptions() {
@@ -113,6 +115,24 @@ func (op *opening) loadWAL(end messages.LSN) error {
 		}
 	}
 	return nil
+}
+
+// lackOf says what there is to know of a log.wal that is not there: whose it is, what it alone has, and what to do.
+func (op *opening) lackOf(id walID, end messages.LSN) string {
+	last := "has no event"
+	var v eventView
+	// What is damaged is told by who needs it.
+	_ = op.viewLog(func(log *logReader) error {
+		if end > 0 {
+			last = fmt.Sprintf("ends at LSN %d", end)
+		}
+		if v.decode(end, log.value(end)) == nil {
+			last += fmt.Sprintf(" (partition %d, offset %d)", v.partition, v.offset)
+		}
+		return nil
+	})
+	return fmt.Sprintf("%s names the %s with id %v, and %s: what was acknowledged from LSN %d on is in that file alone; "+
+		"put it back beside %s, or restore from a backup", logFileName, walFileName, id, last, end+1, logFileName)
 }
 
 // errOtherEvent says that two files have different events in one place.

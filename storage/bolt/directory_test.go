@@ -1,0 +1,266 @@
+package bolt
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// exchanges let the name that a store was opened by mean another directory. Each returns the name to
+// open ours by, and what lets it mean that of another store; then where ours is.
+var exchanges = map[string]func(t *testing.T, ours, theirs string) (name string, exchange func() string){
+	"a link is switched": func(t *testing.T, ours, theirs string) (string, func() string) {
+		link := filepath.Join(t.TempDir(), "current")
+		noError(t, os.Symlink(ours, link))
+		return link, func() string {
+			noError(t, os.Symlink(theirs, link+".new"))
+			noError(t, os.Rename(link+".new", link))
+			return ours
+		}
+	},
+	"the working directory is changed": func(t *testing.T, ours, theirs string) (string, func() string) {
+		t.Chdir(filepath.Dir(ours))
+		noError(t, os.Rename(theirs, filepath.Join(filepath.Dir(theirs), filepath.Base(ours))))
+		return filepath.Base(ours), func() string {
+			t.Chdir(filepath.Dir(theirs))
+			return ours
+		}
+	},
+	"it is moved away, and another one is in its place": func(t *testing.T, ours, theirs string) (string, func() string) {
+		return ours, func() string {
+			noError(t, os.Rename(ours, ours+".away"))
+			noError(t, os.Rename(theirs, ours))
+			return ours + ".away"
+		}
+	},
+}
+
+// neighbour returns a store that was killed: the directory, and what is in it.
+func neighbour(t *testing.T) (dir string, files map[string]string, untouched func(dir string)) {
+	t.Helper()
+	left, d, want := leftBehind(t)
+	dir = filepath.Join(t.TempDir(), "theirs")
+	noError(t, os.Rename(left, dir))
+	files = filesOf(t, dir)
+	return dir, files, func(dir string) {
+		t.Helper()
+		if !maps.Equal(files, filesOf(t, dir)) {
+			t.Fatal("a file of the other store was touched")
+		}
+		opensWith(t, crashCopy(t, dir), d, want)
+	}
+}
+
+// deeds are what a store does with its directory.
+var deeds = []struct {
+	name string
+	do   func(t *testing.T, w *writer)
+}{
+	{"an append", func(_ *testing.T, w *writer) { w.append(1, 2) }},
+	{"a flush", func(_ *testing.T, w *writer) { w.flush() }},
+	{"a subscription", func(t *testing.T, w *writer) {
+		noError(t, w.s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
+	}},
+	{"an inspection", func(t *testing.T, w *writer) {
+		in, err := w.s.Inspect(t.Context())
+		noError(t, err)
+		equal(t, true, in.WAL != nil)
+	}},
+	{"a backup", func(t *testing.T, w *writer) {
+		_, err := w.s.Backup(t.Context(), filepath.Join(t.TempDir(), "copy"), CopyOptions{})
+		noError(t, err)
+	}},
+	{"an orderly close", func(t *testing.T, w *writer) { noError(t, w.s.Close(t.Context())) }},
+}
+
+// Whatever the name of a store means by now, the store works on in the directory that it was opened in, and
+// touches no other one.
+func TestAnotherStoreIsNotTouched(t *testing.T) {
+	for name, prepare := range exchanges {
+		for _, appended := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: " before the first append", true: " later"}[appended], func(t *testing.T) {
+				ours := mkdir(t, filepath.Join(t.TempDir(), "ours"))
+				theirs, files, untouched := neighbour(t)
+				opened, exchange := prepare(t, ours, theirs)
+				d := testDescriptor(1, messages.TrustNone)
+				s := open(t, opened, d, smallMap)
+				w := takeOver(t, s, 0)
+				if appended {
+					w.append(1)
+				}
+				path := s.directory.path
+				noError(t, s.Displaced())
+				ours = exchange()
+				isThere := func() {
+					t.Helper()
+					if !maps.Equal(files, filesOf(t, opened)) {
+						t.Fatal("a file of the other store was touched")
+					}
+				}
+				for _, deed := range deeds {
+					deed.do(t, w)
+					isThere()
+					if deed.name == "an append" { // and then it is killed
+						killed := quietCopy(t, s, ours)
+						opensWith(t, killed, d, collectEvents(t, s.Log(t.Context(), 1)))
+					}
+				}
+				now, err := os.Stat(path)
+				noError(t, err)
+				equal(t, os.SameFile(now, s.directory.identity), s.Displaced() == nil)
+				untouched(opened)
+				equal(t, uint64(0), verified(t, ours, verify.Options{}).FaultCount)
+				for _, file := range []string{logFileName, stateFileName, subscriptionsFileName} {
+					equal(t, true, filesOf(t, ours)[file] != "", file)
+				}
+				again := open(t, ours, d, smallMap)
+				equal(t, map[bool]int{false: 2, true: 3}[appended], len(collectEvents(t, again.Log(t.Context(), 1))))
+				closeStore(t, again)
+			})
+		}
+	}
+}
+
+// While an old process lives in a directory that was moved away, a backup is restored under its name, and opened:
+// what the old one does until it is closed, and that, leaves alone what the new one has acknowledged before it is killed.
+func TestRestoredUnderTheNameOfALivingStore(t *testing.T) {
+	base, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
+	name, backup := filepath.Join(base, "store"), filepath.Join(base, "backup")
+	old := open(t, name, d, smallMap)
+	w := takeOver(t, old, 0)
+	w.append(1, 2)
+	_, err := old.Backup(t.Context(), backup, CopyOptions{})
+	noError(t, err)
+	noError(t, os.Rename(name, name+".away"))
+	_, err = Restore(t.Context(), backup, name, CopyOptions{})
+	noError(t, err)
+	living, theirs, hook, _ := openHooked(t, name, 1)
+	release := hook.hold(t)
+	theirs.append(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)
+	want := collectEvents(t, living.Log(t.Context(), 1))
+	files := filesOf(t, name)
+	w.append(1, 2)
+	errorIs(t, old.Displaced(), storage.ErrDisplaced)
+	noError(t, living.Displaced())
+	noError(t, old.Close(t.Context()))
+	if !maps.Equal(files, filesOf(t, name)) {
+		t.Fatal("a file of the other store was touched")
+	}
+	killed := crashCopy(t, name)
+	release()
+	closeStore(t, living)
+	equal(t, 13, len(want))
+	opensWith(t, killed, d, want)
+	s := openToRead(t, name+".away")
+	equal(t, 4, len(collectEvents(t, s.Log(t.Context(), 1))))
+}
+
+// A log.wal that a store has not made is not removed, at the first append or later: the append is refused, and says which
+// file is in its way.
+func TestForeignWALStays(t *testing.T) {
+	theirs, d, _ := leftBehind(t)
+	foreign := filesOf(t, theirs)[walFileName]
+	dir := t.TempDir()
+	s := open(t, dir, d, smallMap)
+	w := takeOver(t, s, 0)
+	writeFiles(t, dir, map[string]string{walFileName: foreign})
+	for range 2 {
+		err := w.try(w.event(1))
+		errorIs(t, err, storage.ErrForeign)
+		equal(t, false, strings.Contains(err.Error(), messages.ErrOutcomeUnknown.Error()), err)
+		equal(t, true, strings.Contains(err.Error(), walPath(dir)), err)
+		equal(t, foreign, filesOf(t, dir)[walFileName])
+	}
+	noError(t, os.Remove(walPath(dir)))
+	w.append(1, 2)
+	settled(t, s)
+	equal(t, 2, len(collectEvents(t, s.Log(t.Context(), 1))))
+}
+
+// A log.wal that is put in the place of ours is not removed by Close, which says so; log.db has all by then.
+func TestExchangedWALStays(t *testing.T) {
+	theirs, d, _ := leftBehind(t)
+	foreign := filesOf(t, theirs)[walFileName]
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir, d, smallMap)
+	noError(t, err)
+	w := takeOver(t, s, 0)
+	w.append(1)
+	ours := filepath.Join(t.TempDir(), "ours")
+	noError(t, os.Rename(walPath(dir), ours))
+	writeFiles(t, dir, map[string]string{walFileName: foreign})
+	w.append(2, 1)
+	want := collectEvents(t, s.Log(t.Context(), 1))
+	errorIs(t, s.Close(t.Context()), storage.ErrForeign)
+	equal(t, foreign, filesOf(t, dir)[walFileName])
+	_, err = Open(t.Context(), dir, d, smallMap)
+	errorIs(t, err, storage.ErrForeign)
+	noError(t, os.Remove(walPath(dir)))
+	opensWith(t, dir, d, want)
+}
+
+// The log.wal that a crash has left is removed when all that is in it is in log.db: that very file, and not one that was
+// put in its place since it was read, be it the same to the byte.
+func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
+	left, d, events := leftLarge(t)
+	full := smallMap
+	full.MaxSize = int64(len(filesOf(t, left)[logFileName]))
+	s := open(t, left, d, full)
+	content := filesOf(t, left)[walFileName]
+	noError(t, os.Remove(walPath(left)))
+	writeFiles(t, left, map[string]string{walFileName: content})
+	s.log.db.MaxSize = 0
+	w := takeOver(t, s, 0)
+	errorIs(t, w.try(w.event(1)), storage.ErrForeign)
+	noError(t, s.Close(t.Context()))
+	equal(t, content, filesOf(t, left)[walFileName])
+	opensWith(t, left, d, events)
+}
+
+// Only a file that is open is removed from its name.
+func TestRemoveOnly(t *testing.T) {
+	dir := t.TempDir()
+	d := held(t, dir)
+	f, err := d.makeFile("f", 0)
+	noError(t, err)
+	defer func() { noError(t, f.Close()) }()
+	noError(t, os.Remove(filepath.Join(dir, "f")))
+	noError(t, d.removeOnly("f", f)) // it is gone already
+	writeFiles(t, dir, map[string]string{"f": "another"})
+	errorIs(t, d.removeOnly("f", f), storage.ErrForeign)
+	equal(t, map[string]string{"f": "another"}, filesOf(t, dir))
+}
+
+// A store that has lost its name says so, as often as it is asked, and no more when it has it again.
+func TestDisplaced(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "store")
+	s := open(t, name, testDescriptor(1, messages.TrustNone), smallMap)
+	noError(t, s.Displaced())
+	noError(t, os.Rename(name, name+".away"))
+	errorIs(t, s.Displaced(), storage.ErrDisplaced)
+	errorIs(t, s.Displaced(), os.ErrNotExist)
+	noError(t, os.Mkdir(name, 0o700))
+	errorIs(t, s.Displaced(), storage.ErrDisplaced)
+	noError(t, os.Remove(name))
+	noError(t, os.Rename(name+".away", name))
+	noError(t, s.Displaced())
+}
+
+// No name is no name, and not the working directory.
+func TestOpenWithoutName(t *testing.T) {
+	dir, d, _ := leftBehind(t)
+	t.Chdir(dir)
+	_, err := Open(t.Context(), "", d, Options{})
+	errorIs(t, err, os.ErrNotExist)
+	_, err = OpenExisting(t.Context(), "", Options{})
+	errorIs(t, err, storage.ErrNotFound)
+	s, err := OpenExisting(t.Context(), ".", Options{ReadOnly: true})
+	noError(t, err)
+	closeStore(t, s)
+}
