@@ -157,9 +157,9 @@ func (b *historian) add(c *Call) error {
 	case "openat":
 		return b.open(c)
 	case "linkat":
-		return b.rename(c, c.arg(1), c.arg(3), true)
+		return b.rename(c, true)
 	case "renameat", "renameat2":
-		return b.rename(c, c.arg(1), c.arg(3), false)
+		return b.rename(c, false)
 	case "unlinkat":
 		return b.unlink(c)
 	case "mkdirat":
@@ -179,11 +179,11 @@ func (b *historian) inDir(path string) (string, bool) {
 }
 
 func (b *historian) open(c *Call) error {
-	path, err := c.text(1)
+	path, err := c.path(1)
 	if err != nil {
 		return err
 	}
-	name, ok := b.inDir(string(path))
+	name, ok := b.inDir(path)
 	flags := c.arg(2)
 	delete(b.writers, int(c.Result))
 	if !ok || c.End == never {
@@ -202,7 +202,7 @@ func (b *historian) open(c *Call) error {
 	}
 	n := b.named[name]
 	n.synced = n.synced || strings.Contains(flags, "O_DSYNC")
-	b.opened[string(path)] = n
+	b.opened[path] = n
 	return nil
 }
 
@@ -217,18 +217,17 @@ func (b *historian) name(c *Call, name string, n *node) {
 	}
 }
 
-func (b *historian) rename(c *Call, from, to string, keep bool) error {
-	pair := Call{Name: c.Name, Args: []string{from, to}}
-	oldPath, err := pair.text(0)
+func (b *historian) rename(c *Call, keep bool) error {
+	oldPath, err := c.path(1)
 	if err != nil {
 		return err
 	}
-	newPath, err := pair.text(1)
+	newPath, err := c.path(3)
 	if err != nil {
 		return err
 	}
-	oldName, ok := b.inDir(string(oldPath))
-	newName, too := b.inDir(string(newPath))
+	oldName, ok := b.inDir(oldPath)
+	newName, too := b.inDir(newPath)
 	switch {
 	case !ok && !too:
 		return nil
@@ -239,17 +238,17 @@ func (b *historian) rename(c *Call, from, to string, keep bool) error {
 	b.name(c, newName, n)
 	if !keep {
 		b.name(c, oldName, nil)
-		b.opened[string(newPath)] = n
+		b.opened[newPath] = n
 	}
 	return nil
 }
 
 func (b *historian) unlink(c *Call) error {
-	path, err := c.text(1)
+	path, err := c.path(1)
 	if err != nil {
 		return err
 	}
-	if name, ok := b.inDir(string(path)); ok && b.named[name] != nil {
+	if name, ok := b.inDir(path); ok && b.named[name] != nil {
 		b.name(c, name, nil)
 	}
 	return nil
@@ -257,11 +256,11 @@ func (b *historian) unlink(c *Call) error {
 
 // mkdir takes a directory that was made: whoever makes one in the directory keeps files there.
 func (b *historian) mkdir(c *Call) error {
-	path, err := c.text(1)
+	path, err := c.path(1)
 	if err != nil {
 		return err
 	}
-	if name, ok := b.inDir(string(path)); ok {
+	if name, ok := b.inDir(path); ok {
 		return fmt.Errorf("%w: directory %s is made: not modelled", errTrace, name)
 	}
 	return nil

@@ -267,6 +267,21 @@ func TestNamesAreLost(t *testing.T) {
 	checkImages(t, images(t, h, never), "f=n")
 }
 
+// A name is seen from the directory whose descriptor stands before it.
+func TestNamesInDirectories(t *testing.T) {
+	var r recording
+	at, other := coded(dir), coded("/a/other")
+	r.line(`7 openat(5<%s>, "%s", O_RDWR|O_CREAT|O_CLOEXEC, 0600) = 9<%s>`, at, coded("new"), coded(dir+"/new"))
+	r.line(`7 openat(6<%s>, "%s", O_RDWR|O_CREAT|O_CLOEXEC, 0600) = 10<%s>`, other, coded("f"), coded("/a/other/f"))
+	r.write("new", 0, run("n", 1))
+	r.call("fdatasync", dir+"/new", ") = 0")
+	r.line(`7 unlinkat(6<%s>, "%s", 0) = 0`, other, coded("new"))
+	r.line(`7 renameat(5<%s>, "%s", 5<%s>, "%s") = 0`, at, coded("new"), at, coded("f"))
+	r.line(`7 openat(5<%s>, "%s", O_RDONLY|O_CLOEXEC) = 11<%s>`, at, coded("."), at)
+	r.call("fsync", dir, ") = 0")
+	checkImages(t, images(t, r.history(t, nil), never), "f=n")
+}
+
 // What is not understood, or not modelled, is an error: an image would be wrong.
 func TestUnknownIsRefused(t *testing.T) {
 	for name, line := range map[string]string{

@@ -26,16 +26,16 @@ func NewPublication(calls []Call, final string, journalFD int) (*Publication, er
 		if c.Name != "renameat" && c.Name != "renameat2" || c.Result < 0 || c.End == never {
 			continue
 		}
-		from, err := c.text(1)
+		from, err := c.path(1)
 		if err != nil {
 			return nil, err
 		}
-		to, err := c.text(3)
+		to, err := c.path(3)
 		if err != nil {
 			return nil, err
 		}
-		if string(to) == final {
-			h, err := newHistorian(string(from), journalFD).tell(calls)
+		if to == final {
+			h, err := newHistorian(from, journalFD).tell(calls)
 			return &Publication{History: h, final: final, renamed: c, calls: calls}, err
 		}
 	}
@@ -81,9 +81,9 @@ func (p *Publication) Losable(place int) []string {
 		case c.Name != "mkdirat" || c.Result < 0:
 			continue
 		}
-		name, err := c.text(at)
-		if err == nil && strings.HasPrefix(p.final+"/", string(name)+"/") && !p.syncedBetween(filepath.Dir(string(name)), c.End, place) {
-			losable = append(losable, string(name))
+		name, err := c.path(at)
+		if err == nil && strings.HasPrefix(p.final+"/", name+"/") && !p.syncedBetween(filepath.Dir(name), c.End, place) {
+			losable = append(losable, name)
 		}
 	}
 	return losable

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"math"
 	"strconv"
 	"strings"
@@ -161,6 +162,18 @@ func (c *Call) text(n int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: not a whole string: %.100q", errTrace, c.Name, c.arg(n))
 	}
 	return unhex(coded)
+}
+
+// path returns an argument that is a path, as seen from the directory that the argument before it is.
+func (c *Call) path(n int) (string, error) {
+	name, err := c.text(n)
+	if err != nil || filepath.IsAbs(string(name)) {
+		return string(name), err
+	}
+	_, rest, _ := strings.Cut(c.arg(n-1), "<")
+	coded, _, _ := strings.Cut(rest, ">")
+	above, err := unhex(coded)
+	return filepath.Join(string(above), string(name)), err
 }
 
 func (c *Call) number(n int) (int64, error) {
