@@ -70,7 +70,7 @@ func writeOutcomeOf(err error) (messages.WriteOutcome, []messages.RefusedEvent) 
 		return messages.WriteFenced, nil
 	case errors.Is(err, storage.ErrTailFull):
 		return messages.WriteTailFull, nil
-	case errors.Is(err, storage.ErrFull), isContextError(err):
+	case errors.Is(err, storage.ErrFull), errors.Is(err, storage.ErrForeign), isContextError(err):
 		return messages.WriteFailed, nil
 	}
 	if refused := refusedEvents(err); len(refused) > 0 {

@@ -34,6 +34,7 @@ type leaf struct {
 	// permits and epochPermits bound how many partitions replay, and take an epoch, at the
 	// same time.
 	permits, epochPermits *Permits
+	place                 *Place
 	// unhandled is told about a message that a leaf does not know.
 	unhandled func(message any)
 }
@@ -93,6 +94,7 @@ func (f *flusher) write(m *messages.WriteProjections) *messages.Written {
 		Checkpoint: m.Checkpoint,
 		Numbers:    m.Numbers,
 	})
+	f.place.look()
 	outcome, offset := outcomeOf(err)
 	return &messages.Written{
 		Generation: m.Generation, Checkpoint: m.Checkpoint, Outcome: outcome, Err: err, PLogOffset: offset,

@@ -56,7 +56,8 @@ func nothingWritten(err error) bool {
 		return conflict.Place == storage.PlaceWLog || conflict.Place == storage.PlaceRecord
 	}
 	return isContextError(err) || errors.Is(err, storage.ErrDuplicate) ||
-		errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull)
+		errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTailFull) || errors.Is(err, storage.ErrFull) ||
+		errors.Is(err, storage.ErrForeign)
 }
 
 // isContextError reports whether a write was not handed over because its context

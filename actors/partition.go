@@ -34,6 +34,8 @@ type PartitionConfig struct {
 	// Permits bounds how many partitions replay at the same time, EpochPermits how many take an
 	// epoch.
 	Permits, EpochPermits *Permits
+	// Place is that of the store; it may be nil.
+	Place *Place
 	// Observer may be nil.
 	Observer Observer
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
@@ -94,7 +96,11 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 func (p *Partition) PID() *actor.PID { return p.pid }
 
 // Status returns the state as of its last change.
-func (p *Partition) Status() messages.PartitionStatus { return *p.status.Load() }
+func (p *Partition) Status() messages.PartitionStatus {
+	s := *p.status.Load()
+	s.Displaced = p.config.Place.Displaced()
+	return s
+}
 
 // Terminated is closed when the actor and its leaves have ended.
 func (p *Partition) Terminated() <-chan struct{} { return p.terminated }
@@ -139,6 +145,7 @@ func (p *Partition) incarnate() actor.Actor {
 			submitter:    submitter,
 			permits:      p.config.Permits,
 			epochPermits: p.config.EpochPermits,
+			place:        p.config.Place,
 			unhandled:    p.unhandled,
 		},
 	}

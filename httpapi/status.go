@@ -16,6 +16,7 @@ type partitionJSON struct {
 	Replayed  uint64               `json:"replayed,string"`
 	Restarts  uint64               `json:"restarts,string"`
 	Error     string               `json:"error,omitempty"`
+	Displaced string               `json:"displaced,omitempty"`
 }
 
 func (a *API) partitions(c *call) error {
@@ -49,6 +50,9 @@ func (a *API) status(c *call, s *messages.PartitionStatus) partitionJSON {
 	}
 	if s.Err != nil {
 		j.Error = s.Err.Error()
+	}
+	if s.Displaced != nil {
+		j.Displaced = s.Displaced.Error()
 	}
 	// A status is as of its last change. Of a log that cannot be read it is all there is.
 	if end, err := a.reader.End(c.r.Context(), s.Partition); err == nil {

@@ -63,4 +63,7 @@ type PartitionStatus struct {
 	Clean bool
 	// Err is the last error: why it failed, or why flushing or actualizing fails.
 	Err error
+	// Displaced says that the directory of the store is not under its name any more, nil if it is, as of the last
+	// flush of any partition. It is storage.ErrDisplaced; the partition works on in the directory that it has.
+	Displaced error
 }

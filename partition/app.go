@@ -47,6 +47,7 @@ func (a *App) name(key actors.Key) string {
 }
 
 func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, error) {
+	place := actors.NewPlace(store, parts.options.Logger.Named(app.Descriptor.Application))
 	a := &App{
 		parts:      parts,
 		app:        app,
@@ -58,7 +59,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		starting:   newTurn(),
 		changed:    make(chan struct{}),
 	}
-	config := a.partitionConfig()
+	config := a.partitionConfig(place)
 	for i := range app.Partitions {
 		id := messages.PartitionID(i)
 		config.Key = actors.Key{Group: "partition", ID: id.String()}
@@ -85,7 +86,7 @@ const spawnYield = 64
 const epochTakes = 512
 
 // partitionConfig is what all partitions have in common.
-func (a *App) partitionConfig() actors.PartitionConfig {
+func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 	return actors.PartitionConfig{
 		Sequencer: sequencer.Config{
 			Descriptor:   a.app.Descriptor,
@@ -104,6 +105,7 @@ func (a *App) partitionConfig() actors.PartitionConfig {
 		RequestBytes:  a.app.RequestLaneBytes,
 		Permits:       actors.NewPermits(a.app.Actualizations),
 		EpochPermits:  actors.NewPermits(epochTakes),
+		Place:         place,
 		Observer:      a.parts.options.Observer,
 		StatusChanged: a.statusChanged,
 	}

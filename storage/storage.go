@@ -52,7 +52,7 @@ type Log interface {
 	// [*DuplicateError] (deduplication ids that the log has, at every trust level;
 	// atomic too; they come before conflicts), [*LookupError] (ids cannot be looked up, since
 	// something is damaged), [*DamagedError], ErrInvalidEvent, ErrTailFull (the projections
-	// lag too far behind), ErrFull (no space), ErrClosed.
+	// lag too far behind), ErrFull (no space), ErrForeign (something lies where a file of the store must be), ErrClosed.
 	Append(ctx context.Context, b Batch) error
 }
 

@@ -65,7 +65,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	whole, d, _ := leftBehind(t)
 	for name, change := range map[string]func(dir string){
 		"it opens": func(string) {}, "log.db is missing": func(dir string) { noError(t, os.Remove(filepath.Join(dir, logFileName))) },
-		"log.wal is damaged": func(dir string) { flip(t, walPath(dir), walBlockLen+40) },
+		"log.wal is damaged":    func(dir string) { flip(t, walPath(dir), walBlockLen+40) },
 		"log.wal is of nothing": func(dir string) { noError(t, os.Truncate(walPath(dir), 0)) },
 	} {
 		dir := crashCopy(t, whole)
