@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -49,6 +50,9 @@ type childConfig struct {
 	Subscribes bool
 	// Keeps says that the child only keeps a subscription of a store that is only read.
 	Keeps bool
+	// Pause is a phase behind which the child waits for its standard input to end, and then changes its
+	// working directory to Chdir, if that is set.
+	Pause, Chdir string
 }
 
 // entry is one line of the journal.
@@ -147,7 +151,19 @@ func (w watchers) Handled(key actors.Key, message any) {
 // kept is the phase in which positions are durable of a store that is only read.
 const kept = "kept"
 
-func (c *child) phase(p string) { c.journal.write(entry{Phase: p}) }
+func (c *child) phase(p string) {
+	c.journal.write(entry{Phase: p})
+	if p != c.Pause {
+		return
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	if err == nil && c.Chdir != "" {
+		err = os.Chdir(c.Chdir)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
 
 // runChild is the main function of a child process. It returns the exit code.
 func runChild(config string) int {

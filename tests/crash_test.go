@@ -46,6 +46,12 @@ type blow struct {
 	// during must be under way then, if it is set.
 	during moment
 	after  time.Duration
+	// hold, if it is set, is closed when the child may be killed, which waits for nothing else when dealt is called.
+	hold  <-chan struct{}
+	dealt func()
+	// paused is called when the child waits behind the phase pause, if it is set.
+	pause  string
+	paused func()
 	// before prepares the site; config changes what the child does.
 	before func(t testing.TB, s *site)
 	config func(c *childConfig)
@@ -286,13 +292,34 @@ func (c *crash) watch(t *testing.T, cmd *exec.Cmd, b blow) (alive bool) {
 		}
 		e := c.read(line)
 		inPhase = inPhase || e.Phase == b.phase
+		if b.paused != nil && e.Phase == b.pause {
+			b.paused()
+		}
 		if inPhase && !dealt && len(c.acked)-before >= b.acks && (b.during == "" || c.underWay(b.during)) {
 			dealt = true
-			timer := time.AfterFunc(b.after, func() { _ = cmd.Process.Kill() })
-			defer timer.Stop()
+			defer b.deal(cmd.Process)()
 		}
 	}
 	return c.ended(t, cmd, b, len(c.acked)-before)
+}
+
+// deal kills a process when all that the blow waits for has come. It returns what gives that up.
+func (b *blow) deal(child *os.Process) (stop func()) {
+	kill := func() { _ = child.Kill() }
+	if b.hold == nil {
+		timer := time.AfterFunc(b.after, kill)
+		return func() { timer.Stop() }
+	}
+	b.dealt()
+	given := make(chan struct{})
+	go func() {
+		select {
+		case <-b.hold:
+			kill()
+		case <-given:
+		}
+	}()
+	return func() { close(given) }
 }
 
 // straceNotes are what strace says of itself, as when somebody stops and continues it

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
