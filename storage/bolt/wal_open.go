@@ -50,8 +50,11 @@ func (s *Store) endWAL() error {
 	if s.wal.file == nil {
 		return nil
 	}
-	if _, values := s.pending.all(); len(values) > 0 || s.forgetWAL() != nil {
+	if _, values := s.pending.all(); len(values) > 0 {
 		return nil
+	}
+	if err := s.forgetWAL(); err != nil {
+		return nil //nolint:nilerr // it stays for the next open, and nothing is lost
 	}
 	return s.wal.remove()
 }
@@ -81,17 +84,11 @@ func (op *opening) loadWAL(end messages.LSN) error {
 		return err
 	}
 	r, err := op.wal.read()
-	switch {
-	case errors.Is(err, errNoWAL) && noted == nil:
+	if errors.Is(err, errNoWAL) && noted == nil {
 		return nil
-	case errors.Is(err, errNoWAL):
-		return &storage.DamagedError{Where: "file " + op.wal.path(), Cause: fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))}
-	case errors.Is(err, storage.ErrForeign) && noted != nil:
-		return fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))
-	case err != nil:
+	}
+	if err := op.wrongWAL(r, err, noted, end); err != nil {
 		return err
-	case noted != nil && *noted != r.id:
-		return fmt.Errorf("%w: %s has id %v: %s", storage.ErrForeign, op.wal.path(), r.id, op.lackOf(*noted, end))
 	}
 	op.wal.unsettled = true
 	if op.keepsSubscriptions() {
@@ -113,6 +110,21 @@ func (op *opening) loadWAL(end messages.LSN) error {
 			op.pending.push(c.values[end+1-c.first:])
 			end = c.end() - 1
 		}
+	}
+	return nil
+}
+
+// wrongWAL says what is wrong with what was read, or could not be, nil if nothing is.
+func (op *opening) wrongWAL(r *walReader, err error, noted *walID, end messages.LSN) error {
+	switch {
+	case noted != nil && errors.Is(err, errNoWAL):
+		return &storage.DamagedError{Where: "file " + op.wal.path(), Cause: fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))}
+	case noted != nil && errors.Is(err, storage.ErrForeign):
+		return fmt.Errorf("%w: %s", err, op.lackOf(*noted, end))
+	case err != nil:
+		return err
+	case noted != nil && *noted != r.id:
+		return fmt.Errorf("%w: %s has id %v: %s", storage.ErrForeign, op.wal.path(), r.id, op.lackOf(*noted, end))
 	}
 	return nil
 }
