@@ -49,9 +49,10 @@ func (s *Sequencer) Partition() messages.PartitionID { return s.partition.config
 // Status returns the partition's state as of its last change.
 func (s *Sequencer) Status() messages.PartitionStatus { return s.partition.Status() }
 
-// Start waits for its turn and opens a sequencing transaction. The transaction
-// lives at the most as long as ctx: when ctx ends before a write has begun, it is
-// cancelled; afterwards the transaction limit bounds it.
+// Start waits for its turn and opens a sequencing transaction. The context belongs to the
+// transaction, which lives at the most as long: when ctx ends before a write has begun, it
+// is cancelled, and what is called on it afterwards, Commit included, changes nothing and
+// returns the cause. Once a write has begun the transaction limit bounds it.
 //
 // It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
 // retry) if the partition takes none now, the request lane being full among the
@@ -69,7 +70,7 @@ func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws m
 }
 
 func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, wait bool) (*Transaction, error) {
-	tx := &Transaction{sequencer: s, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
+	tx := &Transaction{sequencer: s, ctx: ctx, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
 	if deadline, ok := ctx.Deadline(); ok {
 		tx.start.Deadline = messages.TimestampOf(deadline)
 	}

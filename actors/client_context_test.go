@@ -88,6 +88,46 @@ func TestClientContextEndedAfterTheGrant(t *testing.T) {
 	}
 }
 
+// The context that Start was given belongs to the transaction: once it has ended, no call
+// with another one goes on, not even when it comes before the goroutine that watches.
+func TestTransactionEndsWithItsContext(t *testing.T) {
+	for name, do := range map[string]func(context.Context, *actors.Transaction) error{
+		"Next":   doNext,
+		"Raise":  doRaise,
+		"Write":  func(ctx context.Context, tx *actors.Transaction) error { return tx.Write(ctx, nil) },
+		"Commit": func(ctx context.Context, tx *actors.Transaction) error { return tx.Commit(ctx, nil) },
+		"Flush":  func(ctx context.Context, tx *actors.Transaction) error { return tx.Flush(ctx) },
+		"Event": func(_ context.Context, tx *actors.Transaction) error {
+			_, err := tx.Event(nil)
+			return err
+		},
+		"Write with explicit id": func(ctx context.Context, tx *actors.Transaction) error {
+			return tx.Write(ctx, nil, messages.Record{ID: messages.RecordID{Seq: invoices, Number: 9}, New: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := readyRig(t, setup{})
+			for range 500 {
+				ctx, leave := r.client()
+				tx, err := r.sequencers[0].Start(ctx, shop, 7)
+				r.check(err)
+				r.check(doNext(r.ctx, tx))
+				leave()
+				err = do(r.ctx, tx)
+				wants(t, name, err, messages.ErrNoTransaction)
+				wants(t, name, err, errGone)
+				wants(t, "cancel", tx.Cancel(r.ctx), nil)
+			}
+			if n := r.commit(7); n != 1 || len(r.log(0)) != 1 {
+				t.Errorf("got number %d and %d events, want 1 and 1", n, len(r.log(0)))
+			}
+			if s := r.partitions[0].Status(); s.Actualizations != 1 {
+				t.Errorf("got %d actualizations, want 1", s.Actualizations)
+			}
+		})
+	}
+}
+
 // The context of Next, which is not that of Start, has ended: the transaction is
 // cancelled.
 func TestClientContextEndedInNext(t *testing.T) {

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -239,10 +238,10 @@ func (p *commandProcessor) transact(ctx context.Context, s *Sequencer, m *messag
 	if err := p.prepare(ctx, c); err != nil {
 		// The context may have ended: the numbers must go back all the same.
 		_ = tx.Cancel(p.handle.ctx)
-		return nil, tooLate(ctx, err)
+		return nil, err
 	}
 	if err := tx.Commit(ctx, c.body, c.records...); err != nil {
-		return nil, tooLate(ctx, err)
+		return nil, err
 	}
 	return &messages.CommandDone{
 		Partition:    tx.Token().Partition,
@@ -252,15 +251,6 @@ func (p *commandProcessor) transact(ctx context.Context, s *Sequencer, m *messag
 		IDs:          c.ids,
 		Numbers:      tx.Numbers(),
 	}, nil
-}
-
-// tooLate says why there is no transaction any more, if the end of the command's
-// context has cancelled it.
-func tooLate(ctx context.Context, err error) error {
-	if errors.Is(err, messages.ErrNoTransaction) && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	}
-	return err
 }
 
 // limit returns the context of a command.

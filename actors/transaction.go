@@ -31,8 +31,15 @@ const (
 //
 // [Transaction.Commit] does all that follows Next. A Transaction belongs to one
 // goroutine; only the end of its context, which cancels it, is concurrent.
+//
+// The context that Start was given belongs to the transaction, whatever contexts the
+// calls have: while no write has begun, every call looks at it first. If it has ended,
+// nothing is written, the numbers go back, and the error is ErrNoTransaction and the
+// cause of the context's end.
 type Transaction struct {
 	sequencer *Sequencer
+	// ctx is the one that Start was given.
+	ctx context.Context
 	// start and flush are messages, which are never changed once sent.
 	start   messages.Start
 	flush   messages.Flush
@@ -86,7 +93,7 @@ func (t *Transaction) Numbers() []messages.SequenceNumber { return t.numbers }
 //
 // ErrUnknownSequence, ErrOverflow and ErrTooManyNumbers leave the transaction open
 // and consume nothing. If ctx has ended, the transaction is cancelled.
-// ErrNoTransaction: it has ended.
+// ErrNoTransaction: it has ended, or its own context has.
 func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Number, error) {
 	if err := t.countable(ctx); err != nil {
 		return 0, err
@@ -113,9 +120,19 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	return nil
 }
 
+// alive returns why the transaction can be neither given numbers nor written. The end of
+// its context cancels it here, since the goroutine that watches for it may be late.
+func (t *Transaction) alive() error {
+	if t.ctx.Err() != nil {
+		t.stopWatching()
+		t.expire()
+	}
+	return t.in(phaseOpen)
+}
+
 // countable returns why no number can be reserved.
 func (t *Transaction) countable(ctx context.Context) error {
-	if err := t.in(phaseOpen); err != nil {
+	if err := t.alive(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -162,8 +179,11 @@ func (t *Transaction) agrees(records []messages.Record) error {
 // numbers of this transaction must have been announced with Raise, and announced
 // ones must be there, else it returns ErrNotRaised; a record that is updated must not be
 // ahead of its sequence, else it returns a [*messages.RecordAheadError]. Then the
-// transaction stays open.
+// transaction stays open. ErrNoTransaction: it has ended, or its own context has.
 func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.Event, error) {
+	if err := t.alive(); err != nil {
+		return messages.Event{}, err
+	}
 	if err := t.agrees(records); err != nil {
 		return messages.Event{}, err
 	}
@@ -193,6 +213,8 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 // leave the transaction open. After nil, end with Flush. After an error, end with Actualize; if the error is one that has
 // surely left nothing (a [*storage.ConflictError] of the workspace's log or of a
 // record, ErrInvalidEvent, ErrTailFull, ErrFull, the error of ctx), Cancel is allowed and cheaper.
+// ErrNoTransaction: it has ended, or its own context has, and nothing was written. A write
+// that has begun is not stopped by the end of that context.
 func (t *Transaction) Write(ctx context.Context, body []byte, records ...messages.Record) error {
 	for _, id := range t.unannounced(records) {
 		if err := t.Raise(ctx, messages.RecordID(id)); err != nil {
@@ -217,7 +239,8 @@ func (t *Transaction) Write(ctx context.Context, body []byte, records ...message
 // Commit writes the transaction's event and ends the transaction, whatever
 // happens. Nil: the event is durable. ErrOutcomeUnknown: it is wholly there or
 // not at all, and ctx or the store ended before the log could tell. Any other
-// error: nothing was written. ErrWriteBegun, after Write or Event, changes nothing.
+// error: nothing was written; ErrNoTransaction with the cause of its end, if the context that
+// Start was given has ended. ErrWriteBegun, after Write or Event, changes nothing.
 func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messages.Record) error {
 	err := t.Write(ctx, body, records...)
 	switch {
@@ -258,8 +281,8 @@ func (t *Transaction) askLog(ctx context.Context, unknown error) error {
 // all the same. ErrNoTransaction: it was cancelled, by Cancel or by the end of the
 // context that it was started with, and nothing of it is there.
 func (t *Transaction) Flush(ctx context.Context) error {
-	if is := txPhase(t.phase.Load()); is == phaseCancelled {
-		return t.phaseError(is)
+	if err := t.alive(); err != nil && t.in(phaseCancelled) == nil {
+		return err
 	}
 	t.end()
 	return conclude[*messages.Flushed](ctx, t.sequencer, &t.flush)
@@ -342,6 +365,9 @@ func (t *Transaction) enter(next, want txPhase) error {
 func (t *Transaction) phaseError(is txPhase) error {
 	if is == phaseWriting {
 		return fmt.Errorf("%w: %v", ErrWriteBegun, t.Token())
+	}
+	if is == phaseCancelled && t.ctx.Err() != nil {
+		return fmt.Errorf("%w: %v was cancelled: %w", messages.ErrNoTransaction, t.Token(), context.Cause(t.ctx))
 	}
 	return fmt.Errorf("%w: %v", messages.ErrNoTransaction, t.Token())
 }

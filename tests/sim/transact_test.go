@@ -71,6 +71,10 @@ func (t *typed) run() {
 	case !t.s.patient && t.s.aimed(faultForgotten, t.node, t.tx.Token().Partition):
 		way = 1
 	}
+	if t.ctx.Err() != nil && !t.s.isDead(t.node) {
+		t.cancelled(t.commitTooLate(records))
+		return
+	}
 	switch way {
 	case 0:
 		t.cancelled(errors.New("the client cancels"))
@@ -89,6 +93,16 @@ func (t *typed) run() {
 	default:
 		t.write(records)
 	}
+}
+
+// commitTooLate commits under another context when the transaction's own has ended.
+func (t *typed) commitTooLate(records []messages.Record) error {
+	err := t.tx.Commit(context.WithoutCancel(t.ctx), t.request.drafts[0].Body, records...)
+	t.s.notef("request %d: commits too late: %v", t.request.id, err)
+	if !errors.Is(err, messages.ErrNoTransaction) || !errors.Is(err, context.Cause(t.ctx)) {
+		t.s.failf("request %d: Commit after the end of its context: got %v, want %v", t.request.id, err, messages.ErrNoTransaction)
+	}
+	return err
 }
 
 // count takes the numbers that the request wants.
