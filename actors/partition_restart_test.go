@@ -277,7 +277,7 @@ func (r *rig) countsItsLeaves() {
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpTakeEpoch, Do: storagetest.Hold(gate), Times: 1})
 	r.check(r.startSoon(0).Actualize(r.ctx))
 	r.arrives(gate)
-	if s := r.stop(0); s.Abandoned != 1 {
+	if s := next(r.t, r.stopAtTheLimit()); s.Abandoned != 1 {
 		r.t.Errorf("got %+v, want one leaf left behind", s)
 	}
 	gate.Release()

@@ -50,7 +50,7 @@ type Settings struct {
 	// it has passed, the partition takes a new epoch, and whatever the owner still
 	// writes is refused. Default 5 s.
 	TransactionLimit time.Duration
-	// StopLimit is how long a stop may wait for the open transaction and for the
+	// StopLimit is how long a stop may wait for the open transaction, a replay and the
 	// last flush. Default 30 s.
 	StopLimit time.Duration
 	// CatchUpCheckpoint is how often a checkpoint is written while a long tail is

@@ -161,10 +161,10 @@ func (a *AppParts) Apps() []string {
 }
 
 // Undeploy stops an application: subscriptions finish the batch under way, then command
-// processors the command under way, then partitions the open transaction, and flush. Each of
-// the three steps ends
+// processors the command under way, then partitions the open transaction, the appends under
+// way and the replay of their logs, and flush. Each of the three steps ends
 // within the setting StopLimit and a second or two of grace, or when ctx ends. ErrNotClean says that something could not be
-// flushed or hangs; the application is undeployed all the same. When ctx ends
+// flushed by then or hangs; the application is undeployed all the same. When ctx ends
 // first, its error is returned; the application takes no commands any more but is
 // still deployed, and Undeploy may be called again.
 func (a *AppParts) Undeploy(ctx context.Context, name string) error {

@@ -272,7 +272,7 @@ func TestAppReadyWithAFailedPartition(t *testing.T) {
 
 func TestAppReadyWhileUndeployed(t *testing.T) {
 	h := newHouse(t, partition.Options{})
-	app := billing("one")
+	app := hurried("one")
 	store := h.newStore(app.Descriptor)
 	gate := h.newGate()
 	store.Plant(storagetest.Fault{Op: storagetest.OpTakeEpoch, Do: storagetest.Hold(gate)})

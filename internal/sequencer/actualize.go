@@ -40,6 +40,9 @@ func (c *Core) becomeActualizing() {
 	c.unflushed = newPending(c.unflushed.serial + 1)
 	c.flight = flight{}
 	c.step = (*Core).stepActualizing
+	if c.isStopping() {
+		c.step = (*Core).stepActualizingToStop
+	}
 	c.setStatus(messages.StateInitializing, c.lastErr)
 	c.askReplay(0)
 }
@@ -196,11 +199,15 @@ func (c *Core) replayable(e *messages.Numbering) (*kindDef, error) {
 	return kind, nil
 }
 
-// replayDone opens the partition.
+// replayDone opens the partition, or goes on with its stop.
 func (c *Core) replayDone() {
 	c.out.Actualizer = append(c.out.Actualizer, &messages.EndReplay{Generation: c.generation})
-	c.becomeIdle()
-	c.setStatus(messages.StateNormal, nil)
+	if c.isStopping() {
+		c.becomeStopping(nil)
+	} else {
+		c.becomeIdle()
+		c.setStatus(messages.StateNormal, nil)
+	}
 	c.resolveDoubt()
 	c.askLate()
 }

@@ -38,12 +38,13 @@ func (d diverging) forget(members []member) {
 func (c *Core) writeDiverged(err error) {
 	switch {
 	case c.state == messages.StateTerminating:
-		c.endBatch(unwritten, nil)
-		c.giveUpStop(err)
+		c.endBatch(unwritten)
+		c.lastErr = err
+		c.becomeActualizing()
 	case c.refuseDiverging(err):
-		c.endBatch(unwritten, nil)
+		c.endBatch(unwritten)
 	case c.batch.diverged() < maxDivergences:
-		c.endBatch(unwritten, nil)
+		c.endBatch(unwritten)
 		c.lastErr = err
 		c.becomeActualizing()
 	default:

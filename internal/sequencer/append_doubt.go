@@ -88,6 +88,10 @@ func (c *Core) resolveDoubt() {
 		how = unknown
 	}
 	again := c.conclude(&d.attempt, how, fmt.Errorf("what is at offset %d was flushed already", d.first))
+	if c.isStopping() {
+		c.refuseAll(again, errStopping)
+		return
+	}
 	c.queue.pushFront(again)
 	for _, w := range c.queue.takeAll() {
 		if err := c.inTime(w.append.Deadline); err != nil {

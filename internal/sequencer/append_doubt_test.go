@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -114,5 +115,72 @@ func TestBatchIsCut(t *testing.T) {
 	for _, c := range calls {
 		w.mustRefuse(c, messages.ErrOutcomeUnknown)
 		w.mustRefuse(c, messages.ErrBrokenLog)
+	}
+}
+
+// TestDoubtEnds: the partition fails, stops or is aborted before the tail has told.
+func TestDoubtEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		end    func(w *world)
+		cause  error
+		others error
+	}{
+		"failed": {func(w *world) { w.breakReplay = true; w.settle() }, messages.ErrPartitionFailed, messages.ErrPartitionFailed},
+		"stop limit": {func(w *world) {
+			w.stop()
+			w.now += 30_000_000
+			for w.fire() {
+			}
+		}, messages.ErrStopped, messages.ErrBusy},
+		"aborted": {func(w *world) { w.restart() }, messages.ErrInterrupted, messages.ErrInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := warm(t, messages.Settings{})
+			m := w.withID(1, 1)
+			two := messages.WLogOffset(1)
+			rests := w.one(1, kindWide)
+			rests.Expected = &two
+			calls := w.batched(m, m, rests)
+			behind, cold := w.append(w.one(1, kindWide)), w.append(w.one(7, kindWide))
+			w.writeFault = writeLies
+			w.write1()
+			test.end(w)
+			for _, c := range calls[:2] {
+				w.mustRefuse(c, messages.ErrOutcomeUnknown)
+				w.mustRefuse(c, test.cause)
+			}
+			for _, c := range []*call{calls[2], behind, cold} {
+				w.mustRefuse(c, test.others)
+				if errors.Is(refusalOf(c), messages.ErrOutcomeUnknown) {
+					t.Fatalf("got %v", refusalOf(c))
+				}
+			}
+			w.finish()
+		})
+	}
+}
+
+// TestDoubtEndsWhileStopping: the stop waits for what the tail says.
+func TestDoubtEndsWhileStopping(t *testing.T) {
+	for name, fault := range map[string]writeFault{"landed": writeLies, "lost": writeVanishes} {
+		t.Run(name, func(t *testing.T) {
+			w := warm(t, messages.Settings{})
+			m := w.withID(1, 1)
+			calls := w.batched(m, m)
+			behind := w.append(w.one(1, kindWide))
+			w.writeFault = fault
+			w.write1()
+			s := w.stop()
+			w.mustBusy(behind, messages.BusyStopping)
+			w.settle()
+			w.mustStop(s, true)
+			if fault == writeLies {
+				w.mustRepeat(calls[1], w.mustAppend(calls[0]))
+			} else {
+				w.mustBusy(calls[0], messages.BusyStopping)
+				w.mustBusy(calls[1], messages.BusyStopping)
+			}
+			w.finish()
+		})
 	}
 }

@@ -20,8 +20,8 @@ const (
 
 // endBatch answers those of the batch for whom it is clear what has become of
 // them. The others are judged again, before anybody else.
-func (c *Core) endBatch(how ending, cause error) {
-	again := c.conclude(&c.batch.attempt, how, cause)
+func (c *Core) endBatch(how ending) {
+	again := c.conclude(&c.batch.attempt, how, nil)
 	c.batch.end()
 	if len(again) == 0 {
 		c.redo.endIfDone()

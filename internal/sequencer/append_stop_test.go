@@ -168,10 +168,10 @@ func TestStopWhileWriting(t *testing.T) {
 		"refused":    {func(w *world) { w.taken[taken{1, messages.SeqWLogOffset, 2}] = true }, [2]error{errConflict, messages.ErrBusy}, true},
 		"no space":   {func(w *world) { w.writeFault = writeNoSpace }, [2]error{errNoSpace, errNoSpace}, true},
 		"tail full":  {func(w *world) { w.writeFault = writeTailFull }, [2]error{messages.ErrBusy, messages.ErrBusy}, true},
-		"diverged":   {func(w *world) { w.writeFault = writeDiverges }, [2]error{messages.ErrBusy, messages.ErrBusy}, false},
+		"diverged":   {func(w *world) { w.writeFault = writeDiverges }, [2]error{messages.ErrBusy, messages.ErrBusy}, true},
 		"fenced":     {func(w *world) { w.usurp() }, [2]error{messages.ErrFenced, messages.ErrFenced}, false},
-		"landed":     {func(w *world) { w.writeFault = writeLies }, [2]error{messages.ErrOutcomeUnknown, messages.ErrOutcomeUnknown}, false},
-		"not landed": {func(w *world) { w.writeFault = writeVanishes }, [2]error{messages.ErrOutcomeUnknown, messages.ErrOutcomeUnknown}, false},
+		"landed":     {func(w *world) { w.writeFault = writeLies }, [2]error{}, true},
+		"not landed": {func(w *world) { w.writeFault = writeVanishes }, [2]error{messages.ErrBusy, messages.ErrBusy}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := warm(t, messages.Settings{})

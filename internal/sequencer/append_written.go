@@ -16,7 +16,7 @@ func (c *Core) eventsWritten(m *messages.EventsWritten) {
 	case messages.WriteDone:
 		c.diverging.forget(c.batch.members)
 		c.commitBatch()
-		c.endBatch(written, nil)
+		c.endBatch(written)
 		c.redo.wrote()
 	case messages.WriteRefused:
 		c.writeRefused(m)
@@ -45,7 +45,7 @@ func (c *Core) writeRefused(m *messages.EventsWritten) {
 		c.refuseSomebody(m.Err)
 		return
 	}
-	c.endBatch(unwritten, nil)
+	c.endBatch(unwritten)
 	if c.redo.left > 0 {
 		c.redo.refused(members)
 	}
@@ -57,7 +57,7 @@ func (c *Core) refuseSomebody(err error) {
 		c.refuseWriters(err)
 		return
 	}
-	c.endBatch(unwritten, nil)
+	c.endBatch(unwritten)
 	c.redo.single = c.redo.left > 0
 }
 
@@ -83,7 +83,7 @@ func (c *Core) refuseWriters(err error) {
 			m.fate, m.err = refused, err
 		}
 	}
-	c.endBatch(unwritten, nil)
+	c.endBatch(unwritten)
 }
 
 // refuse marks the members that a refused event speaks of, and reports whether
@@ -175,14 +175,8 @@ func (c *Core) writeFenced(err error) {
 	c.becomeFailed(0, err)
 }
 
-// writeUnknown leaves it to the log to say what was written; a partition that
-// stops, to the next start.
+// writeUnknown leaves it to the log to say what was written.
 func (c *Core) writeUnknown(err error) {
-	if c.state == messages.StateTerminating {
-		c.stop.dirty = true
-		c.endBatch(unknown, err)
-		return
-	}
 	c.lastErr = err
 	c.becomeActualizing()
 }

@@ -173,7 +173,7 @@ func (c *Core) begin(now messages.Timestamp) {
 // open or waits for its turn, and what waits is within its limits. While stopping
 // it may, since nobody needs to wait for the refusal.
 func (c *Core) TakesRequests() bool {
-	if c.state == messages.StateTerminating {
+	if c.isStopping() {
 		return true
 	}
 	return !c.txn.open && c.queue.starts == 0 && len(c.loads) < maxLoads && c.awaiting < maxAwaiting &&
@@ -200,6 +200,9 @@ func (c *Core) Status() messages.PartitionStatus {
 	}
 	if c.fault != nil {
 		s.Err = c.fault
+	}
+	if c.isStopping() && c.state == messages.StateInitializing {
+		s.State = messages.StateTerminating
 	}
 	return s
 }

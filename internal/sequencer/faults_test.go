@@ -125,9 +125,10 @@ func TestFault_StartDuringShutdown(t *testing.T) {
 	w.event(1, kindWide)
 	o := w.begun(1, kindWide)
 	w.actualize(o)
-	w.mustStop(w.stop(), false)
-	w.mustRefuse(w.request(messages.Start{Workspace: 1, Kind: kindWide}).start, messages.ErrStopped)
+	s := w.stop()
+	w.mustBusy(w.request(messages.Start{Workspace: 1, Kind: kindWide}).start, messages.BusyStopping)
 	w.settle()
+	w.mustStop(s, true)
 	w.mustRefuse(w.request(messages.Start{Workspace: 1, Kind: kindWide}).start, messages.ErrStopped)
 	w.finish()
 }

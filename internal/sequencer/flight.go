@@ -145,10 +145,6 @@ func (c *Core) diverged(m *messages.Written) {
 		c.flushBroken(m)
 		return
 	}
-	if c.state == messages.StateTerminating {
-		c.giveUpStop(m.Err)
-		return
-	}
 	c.lastErr = m.Err
 	c.becomeActualizing()
 }

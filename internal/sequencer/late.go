@@ -43,7 +43,7 @@ func (c *Core) askLate() {
 	}
 	kept := c.late[:0]
 	for _, l := range c.late {
-		if !l.asked && l.token.PLogOffset > c.durable && !c.mayStillCome(l.token) {
+		if !l.asked && l.token.PLogOffset > c.durable {
 			c.refuseToken(l.from, l.token)
 			continue
 		}
@@ -72,19 +72,11 @@ func (c *Core) found(m *messages.Found) {
 			c.refuse(l.from, fmt.Errorf("%w: %v: %w", messages.ErrOutcomeUnknown, l.token, m.Err))
 		case m.Present:
 			c.reply(l.from, &messages.Flushed{})
-		case c.mayStillCome(l.token):
-			c.refuse(l.from, fmt.Errorf("%w: %v is not in the log yet", messages.ErrOutcomeUnknown, l.token))
 		default:
 			c.refuse(l.from, fmt.Errorf("%w: %v is not in the log", messages.ErrFenced, l.token))
 		}
 		return
 	}
-}
-
-// mayStillCome reports whether the event of a transaction that has ended can still
-// be written: not under an older epoch, but a stop takes no new one.
-func (c *Core) mayStillCome(t messages.Token) bool {
-	return c.stop.dirty && t == c.stop.abandoned
 }
 
 // refuseLate answers those that the log cannot answer any more.

@@ -52,6 +52,53 @@ func TestLateFlushesAreBounded(t *testing.T) {
 	w.finish()
 }
 
+// TestLateFlushWhileStopping: a stop takes a new epoch, so that an absent event cannot
+// come any more.
+func TestLateFlushWhileStopping(t *testing.T) {
+	for name, writes := range map[string]bool{"present": true, "absent": false} {
+		t.Run(name, func(t *testing.T) {
+			w := up(t, messages.Settings{TransactionLimit: time.Second, FlushInterval: never})
+			w.event(1, kindWide)
+			o := w.begun(1, kindWide)
+			s := w.stop()
+			w.now += 1_000_000
+			w.fire()
+			if w.core.txn.open {
+				t.Fatal("the limit has passed, but the transaction is open")
+			}
+			if writes {
+				w.write(o)
+			}
+			c := w.flush(o)
+			w.settleBut(flusherLeaf)
+			if writes {
+				mustFlush(t, c)
+			} else {
+				w.mustRefuse(c, messages.ErrFenced)
+			}
+			w.settle()
+			w.mustStop(s, true)
+			w.finish()
+		})
+	}
+}
+
+// TestLateFlushOfNobodyWhileStopping: the stop takes a new epoch, which the log speaks under.
+func TestLateFlushOfNobodyWhileStopping(t *testing.T) {
+	w := up(t, messages.Settings{TransactionLimit: time.Second, FlushInterval: never})
+	w.event(1, kindWide)
+	o := w.begun(1, kindWide)
+	w.stop()
+	w.now += 1_000_000
+	w.fire()
+	other := o.token
+	other.Serial++
+	c := w.ask(nil, &messages.Flush{Token: other})
+	w.settle()
+	w.mustRefuse(c, messages.ErrFenced)
+	w.finish()
+}
+
 // flushSettled flushes and lets the log be asked.
 func (w *world) flushSettled(o *owner) *call {
 	c := w.flush(o)
@@ -79,22 +126,6 @@ func TestLateFlushesAreToldApart(t *testing.T) {
 	mustFlush(t, flushed)
 	w.tell(&messages.Found{Generation: w.core.generation, Token: absent.token})
 	w.mustRefuse(fenced, messages.ErrFenced)
-}
-
-// TestLateFlushOfNobodyWhileStopping: only the transaction that was abandoned by the stop may
-// still be written.
-func TestLateFlushOfNobodyWhileStopping(t *testing.T) {
-	w := up(t, messages.Settings{TransactionLimit: time.Second, FlushInterval: never})
-	w.event(1, kindWide)
-	o := w.begun(1, kindWide)
-	w.stop()
-	w.now += 1_000_000
-	w.fire()
-	other := o.token
-	other.Serial++
-	w.mustRefuse(w.ask(nil, &messages.Flush{Token: other}), messages.ErrNoTransaction)
-	w.settle()
-	w.finish()
 }
 
 // TestLoadsAreForgotten: those that have returned do not count as waiting.

@@ -34,13 +34,23 @@ func (c *Core) stepActualizing(from Requester, m messages.PartitionMessage) { //
 	case *messages.TimerFired:
 		c.timerFired(m.Timer)
 	case *messages.Stop:
-		c.becomeStopping(from)
+		c.askStop(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.EventsLoaded:
 		c.eventsLoaded(m)
 	case *messages.Loaded, *messages.Found, *messages.EventsWritten, *messages.OwnerStopped:
 		// Asked for before the actualization began.
+	}
+}
+
+// stepActualizingToStop: the same, but nothing new begins, and at its end the partition stops.
+func (c *Core) stepActualizingToStop(from Requester, m messages.PartitionMessage) {
+	switch m.(type) { //nolint:gochecksumtype // all others take the default
+	case *messages.Start, *messages.Append:
+		c.refuse(from, errStopping)
+	default:
+		c.stepActualizing(from, m)
 	}
 }
 
@@ -74,7 +84,7 @@ func (c *Core) stepIdle(from Requester, m messages.PartitionMessage) { //nolint:
 	case *messages.TimerFired:
 		c.timerFired(m.Timer)
 	case *messages.Stop:
-		c.becomeStopping(from)
+		c.askStop(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.Taken, *messages.Replayed, *messages.ReplayFailed, *messages.OwnerStopped:
@@ -114,7 +124,7 @@ func (c *Core) stepOpen(from Requester, m messages.PartitionMessage) { //nolint:
 	case *messages.TimerFired:
 		c.timerFired(m.Timer)
 	case *messages.Stop:
-		c.becomeStopping(from)
+		c.askStop(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.EventsWritten, *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
@@ -151,7 +161,7 @@ func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) { //nol
 	case *messages.TimerFired:
 		c.timerFired(m.Timer)
 	case *messages.Stop:
-		c.stop.requesters = append(c.stop.requesters, from)
+		c.askStop(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.Loaded, *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
@@ -180,7 +190,7 @@ func (c *Core) stepFailed(from Requester, m messages.PartitionMessage) {
 		*messages.Actualize:
 		c.refuse(from, c.refusal)
 	case *messages.Stop:
-		c.becomeStopping(from)
+		c.askStop(from)
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.Loaded, *messages.Written, *messages.Found, *messages.EventsWritten, *messages.EventsLoaded,
@@ -214,6 +224,9 @@ func (c *Core) becomeFailed(offset messages.PLogOffset, cause error) {
 	c.generation++
 	c.step = (*Core).stepFailed
 	c.setStatus(messages.StateFailed, c.fault)
+	if c.isStopping() {
+		c.giveUpStop(c.fault)
+	}
 }
 
 // refuseWaiting refuses everybody who waits for a load or for its turn.

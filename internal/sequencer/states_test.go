@@ -73,6 +73,12 @@ var states = []struct {
 		s.stop()
 		return s
 	}},
+	{"stopping actualizing", func(t *testing.T) inState {
+		s := flushedTwice(t)
+		s.crash()
+		s.stop()
+		return s
+	}},
 	{"stopping", func(t *testing.T) inState {
 		s := flushedTwice(t)
 		s.stop()
@@ -109,64 +115,64 @@ var stateMessages = []struct {
 }{
 	{"Start", func(inState) messages.PartitionMessage {
 		return &messages.Start{Workspace: 1, Kind: kindWide}
-	}, "busy actualizing | busy actualizing | Started>open | Started>open | - | - | busy stopping | busy stopping | busy stopping | stopped | failed"},
+	}, "busy actualizing | busy actualizing | Started>open | Started>open | - | - | busy stopping | busy stopping | busy stopping | busy stopping | stopped | failed"},
 	{"Append", func(s inState) messages.PartitionMessage {
 		m := s.one(1, kindWide)
 		return &m
-	}, "- | - | ->writing | ->writing | - | - | busy stopping | busy stopping | busy stopping | stopped | failed"},
+	}, "- | - | ->writing | ->writing | - | - | busy stopping | busy stopping | busy stopping | busy stopping | stopped | failed"},
 	{"Next", func(s inState) messages.PartitionMessage {
 		return &messages.Next{Token: s.token, Seq: seqPlain}
-	}, "fenced | fenced | no transaction | no transaction | no transaction | Given | Given | no transaction | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Given | Given | fenced | no transaction | no transaction | stopped | failed"},
 	{"Raise", func(s inState) messages.PartitionMessage {
 		return &messages.Raise{Token: s.token, ID: messages.RecordID{Seq: seqPlain, Number: 5}}
-	}, "fenced | fenced | no transaction | no transaction | no transaction | Raised | Raised | no transaction | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Raised | Raised | fenced | no transaction | no transaction | stopped | failed"},
 	{"Flush", func(s inState) messages.PartitionMessage {
 		return &messages.Flush{Token: s.token}
-	}, "- | - | - | - | - | Flushed>idle | Flushed>stopping | - | - | stopped | failed"},
+	}, "- | - | - | - | - | Flushed>idle | Flushed>stopping | - | - | - | stopped | failed"},
 	{"Cancel", func(s inState) messages.PartitionMessage {
 		return &messages.Cancel{Token: s.token}
-	}, "fenced | fenced | no transaction | no transaction | no transaction | Cancelled>idle | Cancelled>stopping | no transaction | no transaction | stopped | failed"},
+	}, "fenced | fenced | no transaction | no transaction | no transaction | Cancelled>idle | Cancelled>stopping | fenced | no transaction | no transaction | stopped | failed"},
 	{"Actualize", func(s inState) messages.PartitionMessage {
 		return &messages.Actualize{Token: s.token}
-	}, "Actualizing | Actualizing | no transaction | no transaction | no transaction | Actualizing>actualizing | Actualizing>stopping | no transaction | no transaction | stopped | failed"},
+	}, "Actualizing | Actualizing | no transaction | no transaction | no transaction | Actualizing>actualizing | Actualizing>stopping actualizing | Actualizing | no transaction | no transaction | stopped | failed"},
 	{"OwnerStopped", func(s inState) messages.PartitionMessage {
 		return &messages.OwnerStopped{Token: s.token}
-	}, "- | - | - | - | - | ->actualizing | ->stopping | - | - | - | -"},
+	}, "- | - | - | - | - | ->actualizing | ->stopping actualizing | - | - | - | - | -"},
 	{"Loaded", func(s inState) messages.PartitionMessage {
 		return &messages.Loaded{Generation: s.core.generation, Load: s.core.lastLoad, Numbers: messages.WorkspaceNumbers{Workspace: 3}}
-	}, "- | - | - | ->open | - | - | - | - | - | - | -"},
+	}, "- | - | - | ->open | - | - | - | - | - | - | - | -"},
 	{"Written", func(s inState) messages.PartitionMessage {
 		return &messages.Written{Generation: s.core.generation, Checkpoint: 3}
-	}, "- | - | - | - | - | - | - | ->stopped | - | - | -"},
+	}, "- | - | - | - | - | - | - | - | ->stopped | - | - | -"},
 	{"EventsWritten", func(s inState) messages.PartitionMessage {
 		return &messages.EventsWritten{Generation: s.core.generation, First: 3}
-	}, "- | - | - | - | ->idle | - | - | - | ->stopping | - | -"},
+	}, "- | - | - | - | ->idle | - | - | - | - | ->stopping | - | -"},
 	{"EventsLoaded", func(s inState) messages.PartitionMessage {
 		return &messages.EventsLoaded{Generation: s.core.generation, Load: 1}
-	}, "- | - | - | - | - | - | - | - | - | - | -"},
+	}, "- | - | - | - | - | - | - | - | - | - | - | -"},
 	{"Found", func(s inState) messages.PartitionMessage {
 		return &messages.Found{Generation: s.core.generation, Token: s.token, Present: true}
-	}, "- | - | - | - | - | - | - | - | - | - | -"},
+	}, "- | - | - | - | - | - | - | - | - | - | - | -"},
 	{"Taken", func(s inState) messages.PartitionMessage {
 		return &messages.Taken{Generation: s.core.generation, Register: messages.Register{Epoch: 2, Last: 2, Checkpoint: 1}}
-	}, "->taken | - | - | - | - | - | - | - | - | - | -"},
+	}, "->taken | - | - | - | - | - | - | - | - | - | - | -"},
 	{"Replayed", func(s inState) messages.PartitionMessage {
 		answer := s.readTail(&messages.Credit{Generation: s.core.generation, From: 1})
 		return answer.(*messages.Replayed)
-	}, "- | ->idle | - | - | - | - | - | - | - | - | -"},
+	}, "- | ->idle | - | - | - | - | - | - | - | - | - | -"},
 	{"ReplayFailed", func(s inState) messages.PartitionMessage {
 		return &messages.ReplayFailed{Generation: s.core.generation, Outcome: messages.Broken, Err: errDown}
-	}, "->failed | ->failed | - | - | - | - | - | - | - | - | -"},
+	}, "->failed | ->failed | - | - | - | - | - | ->stopped | - | - | - | -"},
 	{"TimerFired", func(s inState) messages.PartitionMessage {
 		s.now += messages.Timestamp(time.Second / time.Microsecond)
 		return &messages.TimerFired{Timer: messages.TimerTransaction}
-	}, "- | - | - | - | - | ->actualizing | ->stopping | - | - | - | -"},
+	}, "- | - | - | - | - | ->actualizing | ->stopping actualizing | - | - | - | - | -"},
 	{"Stop", func(inState) messages.PartitionMessage {
 		return &messages.Stop{}
-	}, "Stopped>stopped | Stopped>stopped | ->stopping | ->stopping | ->stopping writing | ->stopping open | - | - | - | Stopped | Stopped>stopped"},
+	}, "->stopping actualizing | ->stopping actualizing | ->stopping | ->stopping | ->stopping writing | ->stopping open | - | - | - | - | Stopped | Stopped>stopped"},
 	{"Reconfigure", func(inState) messages.PartitionMessage {
 		return &messages.Reconfigure{Settings: stateSettings}
-	}, "Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | stopped | Reconfigured"},
+	}, "Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | Reconfigured | stopped | Reconfigured"},
 }
 
 func TestEveryMessageInEveryState(t *testing.T) {
@@ -262,6 +268,8 @@ func replyName(m any) string {
 func (s inState) stateName() string {
 	c := s.core
 	switch {
+	case c.state == messages.StateInitializing && c.isStopping():
+		return "stopping actualizing"
 	case c.state == messages.StateInitializing && c.replay.taken:
 		return "taken"
 	case c.state == messages.StateInitializing:

@@ -5,10 +5,6 @@ import "github.com/partita-go/partita/messages"
 // stopping is what a stop waits for.
 type stopping struct {
 	requesters []Requester
-	// dirty says that a transaction was abandoned: the next start must read the log.
-	dirty bool
-	// abandoned is its token: its event may still be written under this epoch.
-	abandoned messages.Token
 	// giveUp says that nothing more can be written: the stop ends now.
 	giveUp bool
 	clean  bool
@@ -17,30 +13,48 @@ type stopping struct {
 // errStopping refuses what has not begun when the partition is stopped.
 var errStopping error = &messages.BusyError{Reason: messages.BusyStopping}
 
-// becomeStopping refuses who waits and lets the open transaction end. State that
-// is half replayed, or broken, is left as it is: the log has it.
-func (c *Core) becomeStopping(from Requester) {
-	was := c.state
-	c.refuseWaiting(errStopping)
-	c.stop = stopping{requesters: []Requester{from}}
-	c.step = (*Core).stepStopping
-	c.setStatus(messages.StateTerminating, c.lastErr)
-	if was == messages.StateInitializing || was == messages.StateFailed {
-		c.stop.giveUp = true
+// isStopping reports whether the partition was stopped, or will be as soon as its tail is
+// replayed.
+func (c *Core) isStopping() bool { return len(c.stop.requesters) > 0 }
+
+// askStop refuses who waits, and lets what is under way end: the open transaction, the
+// batch, an actualization. A partition that has failed has nothing to wait for.
+func (c *Core) askStop(from Requester) {
+	c.stop.requesters = append(c.stop.requesters, from)
+	if len(c.stop.requesters) > 1 {
 		return
 	}
+	c.refuseWaiting(errStopping)
+	switch c.state {
+	case messages.StateFailed:
+		c.giveUpStop(c.lastErr)
+		return
+	case messages.StateInitializing:
+		c.step = (*Core).stepActualizingToStop
+		c.out.Status = true
+	case messages.StateNormal, messages.StateAlarming, messages.StateTerminating, messages.StateTerminated:
+		c.becomeStopping(c.lastErr)
+	}
 	c.arm(messages.TimerStop, c.settings.StopLimit)
+}
+
+// becomeStopping begins what only a partition can do that knows all of its log: flushing it.
+func (c *Core) becomeStopping(err error) {
+	c.step = (*Core).stepStopping
+	c.setStatus(messages.StateTerminating, err)
 }
 
 // giveUpStop ends a stop whose last flush cannot succeed.
 func (c *Core) giveUpStop(err error) {
 	c.stop.giveUp = true
-	c.setStatus(messages.StateTerminating, err)
+	c.becomeStopping(err)
 }
 
+// stopTimerFired leaves to the next start what could not be finished. State that is half
+// replayed is left as it is: the log has it.
 func (c *Core) stopTimerFired() {
-	if c.state == messages.StateTerminating {
-		c.stop.giveUp = true
+	if c.isStopping() {
+		c.giveUpStop(c.lastErr)
 	}
 }
 
@@ -69,7 +83,7 @@ func (c *Core) maybeFinishStop() {
 	if !flushed && !c.stop.giveUp {
 		return
 	}
-	c.stop.clean = flushed && !c.stop.dirty && !c.stop.giveUp
+	c.stop.clean = flushed && !c.stop.giveUp
 	c.endTransaction()
 	c.abandonAppends(messages.ErrStopped, errStopping)
 	c.refuseLate(messages.ErrStopped)

@@ -245,16 +245,8 @@ func (c *Core) transactionTimerFired() {
 }
 
 // abandonTransaction ends a transaction whose event may or may not be written.
-// Only a new epoch makes sure of it; a partition that stops leaves that to the
-// next start.
-func (c *Core) abandonTransaction() {
-	if c.state == messages.StateTerminating {
-		c.stop.dirty, c.stop.abandoned = true, c.txn.token
-		c.endTransaction()
-		return
-	}
-	c.becomeActualizing()
-}
+// Only a new epoch makes sure of it, also for a partition that stops.
+func (c *Core) abandonTransaction() { c.becomeActualizing() }
 
 // endTransaction forgets the open transaction, if any.
 func (c *Core) endTransaction() {
