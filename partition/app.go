@@ -17,10 +17,12 @@ import (
 // App is a deployed application. It is safe for concurrent use; after Undeploy
 // its sequencers answer ErrStopped.
 type App struct {
-	parts      *AppParts
-	app        Application
-	store      storage.Store
-	reader     *Reader
+	parts  *AppParts
+	app    Application
+	store  storage.Store
+	reader *Reader
+	// release gives the store back.
+	release    func()
 	deployment uint64
 	// id makes the names of actors unique in the actor system: what an earlier
 	// deployment left behind may still hold its own.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -91,7 +90,8 @@ func (a *AppParts) find(pid *actor.PID) *actors.Partition {
 
 // Deploy starts an application's partitions over a store and returns when they
 // are spawned; App.Ready waits until they take transactions. The store must hold
-// this application and stays the caller's: close it after Undeploy.
+// this application and stays the caller's: close it after Undeploy. No other deployment
+// can have it until then.
 //
 // It returns ErrDescriptor or ErrSettings of package messages if something in the
 // application is wrong or the store holds another one, ErrDeployed, ErrStoreInUse,
@@ -110,29 +110,30 @@ func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.St
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.deployable(app.Descriptor.Application, store); err != nil {
+	if err := a.deployable(app.Descriptor.Application); err != nil {
+		return nil, err
+	}
+	release, err := store.Claim(app.Descriptor.Application)
+	if err != nil {
 		return nil, err
 	}
 	a.deployments++
 	deployed, err := spawnApp(a, app, store)
 	if err != nil {
+		release()
 		return nil, err
 	}
+	deployed.release = release
 	a.apps[app.Descriptor.Application] = deployed
 	return deployed, nil
 }
 
-func (a *AppParts) deployable(name string, store storage.Store) error {
+func (a *AppParts) deployable(name string) error {
 	if a.closed {
 		return ErrClosed
 	}
 	if _, twice := a.apps[name]; twice {
 		return fmt.Errorf("%w: %q", ErrDeployed, name)
-	}
-	for _, other := range a.apps {
-		if reflect.TypeOf(store).Comparable() && other.store == store {
-			return fmt.Errorf("%w: %q", ErrStoreInUse, other.Name())
-		}
 	}
 	return nil
 }
@@ -164,7 +165,8 @@ func (a *AppParts) Apps() []string {
 // processors the command under way, then partitions the open transaction, the appends under
 // way and the replay of their logs, and flush. Each of the three steps ends
 // within the setting StopLimit and a second or two of grace, or when ctx ends. ErrNotClean says that something could not be
-// flushed by then or hangs; the application is undeployed all the same. When ctx ends
+// flushed by then or hangs; the application is undeployed all the same, and the store may
+// be deployed again: what a leaf that hangs still writes is refused then. When ctx ends
 // first, its error is returned; the application takes no commands any more but is
 // still deployed, and Undeploy may be called again.
 func (a *AppParts) Undeploy(ctx context.Context, name string) error {
@@ -180,6 +182,7 @@ func (a *AppParts) Undeploy(ctx context.Context, name string) error {
 	defer a.mu.Unlock()
 	if a.apps[name] == app {
 		delete(a.apps, name)
+		app.release()
 	}
 	return err
 }

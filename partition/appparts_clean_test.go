@@ -3,6 +3,7 @@ package partition_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -93,5 +94,81 @@ func TestUndeployWhileInitializing(t *testing.T) {
 	h.check(a.Ready(h.ctx))
 	if n := h.commit(a, 3); n != 2 {
 		t.Errorf("got number %d, want 2", n)
+	}
+}
+
+// neighbour is another AppParts, which ends before the house does.
+func (h *house) neighbour() *house {
+	h.t.Helper()
+	other := &house{t: h.t, ctx: h.ctx, parts: partition.NewAppParts(shared, partition.Options{})}
+	h.t.Cleanup(func() { h.check(other.parts.Close(h.ctx)) })
+	return other
+}
+
+// A store knows that it is deployed, by whichever AppParts and behind whatever wraps it. Undeploy
+// gives it back, also when it was not clean; what ctx has ended is deployed still.
+func TestDeployOverAStoreInUse(t *testing.T) {
+	one := newHouse(t, partition.Options{})
+	two := one.neighbour()
+	app := hurried("one")
+	faulty := one.newStore(app.Descriptor)
+	store := deaf{faulty}
+	a := one.deploy(app, store)
+	refused := func(when string) {
+		t.Helper()
+		_, err := two.parts.Deploy(two.ctx, app, faulty)
+		wants(t, when, err, partition.ErrStoreInUse)
+		if !strings.Contains(err.Error(), `"one"`) {
+			t.Errorf("got %v, want the application's name", err)
+		}
+	}
+	refused("deployed")
+	if n := one.commit(a, 3); n != 1 {
+		t.Errorf("got number %d, want 1: nobody was fenced", n)
+	}
+	ended, cancel := context.WithCancel(one.ctx)
+	cancel()
+	wants(t, "undeploy", one.parts.Undeploy(ended, "one"), context.Canceled)
+	refused("still deployed")
+	wants(t, "undeploy", one.parts.Undeploy(one.ctx, "one"), nil)
+
+	a = two.deploy(app, store)
+	gate := one.newGate()
+	store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
+	two.commit(a, 3)
+	two.check(gate.Await(two.ctx))
+	wants(t, "undeploy", two.parts.Undeploy(two.ctx, "one"), partition.ErrNotClean)
+	if n := one.commit(one.deploy(app, faulty), 3); n != 3 {
+		t.Errorf("got number %d, want 3", n)
+	}
+	gate.Release()
+	two.eventually("the end of the leaf", func() bool { return a.Status()[3].Abandoned == 0 })
+}
+
+// Of many AppParts that deploy over one store at the same time, one does.
+func TestDeployOverAStoreConcurrently(t *testing.T) {
+	const many = 8
+	first := newHouse(t, partition.Options{})
+	app := billing("one")
+	store := first.newStore(app.Descriptor)
+	answers := make(chan error, many)
+	for range many {
+		h := first.neighbour()
+		go func() {
+			_, err := h.parts.Deploy(h.ctx, app, store)
+			answers <- err
+		}()
+	}
+	won := 0
+	for range many {
+		err := soon(first, "an answer", answers)
+		if err == nil {
+			won++
+			continue
+		}
+		wants(t, "deploy", err, partition.ErrStoreInUse)
+	}
+	if won != 1 {
+		t.Errorf("%d have deployed, want 1", won)
 	}
 }

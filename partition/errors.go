@@ -1,6 +1,10 @@
 package partition
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/partita-go/partita/storage"
+)
 
 // Errors of deploying and routing.
 var (
@@ -10,8 +14,9 @@ var (
 	ErrUnknownApplication = errors.New("unknown application")
 	// ErrUnknownPartition is returned when an application has no such partition.
 	ErrUnknownPartition = errors.New("unknown partition")
-	// ErrStoreInUse is returned when the store serves another deployed application.
-	ErrStoreInUse = errors.New("store is in use by a deployed application")
+	// ErrStoreInUse is returned when an application is deployed over the store already, by
+	// whichever AppParts: Undeploy gives the store back.
+	ErrStoreInUse = storage.ErrInUse
 	// ErrClosed is returned when the AppParts is closed.
 	ErrClosed = errors.New("AppParts is closed")
 	// ErrNotClean is returned when an application was undeployed, but not everything

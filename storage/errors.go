@@ -50,6 +50,8 @@ var (
 	ErrReadOnly = errors.New("store is open read-only")
 	// ErrLocked is returned when another process has the store open.
 	ErrLocked = errors.New("store is in use by another process")
+	// ErrInUse is returned when an application is deployed over the open store already.
+	ErrInUse = errors.New("store is in use by a deployed application")
 	// ErrForeign is returned when a file is not a store's, or two files of
 	// different stores lie side by side.
 	ErrForeign = errors.New("not a file of this store")

@@ -24,6 +24,13 @@ type Store interface {
 	// Descriptor returns the application that the store holds, normalized.
 	Descriptor() messages.Descriptor
 
+	// Claim takes the open store for an application that is being deployed: two that are
+	// deployed over one store take its partitions from each other for ever. It returns what
+	// gives the store back, which is harmless when called again. ErrInUse, which names the
+	// application that has the store: nothing was taken. [Claim] does it all. A store that
+	// wraps another one asks that.
+	Claim(application string) (release func(), err error)
+
 	// Close finishes the writes that were handed over, refuses everything else
 	// with ErrClosed, and releases the store. It returns when that is done or
 	// when ctx ends, whichever is first; in the latter case with the context's

@@ -22,6 +22,8 @@ type nowhere struct {
 
 func (n *nowhere) Descriptor() messages.Descriptor { return n.descriptor }
 
+func (*nowhere) Claim(string) (func(), error) { return func() {}, nil }
+
 func (*nowhere) TakeEpoch(context.Context, messages.PartitionID) (storage.Register, error) {
 	return storage.Register{Epoch: 1, Checkpoint: 1}, nil
 }

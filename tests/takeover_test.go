@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 )
 
 // TestTakeOver deploys the same store a second time, as another owner would: the
@@ -38,11 +39,16 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// shared is a store that another process has as well.
+type shared struct{ storage.Store }
+
+func (shared) Claim(string) (func(), error) { return func() {}, nil }
+
 // again deploys over the same store a second time.
 func (d *deployment) again(t testing.TB) *deployment {
 	t.Helper()
 	parts := partition.NewAppParts(system, partition.Options{})
-	app := must(parts.Deploy(limit(t), partition.Application{Descriptor: d.store.Descriptor(), Settings: neverFlushed()}, d.store))(t)
+	app := must(parts.Deploy(limit(t), partition.Application{Descriptor: d.store.Descriptor(), Settings: neverFlushed()}, shared{d.store}))(t)
 	check(t, app.Ready(limit(t)))
 	return &deployment{parts: parts, app: app, store: d.store}
 }

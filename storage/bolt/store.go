@@ -30,6 +30,8 @@ type Store struct {
 
 	log, state *file
 
+	claim storage.Claim
+
 	// partitions are all of the application's, by id.
 	partitions []partition
 	// lastLSN is the log's last entry that is published. Tails are published first:
@@ -86,6 +88,9 @@ func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalize
 // Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
 // was to be read then: a change of the working directory does not matter.
 func (s *Store) Displaced() error { return s.directory.displaced() }
+
+// Claim implements [storage.Store].
+func (s *Store) Claim(application string) (func(), error) { return s.claim.Take(application) }
 
 // start lets the committer, the flusher and the keeper run.
 func (s *Store) start() {

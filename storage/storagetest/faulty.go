@@ -163,6 +163,9 @@ func breakOff[T any](seq iter.Seq2[T, error], effect *Effect, yield func(T, erro
 // Descriptor is the inner store's.
 func (f *Faulty) Descriptor() messages.Descriptor { return f.inner.Descriptor() }
 
+// Claim takes the inner store.
+func (f *Faulty) Claim(application string) (func(), error) { return f.inner.Claim(application) }
+
 // Close closes the inner store.
 func (f *Faulty) Close(ctx context.Context) error {
 	return f.spoil(ctx, OpClose, func() error { return f.inner.Close(ctx) })

@@ -16,7 +16,8 @@ import (
 //
 // What it holds outlives its handle: [Memory.Reopen] gives a new one.
 type Memory struct {
-	disk *disk
+	disk  *disk
+	claim storage.Claim
 	// closed is guarded by the disk's mutex.
 	closed bool
 }
@@ -117,6 +118,9 @@ func (m *Memory) LimitTail(events int) {
 
 // Descriptor returns the application that the store holds, normalized.
 func (m *Memory) Descriptor() messages.Descriptor { return m.disk.desc.Normalized() }
+
+// Claim implements [storage.Store].
+func (m *Memory) Claim(application string) (func(), error) { return m.claim.Take(application) }
 
 // Close closes the handle. Nothing is ever under way, so it never waits.
 func (m *Memory) Close(context.Context) error {

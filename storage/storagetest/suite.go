@@ -107,7 +107,7 @@ var (
 func checks() []check {
 	var all []check
 	for _, group := range [][]check{
-		openChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
+		openChecks, claimChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
 		dedupChecks, flushChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
