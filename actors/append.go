@@ -80,9 +80,7 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, own *ownAppend) (*m
 	if err := s.checkBytes(ctx, to, sequencer.AppendBytes(m)); err != nil {
 		return nil, err
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		m.Deadline = messages.TimestampOf(deadline)
-	}
+	m.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	var posted *actor.MessageEnvelope
 	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
 		if err := s.post(ctx, e, own, to.Wait); err != nil {

@@ -71,9 +71,7 @@ func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws m
 
 func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, wait bool) (*Transaction, error) {
 	tx := &Transaction{sequencer: s, ctx: ctx, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
-	if deadline, ok := ctx.Deadline(); ok {
-		tx.start.Deadline = messages.TimestampOf(deadline)
-	}
+	tx.start.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	reply, err := s.ask(ctx, &tx.start, s.late, wait)
 	if err != nil {
 		return nil, err

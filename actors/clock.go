@@ -1,6 +1,11 @@
 package actors
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
 
 // Clock tells the time and calls back later. It is a setting, so that tests and
 // simulations control time. Implementations are safe for concurrent use.
@@ -20,6 +25,16 @@ type Timer interface {
 
 // SystemClock returns the clock of the machine.
 func SystemClock() Clock { return systemClock{} }
+
+// deadlineBy returns when a context ends by a clock, 0 if never. The context's own deadline is
+// the machine's time, which says nothing about another clock, or about this one once it steps.
+func deadlineBy(ctx context.Context, clock Clock) messages.Timestamp {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(1, messages.TimestampOf(clock.Now().Add(time.Until(deadline))))
+}
 
 type systemClock struct{}
 

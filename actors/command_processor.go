@@ -94,8 +94,8 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 // *TooLargeError) if it takes more than one append may, ErrRawID, the handler's or drafter's own error, or what [Transaction.Commit] or
 // [Sequencer.Append] returns.
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
-	if deadline, ok := ctx.Deadline(); ok && c.Deadline == 0 {
-		c.Deadline = messages.TimestampOf(deadline)
+	if c.Deadline == 0 {
+		c.Deadline = deadlineBy(ctx, p.config.Clock)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the command is not sent

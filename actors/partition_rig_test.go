@@ -65,8 +65,9 @@ type setup struct {
 	memory *storagetest.Memory
 	// wrap stands between the partitions and the faulty store.
 	wrap func(*storagetest.Faulty) actors.PartitionStore
-	// realClock runs on the system's clock.
+	// realClock runs on the system's clock, clock on another one than that of the tests.
 	realClock bool
+	clock     *actorstest.FakeClock
 	// lasting is how long the test runs by intention.
 	lasting time.Duration
 	// unverified leaves out the check of the store at the end.
@@ -121,7 +122,7 @@ func newRig(t *testing.T, s setup) *rig {
 	r.openStore()
 	r.clock = actors.SystemClock()
 	if !s.realClock {
-		r.fake = actorstest.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		r.fake = cmp.Or(s.clock, actorstest.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 		r.clock = r.fake
 	}
 	r.guardian = actors.NewGuardian(actors.RestartPolicy{

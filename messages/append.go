@@ -95,7 +95,8 @@ type Append struct {
 	Expected *WLogOffset
 
 	// Deadline is when the sender stops waiting: an append that was not handed to
-	// the store by then is refused with ErrDeadlineExceeded. Zero means none.
+	// the store by then is refused with ErrDeadlineExceeded. It is by the partition's
+	// clock. Zero means none.
 	Deadline Timestamp
 }
 

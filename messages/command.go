@@ -25,7 +25,8 @@ type Command struct {
 	Expected *WLogOffset
 
 	// Deadline is when the sender stops waiting: the command is not begun later,
-	// and its write not either. Zero means that the transaction limit bounds it.
+	// and its write not either. It is by the
+	// partition's clock. Zero means that the transaction limit bounds it.
 	Deadline Timestamp
 }
 

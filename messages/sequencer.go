@@ -38,7 +38,8 @@ type Start struct {
 	WithNumbers bool
 
 	// Deadline is when the sender stops waiting; a Start that is taken later is
-	// answered with ErrDeadlineExceeded and never granted. Zero means none.
+	// answered with ErrDeadlineExceeded and never granted. It is by the partition's
+	// clock. Zero means none.
 	Deadline Timestamp
 }
 

@@ -104,7 +104,7 @@ func (c *client) context(n *node, r *request, stage string) (context.Context, fu
 	stop := func() bool { return true }
 	if !c.s.isHealed() && c.random.IntN(4) == 0 {
 		d := time.Duration(1+c.random.IntN(20_000)) * time.Microsecond
-		ctx = deadlined{ctx, limit.Now().Add(d)}
+		ctx = deadlined{ctx, time.Now().Add(d)}
 		stop = limit.AfterFunc(d, func() { c.end(context.DeadlineExceeded) }).Stop
 	}
 	return ctx, func() {
@@ -114,7 +114,7 @@ func (c *client) context(n *node, r *request, stage string) (context.Context, fu
 	}
 }
 
-// deadlined tells the deadline of a context that the simulation ends.
+// deadlined tells the deadline of a context that the simulation ends, by the clock of the bubble.
 type deadlined struct {
 	context.Context
 	at time.Time

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -10,8 +9,7 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// dawn is when every run begins: when the clock of a bubble does, which the deadlines of
-// contexts go by.
+// dawn is when every run begins: when the clock of a bubble does.
 var dawn = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // timer is one call that a clock owes.
@@ -53,15 +51,6 @@ func (c clock) AfterFunc(d time.Duration, f func()) actors.Timer {
 	})
 	s.timers = slices.Insert(s.timers, i, t)
 	return t
-}
-
-// skewed returns a context whose deadline is by the clock as it stands: that of the bubble,
-// by which it was made, never steps.
-func (s *scheduler) skewed(ctx context.Context) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	deadline, _ := ctx.Deadline()
-	return deadlined{ctx, deadline.Add(s.skew)}
 }
 
 // Stop implements [actors.Timer].

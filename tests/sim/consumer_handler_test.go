@@ -36,7 +36,7 @@ func (r *laneRun) handle(ctx context.Context, events []messages.LogEvent) error 
 	if how != endsWell {
 		s.hitLane(how, r)
 	}
-	handled, err := r.work(s.skewed(ctx), events, how)
+	handled, err := r.work(ctx, events, how)
 	if s.isDead(r.node) {
 		return errCrashed
 	}
