@@ -57,6 +57,8 @@ type Partition struct {
 	// stopBegun is when BeginStop was called, nil if it was not.
 	stopBegun  atomic.Pointer[time.Time]
 	terminated chan struct{}
+	// guard belongs to the actor.
+	guard clockGuard
 }
 
 // SpawnPartition starts a partition actor, which begins to replay the tail of its
@@ -66,6 +68,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 		c.Sequencer.Kinds = sequencer.NewKinds(c.Sequencer.Descriptor)
 	}
 	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
+	p.guard.clock = c.Clock
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	settings := c.Sequencer.Settings
 	p.settings.Store(&settings)
@@ -201,6 +204,8 @@ type partition struct {
 
 	// lastNow is what the clock said last.
 	lastNow messages.Timestamp
+	// distrusted says that the core was told to distrust the clock.
+	distrusted bool
 	// held says that the request lane is on hold.
 	held bool
 	// aborted says that everybody was answered.
@@ -233,15 +238,22 @@ func (p *partition) Receive(ctx actor.Context) {
 func (p *partition) started(ctx actor.Context) {
 	// The incarnation before may have left the lane on hold.
 	p.handle.mailbox.Release()
-	p.carryOut(ctx, p.core.Begin(p.now()))
+	now := p.now(ctx)
+	p.carryOut(ctx, p.core.Begin(now))
 	if p.handle.stopBegun.Load() != nil {
 		// Whoever asked the incarnation before may not have waited.
 		ctx.Send(ctx.Self(), &messages.Stop{})
 	}
 }
 
-func (p *partition) now() messages.Timestamp {
-	return messages.TimestampOf(p.handle.config.Clock.Now())
+// now reads the clock, and tells the core when it begins or ceases to be wrong.
+func (p *partition) now(ctx actor.Context) messages.Timestamp {
+	now, err := p.handle.guard.read(p.handle.settings.Load().ClockJump)
+	if distrusted := err != nil; distrusted != p.distrusted {
+		p.distrusted = distrusted
+		p.carryOut(ctx, p.core.DistrustClock(err, now))
+	}
+	return now
 }
 
 // handleMessage steps the core and carries out what it wants.
@@ -252,7 +264,8 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 	} else if g := p.countAnswer(m); g != 0 && g>>incarnationShift != p.incarnation {
 		return
 	}
-	p.carryOut(ctx, p.core.Step(from, m, p.nowFor(m)))
+	now := p.nowFor(ctx, m)
+	p.carryOut(ctx, p.core.Step(from, m, now))
 	switch m.(type) { //nolint:gochecksumtype // after the others there is more to do, or there was nothing
 	case *messages.Taken, *messages.Replayed, *messages.Written:
 		p.rest(ctx)
@@ -262,7 +275,7 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 // nowFor spares those messages the clock which do not depend on the time: for
 // them it is still that of their Start. Reading it takes as long as the core's own
 // work. What ends a transaction or a batch does depend on it if something begins with it.
-func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
+func (p *partition) nowFor(ctx actor.Context, m messages.PartitionMessage) messages.Timestamp {
 	switch m := m.(type) { //nolint:gochecksumtype // all others take the default
 	case *messages.Next, *messages.Raise:
 		return p.lastNow
@@ -276,7 +289,7 @@ func (p *partition) nowFor(m messages.PartitionMessage) messages.Timestamp {
 			return p.lastNow
 		}
 	}
-	p.lastNow = p.now()
+	p.lastNow = p.now(ctx)
 	return p.lastNow
 }
 
@@ -327,7 +340,8 @@ func (p *partition) abandoned() int {
 func (p *partition) childOrOwnerEnded(ctx actor.Context, who *actor.PID) {
 	if p.watched != nil && p.watched.Equal(who) {
 		p.watched = nil
-		p.carryOut(ctx, p.core.Step(nil, &messages.OwnerStopped{Token: p.token}, p.now()))
+		token, now := p.token, p.now(ctx)
+		p.carryOut(ctx, p.core.Step(nil, &messages.OwnerStopped{Token: token}, now))
 	}
 }
 

@@ -51,6 +51,7 @@ var answers = []knownError{
 	{err: partition.ErrCursor, kind: malformed, field: paramAfter},
 	{err: messages.ErrPartitionFailed, kind: unavailable, detail: "the partition has failed and must be repaired; its status says why", retryAfter: retryLater},
 	{err: messages.ErrFenced, kind: unavailable, detail: "another owner has taken the partition over; nothing was written", retryAfter: retryLater},
+	{err: messages.ErrClock, kind: unavailable, detail: "the server's clock is wrong, its status says how; nothing was written", retryAfter: retryLater},
 	{err: messages.ErrInterrupted, kind: unavailable, detail: "the partition is starting again; nothing was written", retryAfter: retrySoon},
 	{err: messages.ErrStopped, kind: unavailable, detail: "the server is stopping; nothing was written", retryAfter: retrySoon},
 	{err: storage.ErrTailFull, kind: busy, detail: "too much is not flushed yet; nothing was written", retryAfter: retrySoon},

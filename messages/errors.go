@@ -53,6 +53,13 @@ var (
 	// ErrStopped is returned when the actor has stopped, or stopped before it
 	// could answer. The request was not granted.
 	ErrStopped = errors.New("actor has stopped")
+	// ErrClock is returned when the clock shows a time that cannot be: further ahead of what
+	// it said last than the setting ClockJump allows, before 1970, or after 2261. Nothing was
+	// written and no number is consumed. It ends when the clock is right again. If the clock
+	// is right and what it said before was not, or the machine was suspended for longer than
+	// the setting, raise the setting with Reconfigure, or deploy the application again: the
+	// first reading after that is trusted. The error is a [*ClockError].
+	ErrClock = errors.New("clock is not trusted")
 	// ErrInterrupted is returned when the actor failed with the request in its
 	// hands. A transaction that it had granted is fenced.
 	ErrInterrupted = errors.New("actor failed while it handled the request")
@@ -187,3 +194,19 @@ func (e *PartitionError) Is(target error) bool { return target == ErrPartitionFa
 
 // Unwrap returns the cause.
 func (e *PartitionError) Unwrap() error { return e.Cause }
+
+// ClockError says what a clock shows, and what it may show at the most.
+type ClockError struct {
+	Got Timestamp
+	// Last is what the clock said last, and the time that has passed since; 0 if it has said
+	// nothing that could be.
+	Last  Timestamp
+	Limit time.Duration
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("%v: got %v, last %v, limit %v ahead", ErrClock, e.Got, e.Last, e.Limit)
+}
+
+// Is makes errors.Is(err, ErrClock) hold.
+func (e *ClockError) Is(target error) bool { return target == ErrClock }

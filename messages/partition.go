@@ -157,6 +157,8 @@ const (
 	TimerActualizeRetry
 	TimerCatchUp
 	TimerStop
+	// TimerClock looks again at a clock that is not trusted.
+	TimerClock
 	// Timers is the number of timers.
 	Timers
 )

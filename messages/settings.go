@@ -56,6 +56,10 @@ type Settings struct {
 	// CatchUpCheckpoint is how often a checkpoint is written while a long tail is
 	// replayed. Default 1 s.
 	CatchUpCheckpoint time.Duration
+	// ClockJump is how much further ahead the clock may be of what it said last than time
+	// has passed on the machine. What would get a time of registration is refused with
+	// ErrClock while it is further ahead. Default 24 h.
+	ClockJump time.Duration
 }
 
 // WithDefaults returns a copy in which every zero field has its default.
@@ -72,6 +76,7 @@ func (s Settings) WithDefaults() Settings {
 	setDefault(&s.TransactionLimit, 5*time.Second)
 	setDefault(&s.StopLimit, 30*time.Second)
 	setDefault(&s.CatchUpCheckpoint, time.Second)
+	setDefault(&s.ClockJump, 24*time.Hour)
 	return s
 }
 
@@ -110,6 +115,7 @@ func (s Settings) Validate() error {
 		{"TransactionLimit", s.TransactionLimit},
 		{"StopLimit", s.StopLimit},
 		{"CatchUpCheckpoint", s.CatchUpCheckpoint},
+		{"ClockJump", s.ClockJump},
 	} {
 		if d.got < time.Millisecond {
 			return fmt.Errorf("%w: %s: got %v, want at least 1ms", ErrSettings, d.name, d.got)

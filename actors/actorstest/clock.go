@@ -58,6 +58,17 @@ func (c *FakeClock) Advance(d time.Duration) {
 	}
 }
 
+// Set lets the clock show another time, later or earlier. What waits for its timers waits as
+// long as before, as when somebody sets a real clock.
+func (c *FakeClock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.timers {
+		t.due = now.Add(t.due.Sub(c.now))
+	}
+	c.now = now
+}
+
 // next removes the first timer that is due by end and moves the clock to it. If
 // there is none, it moves the clock to end.
 func (c *FakeClock) next(end time.Time) *timer {

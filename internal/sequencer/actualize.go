@@ -206,7 +206,7 @@ func (c *Core) replayDone() {
 		c.becomeStopping(nil)
 	} else {
 		c.becomeIdle()
-		c.setStatus(messages.StateNormal, nil)
+		c.serve()
 	}
 	c.resolveDoubt()
 	c.askLate()

@@ -119,7 +119,9 @@ func (r *redo) endIfDone() {
 func (c *Core) formBatch() {
 	b := &c.batch
 	b.begin(c.epoch, c.durable+1)
-	c.lastTime = max(c.lastTime, c.now)
+	if c.clockErr == nil {
+		c.lastTime = max(c.lastTime, c.now)
+	}
 	again := c.redo.left > 0
 	for c.queue.len() > 0 && c.roomFor(c.queue.first()) {
 		c.judge(c.queue.pop())

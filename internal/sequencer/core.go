@@ -109,6 +109,8 @@ type Core struct {
 	replay replay
 	stop   stopping
 	fault  *messages.PartitionError
+	// clockErr is why the clock is not trusted.
+	clockErr error
 	// refusal is what a partition that has failed answers.
 	refusal error
 	lastErr error

@@ -12,8 +12,9 @@ type flight struct {
 	// pending is nil if no flush is under way.
 	pending *pending
 	request *messages.WriteProjections
-	// failures counts the tries that failed, in a row.
+	// failures counts the tries that failed, in a row; err is why the last one did.
 	failures int
+	err      error
 	// retryDue says that the next try waits for its timer.
 	retryDue bool
 }
@@ -104,9 +105,9 @@ func (c *Core) written(m *messages.Written) {
 		c.flushed()
 	case messages.Retry:
 		c.flight.failures++
-		c.flight.retryDue = true
+		c.flight.retryDue, c.flight.err = true, m.Err
 		if c.state == messages.StateNormal || c.state == messages.StateAlarming {
-			c.setStatus(messages.StateAlarming, m.Err)
+			c.serve()
 		} else {
 			c.setStatus(c.state, m.Err)
 		}
@@ -128,7 +129,7 @@ func (c *Core) flushed() {
 	c.flight = flight{}
 	c.divergences = 0
 	if failed && c.state == messages.StateAlarming {
-		c.setStatus(messages.StateNormal, nil)
+		c.serve()
 	}
 	if c.state == messages.StateInitializing {
 		// What waits is handed over first: it may be why no credit was given.

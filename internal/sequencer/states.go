@@ -268,6 +268,8 @@ func (c *Core) timerFired(t messages.Timer) {
 		c.catchUpTimerFired()
 	case messages.TimerStop:
 		c.stopTimerFired()
+	case messages.TimerClock:
+		c.watchClock()
 	case messages.Timers:
 	}
 }

@@ -46,8 +46,11 @@ func (c *Core) kindFor(ws messages.WSID, id messages.WSKind) (*kindDef, error) {
 	return kind, nil
 }
 
-// inTime returns an error if a request's deadline has passed.
+// inTime returns an error if a request's deadline has passed, or if nobody knows the time.
 func (c *Core) inTime(deadline messages.Timestamp) error {
+	if c.clockErr != nil {
+		return c.clockErr
+	}
 	if deadline != 0 && c.now > deadline {
 		return fmt.Errorf("%w: deadline %v, now %v", messages.ErrDeadlineExceeded, deadline, c.now)
 	}
