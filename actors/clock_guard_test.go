@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
@@ -114,4 +117,32 @@ func TestClockAfterALongTime(t *testing.T) {
 	if s := r.partitions[0].Status(); strings.Contains(s.State.String(), "alarm") {
 		t.Errorf("got %+v", s)
 	}
+}
+
+// A jump is logged when it begins and when it ends; a first reading that is far ahead of the
+// last event is trusted, with a warning.
+func TestClockIsLogged(t *testing.T) {
+	core, logged := observer.New(zap.InfoLevel)
+	r := readyRig(t, setup{logger: zap.New(core)})
+	r.commit(7)
+	logged.TakeAll()
+	for range 2 {
+		r.jumps(far)
+		r.commit(7)
+	}
+	if got := logged.FilterMessage("partition is alarming").Len(); got != 2 {
+		t.Errorf("got %d lines about two jumps", got)
+	}
+	if got := logged.Len(); got != 4 {
+		t.Errorf("got %d lines, want one for each change: %v", got, logged.All())
+	}
+	for _, years := range []int{0, 2} {
+		r.fake.Set(r.clock.Now().AddDate(years, 0, 0))
+		r.again()
+		r.ready()
+		if got := logged.FilterLevelExact(zap.WarnLevel).Len(); got != years/2 {
+			t.Errorf("after %d years: got %d warnings", years, got)
+		}
+	}
+	r.commit(7)
 }

@@ -303,6 +303,7 @@ func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 		generation, busy = m.Generation, &p.flushing
 	case *messages.Taken:
 		generation, busy = m.Generation, &p.replaying
+		p.warnAhead(m.Register.LastRegisteredAt)
 	case *messages.Replayed:
 		generation, busy = m.Generation, &p.replaying
 	case *messages.ReplayFailed:
@@ -322,6 +323,19 @@ func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 		*busy--
 	}
 	return generation
+}
+
+// farAhead is how long after the last event a partition is hardly ever started.
+const farAhead = 365 * 24 * time.Hour
+
+// warnAhead logs, when the partition starts, that the first reading of the clock, which is
+// trusted, is far ahead of the last event.
+func (p *partition) warnAhead(last messages.Timestamp) {
+	now := p.handle.guard.highest
+	if p.core.Status().Epoch == 0 && last != 0 && now-last > messages.Timestamp(farAhead/time.Microsecond) {
+		p.handle.config.Logger.Warn("clock is far ahead of the last event: later times of registration will not be earlier",
+			zap.Stringer("actor", p.handle.config.Key), zap.Stringer("clock", now), zap.Stringer("last", last))
+	}
 }
 
 // abandoned counts the leaves that hang.

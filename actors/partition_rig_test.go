@@ -70,6 +70,8 @@ type setup struct {
 	clock     *actorstest.FakeClock
 	// lasting is how long the test runs by intention.
 	lasting time.Duration
+	// logger is where partitions log, nowhere if nil.
+	logger *zap.Logger
 	// unverified leaves out the check of the store at the end.
 	unverified bool
 }
@@ -161,7 +163,7 @@ func (r *rig) spawn() {
 				Partition: i, Descriptor: r.memory.Descriptor(), Settings: settings, CacheNumbers: 100, Seed: 1,
 			},
 			Store: store, System: system, Guardian: r.guardian, Dispatcher: r.dispatcher, Clock: r.clock,
-			Logger: zap.NewNop(), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits, EpochPermits: r.permits,
+			Logger: cmp.Or(r.setup.logger, zap.NewNop()), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits, EpochPermits: r.permits,
 			Observer: r.spy, StatusChanged: r.board.put,
 		})
 		r.check(err)

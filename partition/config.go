@@ -17,7 +17,9 @@ type Options struct {
 	// never a line per event, also on goroutines that wait for a partition: it must not
 	// block. Default: none.
 	Logger *zap.Logger
-	// Clock is where the time comes from. It must not block. Default: the system's.
+	// Clock is where the time comes from. It must not block. One whose time passes faster than
+	// the machine's needs a larger setting ClockJump, else it is refused with ErrClock of
+	// package messages. Default: the system's.
 	Clock Clock
 	// Observer is called when a message is posted, taken and handled. Default: none.
 	Observer Observer
