@@ -28,6 +28,7 @@ func TestFaultLimitZero(t *testing.T) {
 		"RetryDelay":        func(a *partition.Application) { a.Settings.RetryDelay = -1 },
 		"TransactionLimit":  func(a *partition.Application) { a.Settings.TransactionLimit = -time.Second },
 		"StopLimit":         func(a *partition.Application) { a.Settings.StopLimit = 1 },
+		"ClockJump":         func(a *partition.Application) { a.Settings.ClockJump = 1 },
 		"CatchUpCheckpoint": func(a *partition.Application) { a.Settings.CatchUpCheckpoint = 1 },
 		"CacheNumbers":      func(a *partition.Application) { a.CacheNumbers = -1 },
 		"RequestLane":       func(a *partition.Application) { a.RequestLane = -1 },

@@ -29,6 +29,7 @@ func (s *sim) verify() {
 
 // checkBounds checks, of a batch just written, that memory is bounded by settings.
 func (s *sim) checkBounds(st *store, b *storage.Batch) {
+	s.checkTimes(b)
 	set := &st.node.settings
 	r := s.ledger.registers()[b.Partition]
 	if tail := int(r.Last + 1 - r.Checkpoint); tail > set.BusyEvents+set.BatchEvents {

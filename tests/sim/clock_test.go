@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // dawn is when every run begins: when the clock of a bubble does.
@@ -33,6 +34,9 @@ var _ actors.Clock = clock{}
 func (c clock) Now() time.Time {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
+	if c.s.astray && !c.s.healed {
+		return dawn.Add(c.s.elapsed+c.s.skew).AddDate(290, 0, 0)
+	}
 	return dawn.Add(c.s.elapsed + c.s.skew)
 }
 
@@ -78,6 +82,16 @@ func (s *sim) stepClock() {
 		n.hitLanes(kind)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.skew += d
-	s.mu.Unlock()
+	s.astray = !s.astray && s.random.IntN(4) == 0
+}
+
+// checkTimes checks that no event of a batch has a time of when the clock was astray.
+func (s *sim) checkTimes(b *storage.Batch) {
+	for i := range b.Events {
+		if at := b.Events[i].RegisteredAt.Time(); at.After(dawn.AddDate(1, 0, 0)) {
+			s.failf("partition %d: an event is registered at %v", b.Partition, at)
+		}
+	}
 }

@@ -49,7 +49,9 @@ type scheduler struct {
 	mailboxes map[unsafe.Pointer]string
 	// elapsed is how long the run has lasted, skew how far the clock is from it.
 	elapsed, skew time.Duration
-	healed        bool
+	// astray says that the clock shows a time that cannot be.
+	astray bool
+	healed bool
 
 	// last is who ran last; persist is how likely it runs again, and starved is who is
 	// passed over for a while.
