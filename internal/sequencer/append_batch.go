@@ -79,41 +79,6 @@ type appendID struct {
 
 func (m *member) appendID() appendID { return appendID{m.append.Workspace, m.append.DedupID} }
 
-// redo are the Appends in front of the queue that were in an attempt which was
-// refused. They are written before anybody else joins them, so that they get ahead
-// whatever comes behind.
-type redo struct {
-	left int
-	// single says that they are written one by one, since nobody knows which of them
-	// is refused.
-	single bool
-	// refusals counts the attempts that were refused; most is how many are tried
-	// together, 0 for as many as there is room for.
-	refusals, most int
-}
-
-// fewRefusals is how many attempts may be refused before fewer are tried together. Each
-// names one of those that are refused: if they are many, most of what is done for the
-// others is done in vain.
-const fewRefusals = 4
-
-// refused notes that an attempt of so many was refused.
-func (r *redo) refused(members int) {
-	if r.refusals++; r.refusals > fewRefusals {
-		r.most = max(1, members/2)
-	}
-}
-
-// wrote notes that an attempt succeeded: twice as many are tried next.
-func (r *redo) wrote() { r.most *= 2 }
-
-// endIfDone forgets how it went once nobody is left.
-func (r *redo) endIfDone() {
-	if r.left == 0 {
-		*r = redo{}
-	}
-}
-
 // formBatch judges and numbers the Appends at the head of the queue, and hands over
 // what there is to write.
 func (c *Core) formBatch() {
@@ -165,6 +130,198 @@ func (b *batch) begin(epoch messages.Epoch, first messages.PLogOffset) {
 	}
 	b.epoch, b.first = epoch, first
 	b.bytes, b.keys = 0, 0
+}
+
+// judge decides what becomes of an Append whose turn has come: it is numbered and
+// joins the batch, or waits for what becomes of a member of the batch, or is
+// refused.
+func (c *Core) judge(w waiting) {
+	b := &c.batch
+	if err := c.grantable(w.append.Deadline); err != nil {
+		c.refuseWaiter(&w, err)
+		return
+	}
+	if leader, ok := b.leader(w.append); ok {
+		b.join(member{waiting: w, fate: follows, at: leader})
+		return
+	}
+	if w.otherwise != nil {
+		c.search(&w, 0, w.otherwise)
+		return
+	}
+	at := len(b.events)
+	numbers, err := c.number(&w)
+	switch {
+	case err == nil:
+		b.bytes += w.bytes
+		b.join(member{waiting: w, fate: writes, at: at, numbers: numbers})
+	case w.ws.reserved > 0:
+		b.join(member{waiting: w, fate: rests, err: err})
+	default:
+		c.refuseUnlessRepeated(&w, err)
+	}
+}
+
+// leader returns the member of the batch that has an Append's deduplication id.
+func (b *batch) leader(m *messages.Append) (int, bool) {
+	if m.DedupID.IsZero() {
+		return 0, false
+	}
+	i, ok := b.ids[appendID{m.Workspace, m.DedupID}]
+	return i, ok
+}
+
+// number reserves what an Append asks for and makes its events. It does nothing
+// if it returns an error, which says why the workspace cannot have them.
+func (c *Core) number(w *waiting) ([]messages.SequenceNumber, error) {
+	b := &c.batch
+	if err := w.ws.take(w.kind); err != nil {
+		return nil, err
+	}
+	events := len(b.events)
+	r := b.reserve(w.ws)
+	b.before = append(b.before[:0], r.last...)
+	numbers, err := c.writeDrafts(w, r)
+	if err != nil {
+		b.takeBack(r, events)
+		return nil, err
+	}
+	b.countKeys(r)
+	return numbers, nil
+}
+
+// reserve returns the numbers of a workspace for the batch to count on.
+func (b *batch) reserve(ws *workspace) *reserved {
+	if ws.reserved == 0 {
+		from := len(b.numbers)
+		b.numbers = append(b.numbers, ws.last...)
+		b.reserved = append(b.reserved, reserved{
+			Reservation: Reservation{workspace: ws.id, kind: ws.kind, last: b.numbers[from:len(b.numbers):len(b.numbers)]},
+			ws:          ws,
+		})
+		ws.reserved = len(b.reserved)
+	}
+	return &b.reserved[ws.reserved-1]
+}
+
+// unreserved reports whether nothing was reserved before b.before was noted.
+func (b *batch) unreserved(r *reserved) bool {
+	return b.before[wlogOffset] == r.ws.last[wlogOffset]
+}
+
+// takeBack undoes what was reserved since b.before was noted, and drops the events
+// from an index on.
+func (b *batch) takeBack(r *reserved, events int) {
+	clear(b.events[events:])
+	b.events = b.events[:events]
+	copy(r.last, b.before)
+	if b.unreserved(r) {
+		b.numbers = b.numbers[:len(b.numbers)-len(r.last)]
+		r.ws.reserved = 0
+		*r = reserved{}
+		b.reserved = b.reserved[:len(b.reserved)-1]
+	}
+}
+
+// countKeys adds the keys that have changed since b.before was noted, and not
+// before in this batch.
+func (b *batch) countKeys(r *reserved) {
+	if b.unreserved(r) && !r.ws.fixed {
+		b.keys++
+	}
+	for i, n := range r.last {
+		if n != b.before[i] && b.before[i] == r.ws.last[i] {
+			b.keys++
+		}
+	}
+}
+
+// writeDrafts makes the events of an Append.
+func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, error) {
+	b, m := &c.batch, w.append
+	if got := messages.WLogOffset(r.last[wlogOffset]); m.Expected != nil && *m.Expected != got {
+		return nil, &messages.OffsetError{Workspace: m.Workspace, Got: got, Want: *m.Expected}
+	}
+	at := len(b.events)
+	var numbers []messages.SequenceNumber
+	if w.numbers > 0 {
+		numbers = make([]messages.SequenceNumber, 0, w.numbers)
+	}
+	r.given = 0
+	for i := range m.Drafts {
+		var err error
+		if numbers, err = c.writeDraft(&m.Drafts[i], r, numbers); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkNumbered(m, b.events[at:]); err != nil {
+		return nil, err
+	}
+	b.events[at].DedupID = m.DedupID
+	b.events[at].Together = uint32(len(m.Drafts) - 1)
+	return numbers, nil
+}
+
+// writeDraft makes the next event. numbers are those of the message so far.
+func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.SequenceNumber) ([]messages.SequenceNumber, error) {
+	wlog := &r.kind.sequences[wlogOffset]
+	if r.last[wlogOffset] >= wlog.Max() {
+		return nil, overflow(r.workspace, wlog)
+	}
+	r.last[wlogOffset]++
+	from := len(numbers)
+	for _, wanted := range d.Wanted {
+		for range wanted.Numbers() {
+			n, err := r.Next(wanted.Seq)
+			if err != nil {
+				return nil, err
+			}
+			numbers = append(numbers, messages.SequenceNumber{Seq: wanted.Seq, Number: n})
+		}
+	}
+	records, err := r.records(d, numbers)
+	if err != nil {
+		return nil, err
+	}
+	b := &c.batch
+	b.events = append(b.events, messages.Event{
+		Kind:          messages.EventBusiness,
+		Epoch:         b.epoch,
+		Partition:     c.partition,
+		PLogOffset:    b.first + messages.PLogOffset(len(b.events)),
+		Workspace:     r.workspace,
+		WorkspaceKind: r.kind.id,
+		WLogOffset:    messages.WLogOffset(r.last[wlogOffset]),
+		RegisteredAt:  c.lastTime,
+		Numbers:       numbers[from:len(numbers):len(numbers)],
+		Body:          d.Body,
+		Records:       records,
+	})
+	return numbers, nil
+}
+
+// records returns the rows of a draft, and lifts the sequences of new ones whose ids
+// it brings along. No other row may be ahead then. numbers are those of the message so
+// far.
+func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber) ([]messages.Record, error) {
+	if len(d.Records) == 0 {
+		return nil, nil
+	}
+	records := make([]messages.Record, len(d.Records))
+	for i := range d.Records {
+		draft := &d.Records[i]
+		id := draft.ID
+		switch {
+		case id == (messages.RecordID{}):
+			id = messages.RecordID(numbers[draft.Number])
+		case draft.New:
+			if err := r.Raise(id); err != nil {
+				return nil, err
+			}
+		}
+		records[i] = messages.Record{ID: id, New: draft.New, Data: draft.Data}
+	}
+	return records, r.Covers(records)
 }
 
 // end lets go of what the batch holds and keeps the memory, unless it is much more
