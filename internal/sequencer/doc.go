@@ -31,4 +31,26 @@
 //	flight        in the flusher's hands
 //	retired       flushed while a load was under way that may not have seen it
 //	the store     read by a load
+//
+// The scenarios in testdata show all of this, one thing each: what the machine is told,
+// and what it does then. They are to be read in order, and so are the files:
+//
+//	states.go          which message is legal in which state
+//	core.go            a partition's state, and one step
+//	effects.go         what the shell has to do after a step
+//	transaction.go     numbers one by one, for an owner that writes its event itself
+//	reservation.go     how they are counted, by the partition or by the owner
+//	append.go          a whole transaction in one message: it is checked
+//	queue.go           it waits for its turn
+//	append_batch.go    its turn: it is judged, numbered and handed over with others
+//	append_written.go  the appender's answer, and whose turn it is again
+//	append_doubt.go    nobody knows whether it was written: the tail tells
+//	append_repeat.go   it was written before: the log has the answer
+//	workspace.go       a kind with its sequences, a workspace with its last numbers
+//	lookup.go          where last numbers are found, and in which order
+//	pending.go         what is durable in the log and not stored yet
+//	flight.go          how it is flushed
+//	actualize.go       a new epoch is taken, and the tail of the log replayed
+//	late.go            a Flush when its transaction is not open any more
+//	stop.go            how a partition ends
 package sequencer
