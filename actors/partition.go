@@ -36,6 +36,9 @@ type PartitionConfig struct {
 	Permits, EpochPermits *Permits
 	// Place is that of the store; it may be nil.
 	Place *Place
+	// FarAhead is set by the first partition of an application that has found the clock far ahead of its log, and
+	// logs it. Nil is one of the partition's own.
+	FarAhead *atomic.Bool
 	// Observer may be nil.
 	Observer Observer
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
@@ -66,6 +69,9 @@ type Partition struct {
 func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	if c.Sequencer.Kinds == nil {
 		c.Sequencer.Kinds = sequencer.NewKinds(c.Sequencer.Descriptor)
+	}
+	if c.FarAhead == nil {
+		c.FarAhead = new(atomic.Bool)
 	}
 	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
 	p.guard.clock = c.Clock
@@ -332,7 +338,7 @@ const farAhead = 365 * 24 * time.Hour
 // trusted, is far ahead of the last event.
 func (p *partition) warnAhead(last messages.Timestamp) {
 	now := p.handle.guard.highest
-	if p.core.Status().Epoch == 0 && last != 0 && now-last > messages.Timestamp(farAhead/time.Microsecond) {
+	if p.core.Status().Epoch == 0 && last != 0 && now-last > messages.Timestamp(farAhead/time.Microsecond) && p.handle.config.FarAhead.CompareAndSwap(false, true) {
 		p.handle.config.Logger.Warn("clock is far ahead of the last event: later times of registration will not be earlier",
 			zap.Stringer("actor", p.handle.config.Key), zap.Stringer("clock", now), zap.Stringer("last", last))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/partita-go/partita/actors"
@@ -108,6 +109,7 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 		Permits:       actors.NewPermits(a.app.Actualizations),
 		EpochPermits:  actors.NewPermits(epochTakes),
 		Place:         place,
+		FarAhead:      new(atomic.Bool),
 		Observer:      a.parts.options.Observer,
 		StatusChanged: a.statusChanged,
 	}

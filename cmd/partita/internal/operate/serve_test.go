@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,8 +60,13 @@ func startServe(t *testing.T, dir string, args ...string) *serving {
 func (s *serving) stop() {
 	s.t.Helper()
 	s.cancel()
-	if status := <-s.ended; status != exitFine || s.stderr.Len() > 0 {
-		s.t.Errorf("got status %d, %s", status, &s.stderr)
+	status := <-s.ended
+	// The events of these stores are years old.
+	told := slices.DeleteFunc(slices.Collect(strings.Lines(s.stderr.String())), func(line string) bool {
+		return strings.Contains(line, "clock is far ahead")
+	})
+	if status != exitFine || len(told) > 0 {
+		s.t.Errorf("got status %d, %q", status, told)
 	}
 }
 
