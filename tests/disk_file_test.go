@@ -3,7 +3,6 @@ package tests
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
@@ -135,56 +133,28 @@ func (s *site) setFormat(t testing.TB, file string, format uint16) {
 	s.plant(t, k, binary.BigEndian.AppendUint32(header[:end], crc32.Checksum(header[:end], crc32.MakeTable(crc32.Castagnoli))))
 }
 
-// TestNewerFormat: a format that is not known yet is refused, by either file, and nothing
-// is changed.
-func TestNewerFormat(t *testing.T) {
+// TestOtherFormats: a format that is not known, or not any more, is refused, by either file,
+// and nothing is changed.
+func TestOtherFormats(t *testing.T) {
 	s, _ := damagedSite(t, 2, 2)
-	for _, file := range storeFiles {
+	for _, other := range []struct {
+		file   string
+		format uint16
+	}{
+		{"log.db", 1}, {"log.db", 2}, {"log.db", 1000},
+		{"state.db", 1}, {"state.db", 2}, {"state.db", 1000}, {"subscriptions.db", 1000},
+	} {
 		c := s.copied(t)
-		c.setFormat(t, file, 1000)
+		c.setFormat(t, other.file, other.format)
 		before := c.contents(t)
 		_, err := bolt.Open(limit(t), c.dir, c.app.Descriptor, c.bolt)
 		wantError(t, err, storage.ErrFormat)
 		_, err = bolt.Verify(limit(t), c.dir, verify.Options{})
 		wantError(t, err, storage.ErrFormat)
 		if !slices.Equal(before, c.contents(t)) {
-			t.Errorf("%s: the files were changed", file)
+			t.Errorf("%s, format %d: the files were changed", other.file, other.format)
 		}
 	}
-}
-
-// TestOldestFormat: what a program of format 1 has left is all there, and goes on, also
-// with deduplication ids.
-func TestOldestFormat(t *testing.T) {
-	s := newSite(t, 3, neverFlushed())
-	for round := range 2 {
-		d := s.run(t)
-		for ws := range messages.WSID(9) {
-			must(commitRecord(limit(t), d.app, ws))(t)
-		}
-		if round == 0 {
-			d.stop(t)
-		} else {
-			d.crash(t)
-		}
-	}
-	s.edit(t, "state.db", func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("dedup")) })
-	for _, file := range []string{"log.db", "state.db"} {
-		s.setFormat(t, file, 1)
-	}
-	verifyFiles(t, s.dir)
-	d := s.run(t)
-	for ws := range messages.WSID(9) {
-		d.invoice(t, ws, 3)
-		b := &begun{Workspace: ws, ID: idOf(uint64(ws), 1), Bodies: []string{fmt.Sprintf("new %d", ws)}}
-		for _, repeated := range []bool{false, true} {
-			if each := must(b.send(limit(t), d.app, nil))(t); each[0].Repeated != repeated || each[0].Numbers[0].Number != 4 {
-				t.Errorf("workspace %d: got %+v, want invoice 4, repeated %v", ws, each[0], repeated)
-			}
-		}
-	}
-	d.stop(t)
-	verifyFiles(t, s.dir)
 }
 
 // TestRebuild deletes state.db: Deploy finds everything as it was.

@@ -30,9 +30,6 @@ const (
 	magic         = "partita\n"
 	headerFixed   = 27
 
-	// formatWithoutIDs is the first format. It had no deduplication ids.
-	formatWithoutIDs = 1
-
 	// walFormat is that of log.wal, which counts for itself, too.
 	walFormat = 1
 
@@ -67,6 +64,14 @@ func (r role) String() string {
 func (r role) format() uint16 {
 	if r == roleSubscriptions {
 		return subscriptionsFormat
+	}
+	return formatVersion
+}
+
+// oldest returns the oldest format of the role's files that can be read.
+func (r role) oldest() uint16 {
+	if r == roleSubscriptions {
+		return 1
 	}
 	return formatVersion
 }
@@ -125,12 +130,12 @@ func decodeHeader(value []byte) (header, error) {
 		return header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
 	}
 	format := binary.BigEndian.Uint16(value[8:])
-	newest := uint16(formatVersion)
+	r := roleLog
 	if len(value) > 10 {
-		newest = role(value[10]).format()
+		r = role(value[10])
 	}
-	if format < formatWithoutIDs || format > newest {
-		return header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, formatWithoutIDs, newest)
+	if format < r.oldest() || format > r.format() {
+		return header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, r.oldest(), r.format())
 	}
 	if len(value) < headerFixed+4 {
 		return header{}, errTruncated
@@ -139,10 +144,10 @@ func decodeHeader(value []byte) (header, error) {
 	if crc32.Checksum(value[:end], castagnoli) != binary.BigEndian.Uint32(value[end:]) {
 		return header{}, errChecksum
 	}
-	h := header{format: format, role: role(value[10]), id: storeID(value[11:headerFixed])}
-	r := byteReader{b: value[headerFixed:end]}
-	h.descriptor = decodeDescriptor(&r)
-	if r.bad || len(r.b) != 0 {
+	h := header{format: format, role: r, id: storeID(value[11:headerFixed])}
+	b := byteReader{b: value[headerFixed:end]}
+	h.descriptor = decodeDescriptor(&b)
+	if b.bad || len(b.b) != 0 {
 		return header{}, errLayout
 	}
 	if err := h.descriptor.Validate(); err != nil {

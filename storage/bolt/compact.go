@@ -46,7 +46,7 @@ func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir *dire
 		done += uint64(bytes)
 		c.o.Progress(CopyProgress{Phase: "copy " + r.fileName(), Done: done})
 	}
-	for _, bucket := range r.buckets(r.format())[1:] {
+	for _, bucket := range r.buckets()[1:] {
 		if err == nil {
 			err = copyBucket(ctx, from, to, bucket, stateFill, every, tell)
 		}

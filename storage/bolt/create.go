@@ -66,7 +66,7 @@ func (op *opening) initialise(name string, r role) (*file, error) {
 	}
 	h := header{role: r, id: op.id, descriptor: op.descriptor}
 	err = f.update(func(tx *bbolt.Tx) error {
-		for _, name := range r.buckets(formatVersion) {
+		for _, name := range r.buckets() {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"path/filepath"
 	"testing"
 
+	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
 	"github.com/partita-go/partita/messages"
@@ -248,3 +250,13 @@ func collectRows(t testing.TB, s *Store, ws messages.WSID, r storage.RecordRange
 }
 
 func crcOf(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+
+// openPlain opens a file of a store without the store.
+func openPlain(t *testing.T, dir string, r role) *file {
+	t.Helper()
+	f, err := openPath(t, filepath.Join(dir, r.fileName()), r.fileName(), &bbolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

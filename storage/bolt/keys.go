@@ -67,7 +67,6 @@ var (
 		bucketHeader, bucketPLog, bucketWLog, bucketRecords,
 		bucketNumbers, bucketCheckpoints, bucketConflicts, bucketDedup,
 	}
-	stateBucketsWithoutIDs = stateBuckets[:7]
 
 	subscriptionsBuckets = [][]byte{bucketHeader, bucketSubscriptions, bucketPositions, bucketParked}
 )

@@ -85,9 +85,8 @@ func (op *opening) logEnd() (messages.LSN, error) {
 			}
 			end = lsn
 		}
-		// It is 0 if nothing was appended since the file was made, or since a program of
-		// the first format, which did not set it. What lies behind it is foreign, and is
-		// found when it is read.
+		// It is 0 if nothing was appended since the file was made. What lies behind it is
+		// foreign, and is found when it is read.
 		if want := messages.LSN(b.Sequence()); end < want {
 			return &storage.DamagedError{
 				Where: "file " + op.log.name,

@@ -50,9 +50,6 @@ type opening struct {
 	stored messages.Descriptor
 	// staleLog and staleState say that a file's header has an older descriptor.
 	staleLog, staleState bool
-	// oldLog and oldState are the headers of files of an older format, nil if there
-	// are none.
-	oldLog, oldState *header
 	// logEpochs are the epochs of the partitions' last events.
 	logEpochs []messages.Epoch
 	// logCommit is the last commit of log.db.
@@ -197,9 +194,6 @@ func (op *opening) openExisting(stateThere bool) error {
 		op.descriptor = *op.wanted
 	}
 	op.staleLog = !sameDescriptor(&op.descriptor, &op.stored)
-	if logHeader.format < formatVersion {
-		op.oldLog = &logHeader
-	}
 	switch {
 	case stateThere:
 		if err := op.inspectState(); err != nil {
@@ -241,9 +235,6 @@ func (op *opening) inspectState() error {
 		return err
 	}
 	op.staleState = !sameDescriptor(&op.descriptor, &h.descriptor)
-	if h.format < formatVersion {
-		op.oldState = &h
-	}
 	return nil
 }
 
@@ -379,7 +370,7 @@ func (f *file) header(r role) (h header, err error) {
 		case h.role != r:
 			return fmt.Errorf("%w: %s: got a %v file, want a %v file", storage.ErrForeign, f.name, h.role, r)
 		}
-		for _, name := range r.buckets(h.format) {
+		for _, name := range r.buckets() {
 			if tx.Bucket(name) == nil {
 				return &storage.DamagedError{Where: f.placeOf(name, "the bucket"), Cause: errMissing}
 			}
@@ -391,7 +382,7 @@ func (f *file) header(r role) (h header, err error) {
 
 // noHeader says what a file without a header is: damaged, if it has all our other buckets.
 func (f *file) noHeader(tx *bbolt.Tx, r role) error {
-	for _, name := range r.buckets(formatVersion) {
+	for _, name := range r.buckets() {
 		if !bytes.Equal(name, bucketHeader) && tx.Bucket(name) == nil {
 			return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
 		}
@@ -399,14 +390,13 @@ func (f *file) noHeader(tx *bbolt.Tx, r role) error {
 	return &storage.DamagedError{Where: f.placeOf(bucketHeader, "the bucket"), Cause: errMissing}
 }
 
-func (r role) buckets(format uint16) [][]byte {
-	switch {
-	case r == roleLog:
+func (r role) buckets() [][]byte {
+	switch r {
+	case roleState:
+	case roleLog:
 		return logBuckets
-	case r == roleSubscriptions:
+	case roleSubscriptions:
 		return subscriptionsBuckets
-	case format == formatWithoutIDs:
-		return stateBucketsWithoutIDs
 	}
 	return stateBuckets
 }
