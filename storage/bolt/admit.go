@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,7 +98,7 @@ func (g *staging) admit(r *writeRequest) error {
 	// An append that is repeated may meet the records of the first: what its caller
 	// must be told is that it is a duplicate.
 	if len(r.lookups) > 0 && (err == nil || errors.Is(err, storage.ErrConflict)) {
-		err = firstError(g.checkIDs(r), err)
+		err = cmp.Or(g.checkIDs(r), err)
 	}
 	if err != nil {
 		g.undo()

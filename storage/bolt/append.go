@@ -55,7 +55,7 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 	}
 	r.ticket = newTicket()
 	s.lookAhead(r)
-	return handOver(ctx, s, s.writes, r, &r.ticket, s.committed)
+	return handOver(ctx, s.writes, r, &r.ticket, s.closing, s.committed)
 }
 
 // request checks and encodes a batch.
@@ -155,7 +155,7 @@ func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage
 		return storage.Register{}, err
 	}
 	r := &writeRequest{ticket: newTicket(), partition: p, takeEpoch: true}
-	if err := handOver(ctx, s, s.writes, r, &r.ticket, s.committed); err != nil {
+	if err := handOver(ctx, s.writes, r, &r.ticket, s.closing, s.committed); err != nil {
 		return storage.Register{}, err
 	}
 	return s.awaitFlush(ctx, p)

@@ -69,7 +69,7 @@ func (s *Store) benchFlush(b testing.TB, id messages.PartitionID) {
 	p.mu.RLock()
 	r := &flushRequest{ticket: newTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.last + 1, derive: true}
 	p.mu.RUnlock()
-	if err := handOver(context.Background(), s, s.flushes, r, &r.ticket, s.flushed); err != nil {
+	if err := handOver(context.Background(), s.flushes, r, &r.ticket, s.closing, s.flushed); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -222,7 +223,7 @@ func (c *committer) finish(err error) bool {
 		r.reply(err)
 	}
 	for i, h := range c.held {
-		h.r.reply(firstError(err, h.err))
+		h.r.reply(cmp.Or(err, h.err))
 		c.held[i] = heldRefusal{}
 	}
 	return !unknown

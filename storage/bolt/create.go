@@ -71,7 +71,7 @@ func (op *opening) initialise(name string, r role) (*file, error) {
 				return err
 			}
 		}
-		if err := r.begin(tx); err != nil {
+		if err := beginFile(r, tx); err != nil {
 			return err
 		}
 		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -98,7 +99,7 @@ func (s *Store) findStored(lookups []dedupLookup) error {
 		if l.damage != nil && !errors.Is(l.damage, storage.ErrDamaged) {
 			return l.damage
 		}
-		first = firstError(first, l.damage)
+		first = cmp.Or(first, l.damage)
 	}
 	return first
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/partita-go/partita/messages"
@@ -40,7 +41,7 @@ func (g *staging) checkIDs(r *writeRequest) error {
 		}
 		if l.damage != nil {
 			lost.PLogOffsets = append(lost.PLogOffsets, n.offset)
-			lost.Cause = firstError(lost.Cause, l.damage)
+			lost.Cause = cmp.Or(lost.Cause, l.damage)
 			continue
 		}
 		g.ids[l.key] = n.wlog

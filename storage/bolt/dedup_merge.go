@@ -54,38 +54,31 @@ type stuckMerges map[uint64]bool
 
 // putDedup adds the entries of a flush as a run, and moves the merges on but for those
 // that are known to be stuck: to meet their damage with each flush would cost, and say
-// nothing new.
-func (s *Store) putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
-	if len(entries) == 0 {
-		return nil
-	}
+// nothing new. It returns those that are stuck now, if the transaction commits.
+func putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry, stuck stuckMerges) (stuckMerges, error) {
 	runs, err := loadDedupRuns(tx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w := &dedupWriter{dedupRuns: runs, bucket: tx.Bucket(bucketDedup), arena: arena, stuck: make(stuckMerges)}
-	maps.Copy(w.stuck, s.stuck)
+	maps.Copy(w.stuck, stuck)
 	w.bucket.FillPercent = logFill
 	slices.SortFunc(entries, compareEntries)
 	run := w.add(uint64(len(entries)))
 	run.through = lastHash
 	if err := w.putBlocks(run.serial, 0, lastHash, entries); err != nil {
-		return err
+		return nil, err
 	}
 	// Those under way come first: they may turn out to be stuck.
 	pace, begun := max(mergeLeast, mergePace*len(entries)), w.next
 	if err := w.mergeOn(0, pace); err != nil {
-		return err
+		return nil, err
 	}
 	w.startMerges()
 	if err := w.mergeOn(begun, pace); err != nil {
-		return err
+		return nil, err
 	}
-	tx.OnCommit(func() {
-		s.stuck = w.stuck
-		s.counts.stuckMerges.Store(int64(len(w.stuck)))
-	})
-	return tx.Bucket(bucketHeader).Put(keyDedup, w.encode())
+	return w.stuck, tx.Bucket(bucketHeader).Put(keyDedup, w.encode())
 }
 
 // add adds a run that has nothing yet.

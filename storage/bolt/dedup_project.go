@@ -1,6 +1,10 @@
 package bolt
 
-import "go.etcd.io/bbolt"
+import (
+	"cmp"
+
+	"go.etcd.io/bbolt"
+)
 
 // idPut is an event with a deduplication id on its way into the projection.
 type idPut struct {
@@ -16,7 +20,7 @@ func (p *projection) checkIDs(tx *bbolt.Tx) {
 	}
 	_, err := loadDedupRuns(tx)
 	for _, put := range p.ids {
-		put.r.refusal = firstError(put.r.refusal, err)
+		put.r.refusal = cmp.Or(put.r.refusal, err)
 	}
 }
 
@@ -28,4 +32,20 @@ func (p *projection) putIDs(tx *bbolt.Tx) error {
 		}
 	}
 	return p.s.putDedup(tx, &p.arena, entries)
+}
+
+// putDedup adds the entries of a flush, and notes which merges are stuck.
+func (s *Store) putDedup(tx *bbolt.Tx, arena *byteArena, entries []dedupEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	stuck, err := putDedup(tx, arena, entries, s.stuck)
+	if err != nil {
+		return err
+	}
+	tx.OnCommit(func() {
+		s.stuck = stuck
+		s.counts.stuckMerges.Store(int64(len(stuck)))
+	})
+	return nil
 }

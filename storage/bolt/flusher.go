@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (s *Store) Flush(ctx context.Context, f storage.Flush) error {
 	}
 	r := &flushRequest{ticket: newTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint}
 	r.given = flatten(f.Numbers)
-	return handOver(ctx, s, s.flushes, r, &r.ticket, s.flushed)
+	return handOver(ctx, s.flushes, r, &r.ticket, s.closing, s.flushed)
 }
 
 // flatten copies a flush's numbers into one list, ordered by key.
@@ -133,7 +134,7 @@ func (f *flusher) run() {
 // serve makes one transaction of a flush and of those that wait behind it. It
 // returns false when the store must not be written any more.
 func (f *flusher) serve(first *flushRequest) bool {
-	f.pace.rest(f.s)
+	f.s.rest(&f.pace)
 	group := f.gather(first)
 	if len(group) == 0 {
 		return true
@@ -145,18 +146,9 @@ func (f *flusher) serve(first *flushRequest) bool {
 	}
 	for _, r := range group {
 		r.partition.endFlush()
-		r.reply(firstError(r.refusal, err))
+		r.reply(cmp.Or(r.refusal, err))
 	}
 	return !unknown
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // gather accepts as many flushes as one transaction takes. Two of one partition

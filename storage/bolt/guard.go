@@ -108,8 +108,8 @@ func (f *file) damaged(cause error) *storage.DamagedError {
 }
 
 // placeOf names a value in the file for error messages.
-func (f *file) placeOf(bucket []byte, format string, args ...any) string {
-	return "file " + f.name + ", " + placeOf(bucket, format, args...)
+func (f *file) placeOf(bucket []byte, key string, args ...any) string {
+	return "file " + f.name + ", " + placeOf(bucket, key, args...)
 }
 
 // poison marks the file as not to be entered again.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type subscriptionRequest struct {
 // keep hands a request to the keeper and waits for its outcome.
 func (s *Store) keep(ctx context.Context, r *subscriptionRequest) error {
 	r.ticket = newTicket()
-	return handOver(ctx, s, s.subscriptions.requests, r, &r.ticket, s.subscriptions.ended)
+	return handOver(ctx, s.subscriptions.requests, r, &r.ticket, s.closing, s.subscriptions.ended)
 }
 
 // keeper is the only writer of subscriptions.db. It takes every request that waits, judges
@@ -63,7 +64,7 @@ func (k *keeper) serve(first *subscriptionRequest) bool {
 		k.s.triggerClose()
 	}
 	for _, r := range batch {
-		r.reply(firstError(err, r.refusal))
+		r.reply(cmp.Or(err, r.refusal))
 	}
 	return !unknown
 }

@@ -133,8 +133,8 @@ func parseLSN(b []byte) (messages.LSN, bool) {
 }
 
 // placeOf names a value for error messages.
-func placeOf(bucket []byte, format string, args ...any) string {
-	return fmt.Sprintf("bucket %s, ", bucket) + fmt.Sprintf(format, args...)
+func placeOf(bucket []byte, key string, args ...any) string {
+	return fmt.Sprintf("bucket %s, ", bucket) + fmt.Sprintf(key, args...)
 }
 
 func putBE64(b []byte, n uint64) { binary.BigEndian.PutUint64(b, n) }

@@ -79,12 +79,12 @@ func (s *Store) yield(i int) {
 	}
 }
 
-// rest pauses until it is time for the next flush, or nobody appends any more.
-func (p *pace) rest(s *Store) {
-	end := p.ended.Add(min(paceLimit, paceFactor*p.took))
+// rest pauses until it is time for the flush after the last one, or nobody appends any more.
+func (s *Store) rest(last *pace) {
+	end := last.ended.Add(min(paceLimit, paceFactor*last.took))
 	busy := true
 	for left := time.Until(end); left > 0 && busy && !s.pressed(); left = time.Until(end) {
-		last := s.lastLSN.Load()
+		lsn := s.lastLSN.Load()
 		timer := time.NewTimer(min(left, paceStep))
 		select {
 		case <-timer.C:
@@ -92,7 +92,7 @@ func (p *pace) rest(s *Store) {
 			timer.Stop()
 			return
 		}
-		busy = s.lastLSN.Load() != last
+		busy = s.lastLSN.Load() != lsn
 	}
 }
 

@@ -108,7 +108,7 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 	accepted := 0
 	for _, r := range p.group {
 		if r.refusal == nil {
-			r.refusal = firstError(r.settleNumbers(tx), p.checkPLog(tx, r))
+			r.refusal = cmp.Or(r.settleNumbers(tx), p.checkPLog(tx, r))
 		}
 		if r.refusal == nil {
 			accepted++

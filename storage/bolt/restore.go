@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,14 +84,14 @@ func (op *opening) compareState(end messages.LSN) error {
 	h, err := op.openState()
 	if err == nil {
 		op.makePartitions()
-		if err = firstError(op.knowsAll(&h), op.loadState()); err == nil {
+		if err = cmp.Or(op.knowsAll(&h), op.loadState()); err == nil {
 			err = op.checkOrigin(end)
 		}
 	}
 	if errors.Is(err, errOtherLog) {
 		return err
 	}
-	return firstError(op.checkEnd(end), err)
+	return cmp.Or(op.checkEnd(end), err)
 }
 
 // openState opens the state.db of this store to be read. An error says what is wrong with it.

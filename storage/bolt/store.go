@@ -251,14 +251,15 @@ func (t *ticket) await(ctx context.Context, ended <-chan struct{}) error {
 	}
 }
 
-// handOver queues a request and waits for its outcome.
-func handOver[R any](ctx context.Context, s *Store, queue chan<- R, request R, t *ticket, ended <-chan struct{}) error {
+// handOver queues a request and waits for its outcome. closing is closed when no request is
+// taken any more, ended when the one who serves them has ended.
+func handOver[R any](ctx context.Context, queue chan<- R, request R, t *ticket, closing, ended <-chan struct{}) error {
 	select {
 	case queue <- request:
 		return t.await(ctx, ended)
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.closing:
+	case <-closing:
 		return storage.ErrClosed
 	}
 }

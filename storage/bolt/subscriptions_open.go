@@ -93,8 +93,8 @@ func (op *opening) makeSubscriptions() (*file, error) {
 	return f, err
 }
 
-// begin writes what a new file has beside its header.
-func (r role) begin(tx *bbolt.Tx) error {
+// beginFile writes what a new file has beside its header.
+func beginFile(r role, tx *bbolt.Tx) error {
 	if r != roleSubscriptions {
 		return nil
 	}

@@ -82,8 +82,8 @@ func decodeWALHeader(b []byte, store storeID) (id walID, length uint64, err erro
 	if len(b) < walHeaderLen || string(b[:len(magic)]) != magic {
 		return id, 0, fmt.Errorf("%w: no header", storage.ErrForeign)
 	}
-	if format := binary.BigEndian.Uint16(b[8:]); format != walFormat {
-		return id, 0, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, format, walFormat)
+	if got := binary.BigEndian.Uint16(b[8:]); got != walFormat {
+		return id, 0, fmt.Errorf("%w: got %d, want %d", storage.ErrFormat, got, walFormat)
 	}
 	if crc32.Checksum(b[:walHeaderLen-4], castagnoli) != be32(b[walHeaderLen-4:]) {
 		return id, 0, errChecksum

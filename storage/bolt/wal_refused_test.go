@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"os"
@@ -38,7 +39,7 @@ func TestWALIsRefused(t *testing.T) {
 	forget := func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }
 	withoutFirst := func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketLog)
-		return firstError(b.Delete(appendLSNKey(nil, 1)), b.SetSequence(0))
+		return cmp.Or(b.Delete(appendLSNKey(nil, 1)), b.SetSequence(0))
 	}
 	for name, c := range map[string]struct {
 		change func(*testing.T, string)
@@ -59,7 +60,7 @@ func TestWALIsRefused(t *testing.T) {
 		"a damaged sector":    {edit(func(b []byte) []byte { b[2*walBlockLen+walSectorLen+40] ^= 1; return b }), storage.ErrDamaged},
 		"a commit is missing": {edit(func(b []byte) []byte { clear(b[2*walBlockLen : 3*walBlockLen]); return b }), storage.ErrDamaged},
 		"log.db lacks an event that log.wal has no more": {inLog(withoutFirst), storage.ErrDamaged},
-		"the same, and log.db knows of no log.wal":       {inLog(func(tx *bbolt.Tx) error { return firstError(forget(tx), withoutFirst(tx)) }), storage.ErrDamaged},
+		"the same, and log.db knows of no log.wal":       {inLog(func(tx *bbolt.Tx) error { return cmp.Or(forget(tx), withoutFirst(tx)) }), storage.ErrDamaged},
 		"the note is damaged": {inLog(func(tx *bbolt.Tx) error {
 			return tx.Bucket(bucketHeader).Put(keyWAL, make([]byte, walIDLen+4))
 		}), storage.ErrDamaged},
@@ -147,5 +148,5 @@ func inFileOf(dir string, change func(*bbolt.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	return firstError(db.Update(change), db.Close())
+	return cmp.Or(db.Update(change), db.Close())
 }
