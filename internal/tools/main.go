@@ -7,6 +7,7 @@
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
 //	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
 //	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count (-allow-skips)
+//	tools prose                          no line of Markdown is too long
 //	tools plain <OUTPUT                  text without control sequences
 //	tools json <OUTPUT                   JSON values, at least one
 package main
@@ -31,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, proof, plain or json")
+		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, proof, prose, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
@@ -48,6 +49,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return mutate(ctx, ".", args, stdout)
 	case "proof":
 		return proof(ctx, args, stdout)
+	case "prose":
+		return checkProse(".", stdout)
 	case "plain":
 		return checkPlain(stdin)
 	case "json":
