@@ -20,6 +20,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runLoadChild(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(fullLoadEnv); dir != "" {
+		if err := runFullLoadChild(dir, os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		removeBenchStores()
 		os.Exit(code)
