@@ -77,7 +77,7 @@ race: ## run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $(PKG)
 
 .PHONY: lint
-lint: $(GOLANGCI) core-check deps-check ## run the linters and the checks of imports (BENCHTAGS= those of bench/ with peers)
+## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run $(PKG)
 	cd bench && ../$(GOLANGCI) run --config ../.golangci.yml --build-tags '$(BENCHTAGS)' ./...
@@ -89,6 +89,10 @@ core-check: ## check that the core has no goroutine, channel or select
 .PHONY: deps-check
 deps-check: ## check which modules a program that imports partition links
 	$(TOOLS) deps
+
+.PHONY: prose-check
+prose-check: ## check that no line of Markdown is longer than 120 characters
+	$(TOOLS) prose
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## format the code
