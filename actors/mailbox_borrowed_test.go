@@ -101,6 +101,33 @@ func TestMailboxGivesAPlaceBack(t *testing.T) {
 	}
 }
 
+// TestMailboxGivesAPlaceBackToWhoHasNothingToCopy: he is queued by who gives it back, while the actor is idle: it is
+// woken.
+func TestMailboxGivesAPlaceBackToWhoHasNothingToCopy(t *testing.T) {
+	for range 50 { // the end of the context and the place come at once: either may be seen first
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, newSystem(), 1, nil)
+			b.Start()
+			b.query(0)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			leaves, behind := b.awaitCopying(ctx, 1), b.awaitPost(t.Context(), 2)
+			cancel(errEnough)
+			b.run()
+			synctest.Wait()
+			want := []any{0, 2}
+			if leaves.copies() {
+				want = []any{0, 1, 2}
+				close(leaves.proceed)
+				synctest.Wait()
+			}
+			b.expect(t, want...)
+			if err := <-behind; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestMailboxClosesWhileCopying: the sender is told once, by the error or by the answer.
 func TestMailboxClosesWhileCopying(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -82,10 +82,10 @@ func (m *Mailbox) awaitPlace(ctx context.Context, w *waiter, place *list.Element
 	case <-ctx.Done():
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	select {
 	case err := <-w.result: // decided meanwhile
 		if err != nil || w.borrowed == nil {
+			m.mu.Unlock()
 			return err
 		}
 		m.giveBack(w.request)
@@ -93,6 +93,8 @@ func (m *Mailbox) awaitPlace(ctx context.Context, w *waiter, place *list.Element
 		m.waiters.Remove(place)
 	}
 	m.admitWaiters() // also if it had no place: who is behind may take nothing
+	// Where all places are those of requests being copied, the actor is idle.
+	m.unlockAndWake()
 	return context.Cause(ctx)
 }
 
