@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // far is the reading that pinned all later times.
@@ -145,4 +146,23 @@ func TestClockIsLogged(t *testing.T) {
 		}
 	}
 	r.commit(7)
+}
+
+// A stop that has begun waits as long as it may, whatever the clock shows meanwhile.
+func TestClockJumpDoesNotCutAStopShort(t *testing.T) {
+	r := readyRig(t, setup{})
+	gate := r.newGate()
+	r.commit(7)
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
+	r.partitions[0].BeginStop()
+	r.arrives(gate)
+	r.fake.Set(r.clock.Now().Add(23 * time.Hour))
+	limit := messages.Settings{}.WithDefaults().StopLimit
+	if left := r.partitions[0].StopLimit(); left < limit/2 {
+		t.Errorf("got %v left of %v", left, limit)
+	}
+	gate.Release()
+	if s := r.stop(0); !s.Clean {
+		t.Errorf("got %+v", s)
+	}
 }

@@ -57,7 +57,8 @@ type Partition struct {
 	restarts atomic.Uint64
 	// incarnations counts the actors made, so that the first is no restart.
 	incarnations atomic.Uint64
-	// stopBegun is when BeginStop was called, nil if it was not.
+	// stopBegun is when BeginStop was called, nil if it was not. It is the machine's time, which
+	// no other clock can cut short.
 	stopBegun  atomic.Pointer[time.Time]
 	terminated chan struct{}
 	// guard belongs to the actor.
@@ -414,7 +415,7 @@ const leafGrace = time.Second
 // BeginStop asks the partition to end and does not wait. Stop does, and waits no longer than
 // if it had been called now. A restart does not forget it.
 func (p *Partition) BeginStop() {
-	now := p.config.Clock.Now()
+	now := time.Now()
 	if p.stopBegun.CompareAndSwap(nil, &now) {
 		p.config.System.Root.Send(p.pid, &messages.Stop{})
 	}
@@ -424,7 +425,7 @@ func (p *Partition) BeginStop() {
 func (p *Partition) stopLimit() time.Duration {
 	limit := p.settings.Load().StopLimit + leafGrace
 	if begun := p.stopBegun.Load(); begun != nil {
-		limit -= max(0, p.config.Clock.Now().Sub(*begun))
+		limit -= time.Since(*begun)
 	}
 	return max(limit, leafGrace)
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -37,3 +38,6 @@ func (p *Partition) Queued() int {
 
 // Lapsed reports whether the transaction has seen the end of its context.
 func (t *Transaction) Lapsed() bool { return t.lapsed.Load() }
+
+// StopLimit is how long Stop waits from now on.
+func (p *Partition) StopLimit() time.Duration { return p.stopLimit() }
