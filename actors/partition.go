@@ -234,6 +234,8 @@ func (p *partition) Receive(ctx actor.Context) {
 		p.abort(ctx, messages.ErrInterrupted)
 	case *actor.Stopping:
 		p.abort(ctx, messages.ErrStopped)
+		// The leaves may take long to end: nobody asks until then and is not answered.
+		p.handle.mailbox.Close()
 	case *actor.Stopped:
 		p.ended()
 	case actor.AutoReceiveMessage, actor.SystemMessage:
@@ -435,10 +437,8 @@ func (p *Partition) stopLimit() time.Duration {
 // ended is harmless. A restart in between is waited for, but not for ever: after
 // the stop limit and a little grace the actor is ended without being asked.
 func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, error) {
-	select {
-	case <-p.terminated:
-		return p.lastWord(messages.ErrStopped)
-	default:
+	if p.hasTerminated() {
+		return p.lastWord(ctx, messages.ErrStopped)
 	}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -450,14 +450,14 @@ func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, e
 			return p.end(ctx)
 		}
 		if err != nil {
-			return p.lastWord(err)
+			return p.lastWord(ctx, err)
 		}
 		switch r := reply.(type) {
 		case *messages.Stopped:
 			return p.awaitTerminated(ctx, *r)
 		case *messages.Refused:
 			if !errors.Is(r.Err, messages.ErrInterrupted) {
-				return p.lastWord(r.Err)
+				return p.lastWord(ctx, r.Err)
 			}
 		default:
 			return messages.Stopped{}, fmt.Errorf("%w: got %T", ErrProtocol, reply)
@@ -483,18 +483,34 @@ func (p *Partition) end(ctx context.Context) (messages.Stopped, error) {
 	return stopped, nil
 }
 
-// lastWord is the answer of a partition that has ended already.
-func (p *Partition) lastWord(err error) (messages.Stopped, error) {
-	s := p.Status()
-	if errors.Is(err, messages.ErrStopped) && s.State == messages.StateTerminated {
-		return messages.Stopped{Clean: s.Clean, Abandoned: s.Abandoned}, nil
+// lastWord is the answer of a partition that has ended already, but for its leaves maybe.
+func (p *Partition) lastWord(ctx context.Context, err error) (messages.Stopped, error) {
+	if !errors.Is(err, messages.ErrStopped) {
+		return messages.Stopped{}, err
 	}
-	return messages.Stopped{}, err
+	s := p.Status()
+	if s.State != messages.StateTerminated {
+		return p.end(ctx) // it ends without having been asked
+	}
+	return p.awaitTerminated(ctx, messages.Stopped{Clean: s.Clean, Abandoned: s.Abandoned})
+}
+
+func (p *Partition) hasTerminated() bool {
+	select {
+	case <-p.terminated:
+		return true
+	default:
+		return false
+	}
 }
 
 // awaitTerminated waits for the leaves to end, but not for ever for those that
 // had work in their hands.
 func (p *Partition) awaitTerminated(ctx context.Context, s messages.Stopped) (messages.Stopped, error) {
+	if p.hasTerminated() {
+		s.Abandoned = 0
+		return s, nil
+	}
 	var grace <-chan time.Time
 	if s.Abandoned > 0 {
 		timer := time.NewTimer(leafGrace)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -239,5 +241,60 @@ func TestPartitionStopsWhileARestartHangs(t *testing.T) {
 	r.ready()
 	if n := r.commit(7); n != 2 {
 		t.Errorf("got number %d, want 2", n)
+	}
+}
+
+// Nobody asked it to stop, and it waits for a leaf that hangs: who asks for something is answered, and
+// who stops it does not wait for ever.
+func TestPartitionThatEndsAnswers(t *testing.T) {
+	r := readyRig(t, setup{wrap: hardOfHearing})
+	r.commit(7)
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
+	r.fake.Advance(time.Second)
+	r.arrives(gate)
+	system.Root.Stop(r.partitions[0].PID())
+	r.eventually("the stop to begin", func() bool { return r.spy.count("handled", "partition", &actor.Stop{}) == 1 })
+	for name, call := range map[string]func() error{
+		"start": func() error {
+			_, err := r.of(8).Start(r.ctx, shop, 8)
+			return err
+		},
+		"append": func() error {
+			_, err := r.of(7).Append(r.ctx, to(7), large(1))
+			return err
+		},
+	} {
+		answer := make(chan error, 1)
+		go func() { answer <- call() }()
+		wants(t, name, next(t, answer), messages.ErrStopped)
+	}
+	if s := r.stop(0); s.Clean || s.Abandoned != 1 {
+		t.Errorf("got %+v, want one leaf left behind", s)
+	}
+	gate.Release()
+	next(t, r.partitions[0].Terminated())
+	if n := len(r.log(0)); n != 1 {
+		t.Errorf("got %d events, want 1", n)
+	}
+}
+
+// Whoever asks a partition to stop that has just stopped waits for its leaves as well.
+func TestPartitionStopWaitsForLeavesTwice(t *testing.T) {
+	r := readyRig(t, setup{wrap: hardOfHearing})
+	gate := r.newGate()
+	r.store.Plant(storagetest.Fault{Op: storagetest.OpNumbers, Do: storagetest.Hold(gate), Times: 1})
+	go func() { _, _ = r.sequencers[0].Start(r.ctx, shop, 8) }()
+	r.arrives(gate)
+	stopped := make(chan messages.Stopped, 2)
+	go func() { stopped <- r.stop(0) }()
+	r.await(0, messages.StateTerminated)
+	go func() { stopped <- r.stop(0) }()
+	r.eventually("both to have asked", func() bool { return r.spy.count("handled", "partition", &messages.Stop{}) == 2 })
+	gate.Release()
+	for range 2 {
+		if s := next(t, stopped); !s.Clean || s.Abandoned != 0 {
+			t.Errorf("got %+v, want no leaf left behind", s)
+		}
 	}
 }
