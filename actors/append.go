@@ -75,11 +75,15 @@ func (s *Sequencer) AppendAll(ctx context.Context, to AppendTo, drafts []message
 }
 
 func (s *Sequencer) append(ctx context.Context, to AppendTo, own *ownAppend) (*messages.Appended, error) {
-	own.address(&to)
-	m := &own.message
-	if err := s.checkBytes(ctx, to, sequencer.AppendBytes(m)); err != nil {
+	if err := s.checkBytes(ctx, to, sequencer.AppendBytes(&own.message)); err != nil {
 		return nil, err
 	}
+	return s.appendChecked(ctx, to, own)
+}
+
+func (s *Sequencer) appendChecked(ctx context.Context, to AppendTo, own *ownAppend) (*messages.Appended, error) {
+	own.address(&to)
+	m := &own.message
 	m.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	var posted *actor.MessageEnvelope
 	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
@@ -120,11 +124,11 @@ func (s *Sequencer) checkBytes(ctx context.Context, to AppendTo, got int) error 
 // with that id, which can never be written.
 func (s *Sequencer) knows(ctx context.Context, to AppendTo) (bool, error) {
 	to.Expected = new(messages.WLogOffset(math.MaxUint64))
-	_, err := s.append(ctx, to, newAppend(&messages.Draft{}))
+	_, err := s.appendChecked(ctx, to, newAppend(&messages.Draft{}))
 	switch {
 	case err == nil, errors.Is(err, messages.ErrDedupMismatch):
 		return true, nil
-	case errors.Is(err, messages.ErrExpectedOffset):
+	case errors.Is(err, messages.ErrExpectedOffset), errors.Is(err, messages.ErrTooLarge):
 		return false, nil
 	}
 	return false, err

@@ -133,3 +133,18 @@ func TestLargerThanAllBounds(t *testing.T) {
 		t.Errorf("got %v, want %v", got, messages.ErrSettings)
 	}
 }
+
+// TestTooLargeForAnything: where not even an empty event may be written, a deduplication id is looked for all the same.
+func TestTooLargeForAnything(t *testing.T) {
+	r := readyRig(t, setup{})
+	_, err := r.of(7).Append(r.ctx, toOnce(7, 1), large(1))
+	r.check(err)
+	r.check(r.partitions[0].Reconfigure(r.ctx, r.ports, messages.Settings{GroupBytes: 1}.WithDefaults()))
+	again, err := r.of(7).Append(r.ctx, toOnce(7, 1), large(1))
+	r.check(err)
+	if !again.Repeated {
+		t.Errorf("got %+v, want it repeated", again)
+	}
+	_, err = r.of(7).Append(r.ctx, toOnce(7, 2), large(1))
+	tooLarge(t, "a new one", err, 257, 1)
+}
