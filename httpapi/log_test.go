@@ -1,16 +1,20 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/partita-go/partita/actors/actorstest"
+	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -304,6 +308,30 @@ func TestStatus(t *testing.T) {
 	r.get("/readyz").problem(notReady, "")
 	r.get("/healthz").has(http.StatusOK)
 	r.write(42, 1)
+}
+
+// TestNotReadyWithAWrongClock: a partition takes no events then, until the clock is right again.
+func TestNotReadyWithAWrongClock(t *testing.T) {
+	clock := actorstest.NewFakeClock(time.Now())
+	parts := partition.NewAppParts(shared, partition.Options{Clock: clock})
+	t.Cleanup(func() { check(t, parts.Close(context.Background())) })
+	memory, err := storagetest.NewMemory(descriptor())
+	check(t, err)
+	app, err := parts.Deploy(t.Context(), partition.Application{Descriptor: descriptor()}, memory)
+	check(t, err)
+	check(t, app.Ready(t.Context()))
+	api, err := New(app, app.Reader(), Options{})
+	check(t, err)
+	t.Cleanup(api.Stop)
+	r := &rig{t: t, ctx: t.Context(), handler: api}
+	right := clock.Now()
+	r.write(42, 1)
+	clock.Set(right.AddDate(1, 0, 0))
+	r.post(42, `{"kind": 1}`).problem(unavailable, "")
+	r.get("/readyz").problem(notReady, "")
+	clock.Set(right)
+	r.write(42, 1)
+	r.get("/readyz").is(http.StatusOK, `{"status":"ok"}`)
 }
 
 // TestStreamNotAccepted: who does not accept a stream of all things gets a page.

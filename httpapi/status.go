@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -74,7 +75,7 @@ func (a *API) ready(c *call) error {
 		return &problem{kind: notReady, detail: "the server is stopping", retryAfter: retrySoon}
 	}
 	for _, s := range a.app.Status() {
-		if s.State != messages.StateNormal && s.State != messages.StateAlarming {
+		if s.State != messages.StateNormal && s.State != messages.StateAlarming || errors.Is(s.Err, messages.ErrClock) {
 			return &problem{kind: notReady, detail: fmt.Sprintf("partition %d is %v", s.Partition, s.State), retryAfter: retrySoon}
 		}
 	}
