@@ -11,7 +11,8 @@ const (
 	StateInitializing PartitionState = iota
 	// StateNormal: it takes transactions.
 	StateNormal
-	// StateAlarming: it takes transactions while flushing fails.
+	// StateAlarming: it takes transactions while flushing fails; or its clock is wrong, and it
+	// refuses them: then Err is ErrClock.
 	StateAlarming
 	// StateTerminating: it finishes what is in flight.
 	StateTerminating

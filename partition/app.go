@@ -162,7 +162,8 @@ func (a *App) statusChanged(Status) {
 	a.changed = make(chan struct{})
 }
 
-// Ready waits until every partition takes transactions. It returns the errors of
+// Ready waits until every partition takes transactions; one that is alarming counts, whatever
+// about, so that Ready does not wait for a clock to be set right. It returns the errors of
 // all partitions that have failed, ErrStopped if the application is being
 // undeployed, or the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
