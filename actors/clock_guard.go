@@ -10,8 +10,8 @@ import (
 // that one wrong reading would be given to all events to come. One goroutine uses it.
 type clockGuard struct {
 	clock Clock
-	// highest is the highest reading that was trusted, taken further with the machine's
-	// monotonic time, as of checked. It is 0 before the first.
+	// highest is the highest reading that was trusted, or time in the log, taken further with the
+	// machine's monotonic time, as of checked. It is 0 before the first reading.
 	highest messages.Timestamp
 	checked time.Time
 }
@@ -38,6 +38,14 @@ func (g *clockGuard) read(limit time.Duration) (messages.Timestamp, error) {
 	}
 	g.highest = max(g.highest, now)
 	return now, nil
+}
+
+// notBehind lets the clock show what is in the log: no later time will be earlier whatever it says,
+// so that one which was behind the log may be set right.
+func (g *clockGuard) notBehind(last messages.Timestamp) {
+	if g.highest != 0 {
+		g.highest = max(g.highest, min(last, lastTime))
+	}
 }
 
 // elapsed returns what has passed on the machine since the last call. A reading of another

@@ -120,6 +120,23 @@ func TestClockAfterALongTime(t *testing.T) {
 	}
 }
 
+// A clock that was behind the log when the partition began, as on a machine whose battery is empty, is
+// believed when it is set right: it is ahead of what it said, but not of the last event.
+func TestClockWasBehindTheLog(t *testing.T) {
+	r := readyRig(t, setup{})
+	right := r.clock.Now()
+	r.commit(7)
+	r.fake.Set(right.AddDate(-20, 0, 0))
+	r.again()
+	r.ready()
+	r.commit(7)
+	r.fake.Set(right.Add(time.Hour))
+	if n := r.commit(7); n != 3 {
+		t.Errorf("got number %d, want 3", n)
+	}
+	r.jumps(right.Add(26 * time.Hour))
+}
+
 // A jump is logged when it begins and when it ends; a first reading that is far ahead of the
 // last event is trusted, with a warning.
 func TestClockIsLogged(t *testing.T) {

@@ -313,6 +313,7 @@ func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 	case *messages.Taken:
 		generation, busy = m.Generation, &p.replaying
 		p.warnAhead(m.Register.LastRegisteredAt)
+		p.handle.guard.notBehind(m.Register.LastRegisteredAt)
 	case *messages.Replayed:
 		generation, busy = m.Generation, &p.replaying
 	case *messages.ReplayFailed:
