@@ -95,7 +95,7 @@ func (a *AppParts) find(pid *actor.PID) *actors.Partition {
 //
 // It returns ErrDescriptor or ErrSettings of package messages if something in the
 // application is wrong or the store holds another one, ErrDeployed, ErrStoreInUse,
-// ErrClosed.
+// ErrForeign of package storage if a subscription is of another log than the store's, ErrClosed.
 func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.Store) (*App, error) {
 	app = app.WithDefaults()
 	if err := app.Validate(); err != nil {

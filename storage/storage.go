@@ -28,7 +28,7 @@ type Store interface {
 	// deployed over one store take its partitions from each other for ever. It returns what
 	// gives the store back, which is harmless when called again. ErrInUse, which names the
 	// application that has the store: nothing was taken. [Claim] does it all. A store that
-	// wraps another one asks that.
+	// wraps another one asks that. ErrForeign if a subscription rests on an event of another log.
 	Claim(application string) (release func(), err error)
 
 	// Close finishes the writes that were handed over, refuses everything else

@@ -48,7 +48,7 @@ type childConfig struct {
 	Suffers bool
 	// Subscribes says that subscriptions deliver what is written.
 	Subscribes bool
-	// Keeps says that the child only keeps a subscription of a store that is only read.
+	// Keeps says that the child only keeps a subscription: it deploys nothing.
 	Keeps bool
 	// Pause is a phase behind which the child waits for its standard input to end, and then changes its
 	// working directory to Chdir, if that is set.
@@ -254,7 +254,7 @@ func (c *child) run(ctx context.Context) error {
 
 // keep changes a subscription, and says so.
 func (c *child) keep(ctx context.Context) error {
-	store, err := bolt.OpenExisting(ctx, c.Dir, bolt.Options{ReadOnly: true, KeepSubscriptions: true})
+	store, err := bolt.OpenExisting(ctx, c.Dir, bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -61,14 +61,9 @@ func guarded(fn func() error) (err error) {
 // openFile opens a bbolt file of a directory. A file that is empty or absent is initialised,
 // unless o says read-only. Errors name it as title.
 func openFile(d *directory, name, title string, o *bbolt.Options) (*file, error) {
-	return openFileBy(d, name, title, o, d.openFile)
-}
-
-// openFileBy is openFile with a way to open the operating system's file.
-func openFileBy(d *directory, name, title string, o *bbolt.Options, open func(string, int, os.FileMode) (*os.File, error)) (*file, error) {
 	f, path := &file{name: title}, d.join(name)
 	o.OpenFile = func(_ string, flag int, mode os.FileMode) (*os.File, error) {
-		handle, err := open(name, flag, mode)
+		handle, err := d.openFile(name, flag, mode)
 		f.handle = handle
 		return handle, err
 	}

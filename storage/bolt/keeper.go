@@ -130,20 +130,7 @@ func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 			return err
 		}
 	}
-	return k.vouch()
-}
-
-// vouch makes sure that the disk has the logs that positions are about.
-func (k *keeper) vouch() error {
-	kept := &k.s.subscriptions
-	if kept.vouch == nil {
-		return nil
-	}
-	err := kept.vouch()
-	if err == nil {
-		kept.vouch = nil
-	}
-	return err
+	return nil
 }
 
 // file returns the file, and makes it if a request may need it. It returns nil if there is

@@ -24,9 +24,8 @@ import (
 // may take a while: see Options.Progress. A damaged event does not keep the store
 // from opening: the partitions that it can belong to have failed, the others work.
 //
-// Errors: ErrDescriptor; ErrLocked; ErrForeign (also if a subscription rests on an event of
-// another log: see Options.ReadOnly), ErrFormat and [*storage.DamagedError], which leave all
-// files as they were; ErrSettings; those of the file system.
+// Errors: ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError], which
+// leave all files as they were; ErrSettings; those of the file system.
 func Open(ctx context.Context, dir string, d messages.Descriptor, o Options) (*Store, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -266,21 +265,16 @@ func (op *opening) inspect(r role) (header, error) {
 		return header{}, err
 	}
 	h, err := f.readHeader(r)
-	if err == nil && !op.readOnly(r) {
+	if err == nil && !op.options.ReadOnly {
 		err = f.checkFreelist()
 	}
 	return h, errors.Join(err, f.close())
 }
 
-// readOnly reports whether a file will not be written.
-func (op *opening) readOnly(r role) bool {
-	return op.options.ReadOnly && (r != roleSubscriptions || !op.options.KeepSubscriptions)
-}
-
 // openAgain opens a file whose header was found right, and makes sure that it is
 // still the same.
 func (op *opening) openAgain(r role) (*file, error) {
-	f, err := op.openFile(r, op.readOnly(r))
+	f, err := op.openFile(r, op.options.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -295,11 +289,7 @@ func (op *opening) openAgain(r role) (*file, error) {
 }
 
 func (op *opening) openFile(r role, readOnly bool) (*file, error) {
-	o := op.bboltOptions(r, readOnly)
-	if r == roleLog && op.options.ReadOnly && op.options.KeepSubscriptions {
-		return openToVouch(op.directory, r.fileName(), o)
-	}
-	return openFile(op.directory, r.fileName(), op.path(r.fileName()), o)
+	return openFile(op.directory, r.fileName(), op.path(r.fileName()), op.bboltOptions(r, readOnly))
 }
 
 func (r role) fileName() string {

@@ -19,16 +19,7 @@ type Options struct {
 	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
 	// open, since it cannot be rebuilt. What a process that was killed has written last may
 	// not be on the disk: a loss of power can take it back until a store is opened that may write.
-	// A subscription that rests on an event of another log keeps it from opening only without this:
-	// here that is the error of who reads the subscription, so that it can be found, rewound or deleted.
 	ReadOnly bool
-
-	// KeepSubscriptions lets subscriptions change in a store that is otherwise opened
-	// ReadOnly: subscriptions.db is written, and no byte of another file changes. Before the first change, what a
-	// process that was killed may have left unsynced in log.db and log.wal is written again as it is, and synced, so that no
-	// position is durable before the events are: those files must be writable, log.db already to be opened. Until
-	// then what log.wal has is held in memory, up to 64 MiB.
-	KeepSubscriptions bool
 
 	// Progress is called while Open scans or rebuilds, at most about ten times a
 	// second, and once at the end of each phase. Default: nobody is told.

@@ -17,8 +17,7 @@ var errOtherLog = errors.New("it was made from another log, perhaps of a copy of
 // which of the two it is.
 var errLostEnd = errors.New("it has lost its end, or " + stateFileName + " is of a longer copy of the store")
 
-// checkOrigin makes sure that the projections, and the positions of subscriptions, are of this log,
-// which ends at an LSN: the projections by the witness and, since programs that wrote none may have flushed behind it, by what each
+// checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the witness and, since programs that wrote none may have flushed behind it, by what each
 // checkpoint says of its last event. What of the log cannot be read is told by who needs it.
 func (op *opening) checkOrigin(end messages.LSN) error {
 	err := op.viewLog(func(log *logReader) error {
@@ -38,10 +37,7 @@ func (op *opening) checkOrigin(end messages.LSN) error {
 	if err != nil {
 		return err
 	}
-	if err := op.checkProjected(end); err != nil {
-		return err
-	}
-	return op.checkPositionsOrigin(end)
+	return op.checkProjected(end)
 }
 
 func (op *opening) otherLog(bucket []byte, place, format string, args ...any) *storage.DamagedError {

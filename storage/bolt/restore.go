@@ -145,5 +145,5 @@ func (c *copying) restore(ctx context.Context, op *opening, dir *directory) erro
 	if err != nil {
 		return err
 	}
-	return s.Close(context.WithoutCancel(ctx))
+	return errors.Join(s.checkOwnPositions(), s.Close(context.WithoutCancel(ctx)))
 }

@@ -54,7 +54,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 	if err := op.checkOrigin(end); err != nil {
 		return err
 	}
-	for _, step := range []func() error{op.vouch, op.applyWAL} {
+	for _, step := range []func() error{op.vouchLog, op.applyWAL} {
 		if err := step(); err != nil {
 			return err
 		}

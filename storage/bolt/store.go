@@ -89,8 +89,14 @@ func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalize
 // was to be read then: a change of the working directory does not matter.
 func (s *Store) Displaced() error { return s.directory.displaced() }
 
-// Claim implements [storage.Store].
-func (s *Store) Claim(application string) (func(), error) { return s.claim.Take(application) }
+// Claim implements [storage.Store]. It also returns ErrForeign if a subscription rests on an event of
+// another log: the log may have lost its end. The store opens, so that the subscription can be rewound or deleted.
+func (s *Store) Claim(application string) (func(), error) {
+	if err := s.checkOwnPositions(); err != nil {
+		return nil, err
+	}
+	return s.claim.Take(application)
+}
 
 // start lets the committer, the flusher and the keeper run.
 func (s *Store) start() {
@@ -102,12 +108,8 @@ func (s *Store) start() {
 	s.released = make(chan struct{})
 	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
 	s.subscriptions.ended = make(chan struct{})
-	if s.keepsSubscriptions() {
-		go newKeeper(s).run()
-	} else {
-		close(s.subscriptions.ended)
-	}
 	if s.options.ReadOnly {
+		close(s.subscriptions.ended)
 		close(s.committed)
 		close(s.flushed)
 		return
@@ -116,6 +118,7 @@ func (s *Store) start() {
 	go s.applier.run()
 	go newCommitter(s).run()
 	go newFlusher(s).run()
+	go newKeeper(s).run()
 }
 
 // Close finishes the writes that were handed over, refuses everything else with

@@ -25,9 +25,6 @@ type subscriptions struct {
 	// old is the header of a file of an older format, which the first commit makes one of this format; nil
 	// if it is. The keeper has it.
 	old *header
-	// vouch must be called before the first commit; nil if the open has done it, or it was called. The
-	// keeper has it.
-	vouch func() error
 }
 
 // view reads the file, if there is one.
@@ -209,16 +206,11 @@ func (s *Store) DeleteSubscription(ctx context.Context, name string) error {
 	}})
 }
 
-// keepsSubscriptions reports whether subscriptions can change.
-func (s *Store) keepsSubscriptions() bool {
-	return !s.options.ReadOnly || s.options.KeepSubscriptions
-}
-
 func (s *Store) mayWrite(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if !s.keepsSubscriptions() {
+	if s.options.ReadOnly {
 		return ErrReadOnly
 	}
 	return nil

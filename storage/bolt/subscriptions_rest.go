@@ -160,19 +160,14 @@ func (p *placed) wrong(format string, args ...any) error {
 		storage.ErrForeign, p.partition, p.next, p.rests.lsn, p.rests.crc, fmt.Sprintf(format, args...), errOtherPositions)
 }
 
-// checkPositionsOrigin makes sure that the positions are of this log, which ends at an LSN, if it will be written:
-// else whoever reads a wrong one is told, and it can be rewound or deleted. One that is damaged keeps
-// nobody from opening the store.
-func (op *opening) checkPositionsOrigin(end messages.LSN) error {
-	if op.options.ReadOnly {
-		return nil
-	}
-	return op.subscriptions.view(func(tx subscriptionTx) error {
+// checkOwnPositions makes sure that all positions are of this log. One that is damaged is an error of whoever reads it.
+func (s *Store) checkOwnPositions() error {
+	return s.subscriptions.view(func(tx subscriptionTx) error {
 		names, err := tx.names()
 		for i := 0; err == nil && i < len(names); i++ {
-			s, positions, damage := tx.standing(names[i])
-			if s != nil && damage == nil {
-				err = tx.ofLog(names[i], op.checkRests(positions, end))
+			sub, positions, damage := tx.standing(names[i])
+			if sub != nil && damage == nil {
+				err = tx.ofLog(names[i], s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
 			}
 		}
 		if errors.Is(err, errOtherPositions) {

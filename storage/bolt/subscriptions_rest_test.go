@@ -79,18 +79,20 @@ func putFile(t *testing.T, to, from string) {
 	noError(t, os.WriteFile(filepath.Join(to, subscriptionsFileName), data, 0o600))
 }
 
-// wantOtherLog makes sure that a store does not open to be written, and that to be read each subscription
-// is an error, which verify finds and names; nothing is changed.
+// wantOtherLog makes sure that a store cannot be deployed, and that each subscription is an error of whoever
+// reads it, which verify finds and names; nothing is changed.
 func wantOtherLog(t *testing.T, dir string, d messages.Descriptor, says string) {
 	t.Helper()
 	before := hashes(t, dir)
-	_, err := Open(t.Context(), dir, d, Options{})
+	s := open(t, dir, d, Options{})
+	_, err := s.Claim("app")
+	closeStore(t, s)
 	errorIs(t, err, storage.ErrForeign)
 	errorIs(t, err, storage.ErrDamaged)
 	if !strings.Contains(err.Error(), `subscriptions.db, bucket positions, subscription "all"`) || !strings.Contains(err.Error(), says) {
 		t.Errorf("got %v, want that it names the subscription and says %s", err, says)
 	}
-	s := openToRead(t, dir)
+	s = openToRead(t, dir)
 	for _, name := range sourceNames {
 		got, err := s.Subscription(t.Context(), name)
 		errorIs(t, err, storage.ErrForeign, name)
@@ -110,6 +112,14 @@ func wantOtherLog(t *testing.T, dir string, d messages.Descriptor, says string) 
 	equal(t, before, hashes(t, dir))
 }
 
+// claim takes a store as one that is deployed does.
+func claim(t *testing.T, s *Store) {
+	t.Helper()
+	release, err := s.Claim("app")
+	noError(t, err)
+	release()
+}
+
 // The subscriptions of a copy that has gone on by itself are not this log's, whichever of the two is longer.
 func TestSubscriptionsOfAnotherCopy(t *testing.T) {
 	for what, ends := range map[string]struct{ a, b uint64 }{"as long": {4, 4}, "shorter": {3, 5}} {
@@ -124,6 +134,7 @@ func TestSubscriptionsOfAnotherCopy(t *testing.T) {
 func TestSubscriptionsOfAnotherCopyBeforeTheyParted(t *testing.T) {
 	dir, d := subscribedCopies(t, 4, 4, 3)
 	s := open(t, dir, d, Options{})
+	claim(t, s)
 	for _, name := range sourceNames {
 		got, err := s.Subscription(t.Context(), name)
 		noError(t, err)
@@ -148,26 +159,26 @@ func TestPositionAheadOfItsLogStaysAnError(t *testing.T) {
 }
 
 // Whoever looks after the subscriptions rewinds or deletes those that are wrong, one by one: when none is left the
-// store opens.
+// store can be deployed.
 func TestOtherPositionsAreRewoundOrDeleted(t *testing.T) {
 	for what, ends := range map[string]struct{ a, b uint64 }{"diverged": {4, 4}, "ahead": {6, 4}} {
 		t.Run(what, func(t *testing.T) {
 			dir, d := subscribedCopies(t, ends.a, ends.b, ends.a+1)
-			s, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true, KeepSubscriptions: true})
-			noError(t, err)
+			s := open(t, dir, d, Options{})
 			noError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 5)))
 			noError(t, s.DeleteSubscription(t.Context(), "w2"))
 			noError(t, s.MoveSubscription(t.Context(), storage.SubscriptionMove{Name: "p0", Stopped: new("paused")}))
-			_, err = s.Subscription(t.Context(), "p0")
+			_, err := s.Subscription(t.Context(), "p0")
 			errorIs(t, err, storage.ErrForeign, "a pause decides nothing")
 			closeStore(t, s)
-			_, err = Open(t.Context(), dir, d, Options{})
+			s = open(t, dir, d, Options{})
+			_, err = s.Claim("app")
 			errorIs(t, err, storage.ErrForeign)
-			s, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true, KeepSubscriptions: true})
-			noError(t, err)
 			noError(t, s.MoveSubscription(t.Context(), moveTo("p0", 0, 1)))
+			claim(t, s)
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
+			claim(t, s)
 			all, err := storagetest.WholeSubscriptions(t.Context(), s)
 			noError(t, err)
 			equal(t, 2, len(all))
@@ -203,7 +214,8 @@ func wantRests(t *testing.T, s *Store, next uint64, lsn messages.LSN) {
 func TestPositionRests(t *testing.T) {
 	dir := t.TempDir()
 	d := testDescriptor(2, messages.TrustNone)
-	s := open(t, dir, d, Options{})
+	s := open(t, dir, d, smallMap)
+	applies, _ := hookLog(s)
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	other.append(1)
 	w.append(2, 2, 2, 2)
@@ -215,21 +227,22 @@ func TestPositionRests(t *testing.T) {
 	w.flush()
 	moveAll(t, s, 4)
 	wantRests(t, s, 4, 4)
+	settled(t, s)
+	release := applies.hold(t)
 	w.append(2)
-	crashed := crashCopy(t, dir)
-	kept, err := OpenExisting(t.Context(), crashed, Options{ReadOnly: true, KeepSubscriptions: true})
-	noError(t, err)
-	if kept.leftInWAL() == 0 {
+	if s.leftInWAL() == 0 {
 		t.Error("log.wal has nothing that log.db has not")
 	}
-	moveAll(t, kept, 6)
-	wantRests(t, kept, 6, 6)
-	closeStore(t, kept)
-	again := open(t, crashed, d, Options{})
+	moveAll(t, s, 6)
+	wantRests(t, s, 6, 6)
+	again := open(t, crashCopy(t, dir), d, Options{})
 	wantRests(t, again, 6, 6)
+	claim(t, again)
 	closeStore(t, again)
+	release()
+	moveAll(t, s, 4)
 	base := t.TempDir()
-	_, err = s.Backup(t.Context(), filepath.Join(base, "backup"), CopyOptions{})
+	_, err := s.Backup(t.Context(), filepath.Join(base, "backup"), CopyOptions{})
 	noError(t, err)
 	_, err = Compact(t.Context(), filepath.Join(base, "backup"), filepath.Join(base, "compact"), CopyOptions{})
 	noError(t, err)

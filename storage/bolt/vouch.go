@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-
-	"go.etcd.io/bbolt"
 )
 
 // What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
@@ -14,40 +12,10 @@ import (
 // before anything is derived of it. A file system that needs room to write what is there already may have none:
 // then it is synced, which is all that a store on a full disk can do.
 
-// openToVouch opens a file for bbolt to read, with a handle that may write: one of its own would take the lock
-// away, where locks are the process's, when it is closed.
-func openToVouch(d *directory, name string, o *bbolt.Options) (*file, error) {
-	return openFileBy(d, name, d.join(name), o, func(name string, _ int, mode os.FileMode) (*os.File, error) {
-		handle, err := d.openFile(name, os.O_RDWR, mode)
-		if err != nil {
-			return nil, err
-		}
-		info, err := handle.Stat()
-		if err == nil && info.Size() == 0 { // bbolt would begin a file
-			err = (&file{name: d.join(name)}).damaged(errTruncated)
-		}
-		if err != nil {
-			return nil, errors.Join(err, handle.Close())
-		}
-		return handle, nil
-	})
-}
-
-// vouch does that for log.db; if only subscriptions will be written, before the first of them is.
-func (op *opening) vouch() error {
-	switch {
-	case !op.options.ReadOnly:
-		return op.vouchLog()
-	case op.options.KeepSubscriptions:
-		op.subscriptions.vouch = func() error { return errors.Join(op.vouchLog(), op.vouchWAL()) }
-	}
-	return nil
-}
-
 // vouchLog fails if log.db is not as it was read any more: the system may have dropped what the disk has not.
 func (op *opening) vouchLog() error {
 	f := op.log
-	if f.vouched {
+	if op.options.ReadOnly || f.vouched {
 		return nil
 	}
 	written := f.writeMeta(op.logCommit)
@@ -56,8 +24,7 @@ func (op *opening) vouchLog() error {
 	return err
 }
 
-// vouchWAL does it for a log.wal that stays: log.db has no room for what is in it, or must not be
-// written.
+// vouchWAL does it for a log.wal that stays, since log.db has no room for what is in it.
 func (op *opening) vouchWAL() error {
 	if op.leftWAL == nil {
 		return nil

@@ -10,10 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage"
 )
 
 // aged lets all files of a directory be from long ago, and returns which of them have been written
@@ -64,7 +61,7 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 		written map[string]bool
 	}{
 		"no room":    {left, full, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
-		"only reads": {left, Options{ReadOnly: true, KeepSubscriptions: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
+		"only reads": {left, Options{ReadOnly: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
 		"may write":  {closed, Options{}, map[string]bool{logFileName: true, stateFileName: false}},
 	} {
 		dir := crashCopy(t, c.from)
@@ -83,49 +80,29 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Who keeps subscriptions of a store that is only read does it before the first change of one, and
-// there is none if it cannot.
-func TestSubscriptionsAreKeptOfWhatIsDurable(t *testing.T) {
-	dir, d, _ := leftLarge(t)
-	s := open(t, dir, d, Options{ReadOnly: true, KeepSubscriptions: true})
-	errorIs(t, s.DeleteSubscription(t.Context(), "none"), storage.ErrNoSubscription)
-	before, written := filesOf(t, dir), aged(t, dir)
-	errorIs(t, s.DeleteSubscription(t.Context(), "none"), storage.ErrNoSubscription)
-	equal(t, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}, written())
-	noError(t, os.Rename(walPath(dir), walPath(dir)+".away"))
-	sub := storage.Subscription{Name: "all", Next: map[messages.PartitionID]uint64{0: 3}}
-	errorIs(t, s.PutSubscription(t.Context(), sub), os.ErrNotExist)
-	_, err := s.Subscription(t.Context(), "all")
-	errorIs(t, err, storage.ErrNoSubscription)
-	noError(t, os.Rename(walPath(dir)+".away", walPath(dir)))
-	noError(t, s.PutSubscription(t.Context(), sub))
-	got := written()
-	delete(got, subscriptionsFileName)
-	equal(t, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}, got)
-	after := filesOf(t, dir)
-	delete(after, subscriptionsFileName)
-	if !maps.Equal(before, after) {
-		t.Error("a file was changed")
-	}
-	_ = aged(t, dir)
-	noError(t, s.DeleteSubscription(t.Context(), "all"))
-	equal(t, false, written()[logFileName], "once is enough")
+// readAgain is a store whose log was read, and which will be written.
+func readAgain(t *testing.T, dir string) *opening {
+	t.Helper()
+	op := &opening{Store: &Store{options: Options{}.WithDefaults(), directory: held(t, dir)}}
+	var err error
+	op.log, err = op.openFile(roleLog, false)
+	noError(t, err)
+	t.Cleanup(func() { noError(t, op.abandon()) })
+	_, last, err := op.readLogEnd()
+	noError(t, err)
+	equal(t, 5, last)
+	return op
 }
 
 // If the system has dropped a commit of log.db that was read, nothing vouches for it.
 func TestNobodyVouchesForWhatIsGone(t *testing.T) {
-	dir, d, _ := leftLarge(t)
-	s := open(t, dir, d, Options{ReadOnly: true, KeepSubscriptions: true})
-	var newer int64
-	noError(t, s.log.view(func(tx *bbolt.Tx) error {
-		newer = int64(tx.ID()) % metaPages
-		return nil
-	}))
-	size := int64(os.Getpagesize())
+	dir, _, _ := leftBehind(t)
+	op := readAgain(t, dir)
+	newer, size := int64(op.logCommit)%metaPages, int64(os.Getpagesize())
 	older := []byte(filesOf(t, dir)[logFileName])[(1-newer)*size:][:size]
 	overwrite(t, filepath.Join(dir, logFileName), newer*size, older)
 	for range 2 {
-		errorIs(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}), errMissing)
+		errorIs(t, op.vouchLog(), errMissing)
 	}
 }
 
@@ -133,14 +110,7 @@ func TestNobodyVouchesForWhatIsGone(t *testing.T) {
 // the disk has.
 func TestWALIsWrittenAsItWasRead(t *testing.T) {
 	dir, _, _ := leftBehind(t)
-	op := &opening{Store: &Store{options: Options{ReadOnly: true, KeepSubscriptions: true}.WithDefaults(), directory: held(t, dir)}}
-	var err error
-	op.log, err = op.openFile(roleLog, true)
-	noError(t, err)
-	defer func() { noError(t, op.abandon()) }()
-	_, last, err := op.readLogEnd()
-	noError(t, err)
-	equal(t, 5, last)
+	op := readAgain(t, dir)
 	content := []byte(filesOf(t, dir)[walFileName])
 	stale := bytes.Clone(content)
 	clear(stale[walBlockLen:])
@@ -200,17 +170,4 @@ func TestWhatIsSynced(t *testing.T) {
 			t.Errorf("%v: got %v, synced %v, want %v, %v", c.written, err, synced, c.want, c.synced)
 		}
 	}
-}
-
-// A log.db of 0 bytes is not begun by who opens it to be read, though the handle may write.
-func TestOpenToVouchBeginsNoFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), logFileName)
-	noError(t, os.WriteFile(path, nil, 0o600))
-	_, err := openToVouch(held(t, filepath.Dir(path)), logFileName, &bbolt.Options{ReadOnly: true})
-	errorIs(t, err, storage.ErrDamaged)
-	info, err := os.Stat(path)
-	noError(t, err)
-	equal(t, 0, info.Size())
-	_, err = openToVouch(held(t, filepath.Dir(path)), logFileName+".none", &bbolt.Options{ReadOnly: true})
-	errorIs(t, err, os.ErrNotExist)
 }

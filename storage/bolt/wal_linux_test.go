@@ -70,7 +70,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	} {
 		dir := crashCopy(t, whole)
 		change(dir)
-		for _, o := range []Options{{ReadOnly: true}, {ReadOnly: true, KeepSubscriptions: true}, {}} {
+		for _, o := range []Options{{ReadOnly: true}, {}} {
 			if s, err := Open(t.Context(), dir, d, o); err == nil {
 				closeStore(t, s)
 			}

@@ -91,7 +91,7 @@ func (op *opening) loadWAL(end messages.LSN) error {
 		return err
 	}
 	op.wal.unsettled = true
-	if op.keepsSubscriptions() {
+	if !op.options.ReadOnly {
 		op.leftWAL = r.b
 	}
 	if noted == nil && r.reached <= end {

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // subscriptionsName is the first word of the commands about subscriptions; a verb is the
@@ -49,8 +50,8 @@ func subscriptionsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: subscriptionsName + " VERB", Short: "Look after the durable consumers of a store",
 		Long: `Look after the durable consumers of a store: with --db of one that nobody has
-open, of which no other file than subscriptions.db is changed; with --url in a
-program that serves the HTTP API, while it runs them.`,
+open, which a change opens as the application does; with --url in a program that
+serves the HTTP API, while it runs them.`,
 	}
 	for _, v := range []struct{ verb, short string }{
 		{verbList, "Show all of them"},
@@ -101,7 +102,9 @@ func verbCommand(verb, short string) *cobra.Command {
 		if err := k.check(); err != nil {
 			return err
 		}
-		keeper, err := k.open(ctx)
+		c := console.New(s, *asJSON)
+		keeper, err := k.open(ctx, c)
+		c.Done()
 		if err != nil {
 			return err
 		}
@@ -110,7 +113,7 @@ func verbCommand(verb, short string) *cobra.Command {
 		if err := k.run(ctx, keeper, result); err != nil {
 			return err
 		}
-		return console.New(s, *asJSON).Result(result, result.text)
+		return c.Result(result, result.text)
 	})
 	return c
 }
@@ -153,16 +156,31 @@ func (k *subscriptionsVerb) checkEvent() error {
 	return nil
 }
 
-func (k *subscriptionsVerb) open(ctx context.Context) (keeper, error) {
+func (k *subscriptionsVerb) open(ctx context.Context, c *console.Console) (keeper, error) {
 	if k.url == "" {
 		reads := k.verb == verbList || k.verb == verbShow || k.verb == verbParked
-		return openStoreKeeper(ctx, k.dir, reads)
+		return openStoreKeeper(ctx, k.dir, reads, showRebuild(c))
 	}
 	token, err := readToken(k.tokenFile)
 	if err != nil {
 		return nil, err
 	}
 	return newServerKeeper(k.url, token)
+}
+
+// showRebuild shows how far an open has come that makes state.db anew. All else that it does is short.
+func showRebuild(c *console.Console) func(bolt.Progress) {
+	begun := false
+	return func(p bolt.Progress) {
+		if p.Phase != bolt.PhaseRebuild {
+			return
+		}
+		if !begun {
+			begun = true
+			c.Phase("rebuild state.db", int64(p.Total))
+		}
+		c.Set(int64(p.Done))
+	}
 }
 
 func (k *subscriptionsVerb) run(ctx context.Context, from keeper, r *subscriptionsResult) (err error) {

@@ -18,10 +18,9 @@ type storeKeeper struct {
 	admin *partition.SubscriptionAdmin
 }
 
-// openStoreKeeper opens a store, to read it alone or to change its subscriptions. Nothing
-// else of it is ever changed.
-func openStoreKeeper(ctx context.Context, dir string, reads bool) (keeper, error) {
-	store, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: true, KeepSubscriptions: !reads})
+// openStoreKeeper opens a store: to read it alone, or as the application does, to change its subscriptions.
+func openStoreKeeper(ctx context.Context, dir string, reads bool, progress func(bolt.Progress)) (keeper, error) {
+	store, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: reads, Progress: progress})
 	if errors.Is(err, storage.ErrLocked) {
 		return nil, fmt.Errorf("%s: %w: a running process has it open. Ask that one, with --url, if it serves HTTP", dir, err)
 	}

@@ -146,7 +146,7 @@ func TestSubscriptionsAreChanged(t *testing.T) {
 	}
 	onlySubscriptions(t, dir, before)
 	run(t, "verify", "--db", dir).has(t, exitFine)
-	before = contents(t, dir)
+	before = bytesOf(t, dir)
 	for args, want := range map[string]string{
 		"show --name mails": "no such subscription", "pause --name mails": "no such subscription", "delete --name mails": "no such subscription",
 		"drop --name outbox --partition 0 --offset 1": "event is not parked", "rewind --name outbox --partition 0 --offset 5": "beyond the next event",
@@ -154,7 +154,22 @@ func TestSubscriptionsAreChanged(t *testing.T) {
 	} {
 		run(t, strings.Fields("subscriptions "+args+" --db "+dir)...).fails(t, exitBlind, want, dir)
 	}
-	untouched(t, dir, before)
+	same(t, before, bytesOf(t, dir))
+}
+
+// TestSubscriptionsAreChangedWithoutState: the change makes state.db anew, as a start of the application does, and
+// shows that.
+func TestSubscriptionsAreChangedWithoutState(t *testing.T) {
+	dir := newStore(t)
+	keepSubscriptions(t, dir)
+	remove(t, dir, "state.db")
+	o := run(t, "subscriptions", "pause", "--db", dir, "--name", "mails").has(t, exitFine)
+	if !strings.Contains(o.progress, "rebuild state.db: ") {
+		t.Errorf("got progress %q", o.progress)
+	}
+	if s := subscriptions(t, "show", "--db", dir, "--name", "mails")["subscription"].(map[string]any); s["state"] != "paused" {
+		t.Errorf("got %v", s)
+	}
 }
 
 // onlySubscriptions fails the test unless subscriptions.db was changed, and no byte of another file: the end of
