@@ -4,17 +4,25 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // TestAppendSubmits: what the store takes at once does not pass the appender, and
-// what it does not take does.
+// what it does not take does, without being prepared again.
 func TestAppendSubmits(t *testing.T) {
-	r := readyRig(t, setup{})
+	var store storagetest.Submitting
+	r := readyRig(t, setup{wrap: func(f *storagetest.Faulty) actors.PartitionStore {
+		store = storagetest.NewSubmitting(f)
+		return store
+	}})
 	for i, want := range []int{0, 1, 1, 2} { // every other batch is taken
 		r.append(7)
+		if got := store.Rests(); got != want {
+			t.Errorf("after %d appends: what was left of a batch was done %d times, want %d", i+1, got, want)
+		}
 		if got := r.spy.count("taken", "appender", &messages.WriteEvents{}); got != want {
 			t.Errorf("after %d appends: got %d batches at the appender, want %d", i+1, got, want)
 		}

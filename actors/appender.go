@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -32,13 +33,21 @@ func (a *appender) handle(ctx actor.Context, m messages.AppenderMessage) {
 // write answers, or lets the store answer: then the leaf need not be woken for it.
 func (a *appender) write(ctx actor.Context, m *messages.WriteEvents) {
 	answer := answerTo(ctx.ActorSystem().Root, ctx.Parent(), m)
-	if a.submitter == nil {
+	r := a.rest.Swap(nil)
+	if r == nil || r.generation != m.Generation || r.first != m.Events[0].PLogOffset {
 		answer(a.store.Append(a.ctx, a.batch(m)))
 		return
 	}
-	if err := a.submitter.SubmitWaiting(a.ctx, a.batch(m), answer); err != nil {
+	if err := r.do(a.ctx); err != nil {
 		answer(err)
 	}
+}
+
+// rest is what a store has left to do of a batch, which is the one of a generation that begins at an offset.
+type rest struct {
+	generation uint64
+	first      messages.PLogOffset
+	do         func(context.Context) error
 }
 
 // answerTo returns what tells a partition the outcome of a batch.

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -31,6 +32,8 @@ type leaf struct {
 	partition messages.PartitionID
 	store     PartitionStore
 	submitter storage.Submitter // nil if the store is none
+	// rest is what the store has left to do of the last batch that it did not take at once, until the appender has it.
+	rest atomic.Pointer[rest]
 	// permits and epochPermits bound how many partitions replay, and take an epoch, at the
 	// same time.
 	permits, epochPermits *Permits

@@ -132,7 +132,12 @@ func (p *partition) submit(ctx actor.Context, m *messages.WriteEvents) bool {
 	if p.leaf.submitter == nil {
 		return false
 	}
-	return p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(ctx.ActorSystem().Root, ctx.Self(), m))
+	do := p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(ctx.ActorSystem().Root, ctx.Self(), m))
+	if do == nil {
+		return true
+	}
+	p.leaf.rest.Store(&rest{m.Generation, m.Events[0].PLogOffset, do})
+	return false
 }
 
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {

@@ -66,20 +66,16 @@ type Log interface {
 // Submitter is implemented by stores that can take a batch without making anybody
 // wait for its outcome.
 type Submitter interface {
-	// Submit hands a batch over, and reports whether it did. It never blocks: a batch
-	// for which something must be read from disk, or for which there is no room, is not
-	// taken, and neither is one that is refused as it stands; then nothing has happened,
-	// and [Log.Append] does it, or says why not.
+	// Submit hands a batch over, and returns nil if it did. It never blocks: of a batch
+	// for which something must be read from disk, or for which there is no room, it returns
+	// the rest of the work. Nothing has happened then until that is called, once, on a goroutine
+	// that may wait until ctx ends. If rest returns an error, that is what [Log.Append] would have
+	// returned, and done is not called; else the batch is handed over.
 	//
-	// If Submit returns true, done is called once, with what Append would have
-	// returned, on any goroutine and perhaps before Submit returns. It must neither block nor
-	// panic. The store does not keep the slices of the batch after that.
-	Submit(b Batch, done func(error)) bool
-
-	// SubmitWaiting is Submit of what Submit does not take: it reads what must be read,
-	// and waits for room until ctx ends. If it returns an error, that is what Append
-	// would have returned, and done is not called.
-	SubmitWaiting(ctx context.Context, b Batch, done func(error)) error
+	// Of a batch that was handed over done is called once, with what Append would have
+	// returned, on any goroutine and perhaps before Submit or rest returns. It must neither block
+	// nor panic. The store does not keep the slices of the batch after that.
+	Submit(b Batch, done func(error)) (rest func(ctx context.Context) error)
 }
 
 // Projections is the writing side of what is derived from the log.

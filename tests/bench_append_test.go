@@ -19,14 +19,9 @@ import (
 // Append takes everything and keeps nothing.
 func (*nowhere) Append(context.Context, storage.Batch) error { return nil }
 
-func (*nowhere) SubmitWaiting(_ context.Context, _ storage.Batch, done func(error)) error {
+func (*nowhere) Submit(_ storage.Batch, done func(error)) func(context.Context) error {
 	done(nil)
 	return nil
-}
-
-func (*nowhere) Submit(_ storage.Batch, done func(error)) bool {
-	done(nil)
-	return true
 }
 
 // BenchmarkAppend puts one append with three numbers, storage out of the way, beside

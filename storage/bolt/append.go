@@ -46,7 +46,7 @@ type newEvent struct {
 // Append implements [storage.Log]. An empty batch only asks whether its epoch is
 // the current one.
 func (s *Store) Append(ctx context.Context, b storage.Batch) error {
-	if err := s.enter(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	r, err := s.request(&b)
@@ -60,6 +60,9 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 
 // request checks and encodes a batch.
 func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
 	if s.options.ReadOnly {
 		return nil, ErrReadOnly
 	}

@@ -214,7 +214,7 @@ func TestRefusalRestsOnTheCommit(t *testing.T) {
 	s.writes <- epoch
 	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.event(2)}}
 	answer := make(chan error, 1)
-	if !s.Submit(b, func(err error) { answer <- err }) {
+	if s.Submit(b, func(err error) { answer <- err }) != nil {
 		t.Fatal("the batch was not taken")
 	}
 	close(goOn)

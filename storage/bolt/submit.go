@@ -20,34 +20,38 @@ type door struct {
 // Submit implements [storage.Submitter]. It takes what can be judged by what is in
 // memory: not a batch with deduplication ids, and none of which it is not remembered
 // where its keys end in state.db.
-func (s *Store) Submit(b storage.Batch, done func(error)) bool {
-	if s.open() != nil || needsLookup(b.Events) {
-		return false
-	}
+func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
 	r, err := s.request(&b)
 	if err != nil {
-		return false
-	}
-	if s.schema.trust < messages.TrustAll {
-		if _, covered := r.coveredAt(s.schema.trust); !covered {
-			return false
-		}
+		done(err)
+		return nil
 	}
 	r.then = done
-	return s.letIn(r)
+	if !s.needsLookup(r) && s.letIn(r) {
+		return nil
+	}
+	return func(ctx context.Context) error { return s.submitRest(ctx, r) }
 }
 
-// SubmitWaiting implements [storage.Submitter].
-func (s *Store) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
+func (s *Store) needsLookup(r *writeRequest) bool {
+	for i := range r.events {
+		if r.events[i].hasID() {
+			return true
+		}
+	}
+	if s.schema.trust == messages.TrustAll {
+		return false
+	}
+	_, covered := r.coveredAt(s.schema.trust)
+	return !covered
+}
+
+// submitRest looks up what must be, and waits for room.
+func (s *Store) submitRest(ctx context.Context, r *writeRequest) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	r, err := s.request(&b)
-	if err != nil {
-		return err
-	}
 	s.lookAhead(r)
-	r.then = done
 	s.door.mu.RLock()
 	defer s.door.mu.RUnlock()
 	if s.door.shut {
@@ -61,15 +65,6 @@ func (s *Store) SubmitWaiting(ctx context.Context, b storage.Batch, done func(er
 	case <-s.closing:
 		return storage.ErrClosed
 	}
-}
-
-func needsLookup(events []messages.Event) bool {
-	for i := range events {
-		if !events[i].DedupID.IsZero() {
-			return true
-		}
-	}
-	return false
 }
 
 // letIn queues a request if there is room.

@@ -1,8 +1,10 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -28,17 +30,40 @@ func TestSubmitTakesWhatIsRemembered(t *testing.T) {
 			p := storagetest.Take(t, s, 0)
 			p.Append(t, storagetest.Spec{Workspace: 3, Create: []messages.SeqID{storagetest.SeqOrder}})
 			answer := make(chan error, 1)
-			if got := s.Submit(p.Build(c.next), func(err error) { answer <- err }); got != c.want {
+			b := p.Build(c.next)
+			want := slices.Clone(b.Events)
+			rest := s.Submit(b, func(err error) { answer <- err })
+			if got := rest == nil; got != c.want {
 				t.Fatalf("got taken %t, want %t", got, c.want)
 			}
-			if !c.want {
-				return
+			clear(b.Events) // it is prepared: what is left to do needs it no more
+			if rest != nil {
+				noError(t, rest(t.Context()))
 			}
-			if err := <-answer; err != nil {
-				t.Error(err)
-			}
+			noError(t, <-answer)
+			equal(t, want, collectEvents(t, s.Log(t.Context(), 2)))
 		})
 	}
+}
+
+// TestRestIsRefused: what is left to do of a batch is refused when the store is closed or the context has ended, and is
+// not answered then. Of a store that is closed nothing is left to do.
+func TestRestIsRefused(t *testing.T) {
+	s := open(t, t.TempDir(), storagetest.Descriptor(messages.TrustNone), Options{})
+	p := storagetest.Take(t, s, 0)
+	b := p.Build(storagetest.Spec{Workspace: 3, DedupID: messages.DedupID{1}})
+	never := func(err error) { t.Errorf("got the answer %v", err) }
+	late, closed := s.Submit(b, never), s.Submit(b, never)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	errorIs(t, late(ended), context.Canceled)
+	closeStore(t, s)
+	errorIs(t, closed(t.Context()), storage.ErrClosed)
+	var answer error
+	if s.Submit(b, func(err error) { answer = err }) != nil {
+		t.Error("something is left to do")
+	}
+	errorIs(t, answer, storage.ErrClosed)
 }
 
 // TestDoorIsShut: a batch that was on its way when the store was closed is not taken.
@@ -70,7 +95,7 @@ func TestSubmittedBehindAnUnknownOutcome(t *testing.T) {
 	answers := make(chan error, len(writers))
 	submit := func(w *writer, ws messages.WSID) {
 		b := storage.Batch{Partition: w.id, Epoch: w.epoch, Events: []messages.Event{w.event(ws)}}
-		if !s.Submit(b, func(err error) { answers <- err }) {
+		if s.Submit(b, func(err error) { answers <- err }) != nil {
 			t.Fatalf("partition %d: the batch was not taken", w.id)
 		}
 	}

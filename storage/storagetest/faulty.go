@@ -240,25 +240,26 @@ func (f *Faulty) AwaitAny(ctx context.Context, seen uint64) (uint64, error) {
 // other one, so that both ways are gone, and none with deduplication ids.
 type Submitting struct {
 	*Faulty
-	batches *atomic.Int64
+	batches, rests *atomic.Int64
 }
 
 // NewSubmitting returns a Submitting that takes the first batch.
-func NewSubmitting(f *Faulty) Submitting { return Submitting{Faulty: f, batches: new(atomic.Int64)} }
+func NewSubmitting(f *Faulty) Submitting { return Submitting{f, new(atomic.Int64), new(atomic.Int64)} }
 
 var _ storage.Submitter = Submitting{}
 
-// SubmitWaiting appends, and answers before it returns.
-func (f Submitting) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
-	done(f.Append(ctx, b))
-	return nil
-}
+// Rests returns how often the rest of what Submit did not take was called.
+func (f Submitting) Rests() int { return int(f.rests.Load()) }
 
-// Submit appends on another goroutine. What panics there has an unknown outcome.
-func (f Submitting) Submit(b storage.Batch, done func(error)) bool {
+// Submit appends on another goroutine. What panics there has an unknown outcome. The rest answers before it returns.
+func (f Submitting) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
 	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }
 	if slices.ContainsFunc(b.Events, hasID) || f.batches.Add(1)%2 == 0 {
-		return false
+		return func(ctx context.Context) error {
+			f.rests.Add(1)
+			done(f.Append(ctx, b))
+			return nil
+		}
 	}
 	go func() {
 		err := messages.ErrOutcomeUnknown
@@ -268,5 +269,5 @@ func (f Submitting) Submit(b storage.Batch, done func(error)) bool {
 		}()
 		err = f.Append(context.Background(), b)
 	}()
-	return true
+	return nil
 }

@@ -40,7 +40,7 @@ type bug struct {
 	limit     func(int) int
 	takeEpoch func(*mutant, context.Context, messages.PartitionID) (storage.Register, error)
 	append    func(*mutant, context.Context, storage.Batch) error
-	submit    func(*mutant, storage.Batch, func(error)) bool
+	submit    func(*mutant, storage.Batch, func(error)) func(context.Context) error
 	flush     func(*mutant, context.Context, storage.Flush) error
 	numbers   func(*mutant, context.Context, messages.WSID) (storage.WorkspaceNumbers, error)
 	register  func(*mutant, context.Context, messages.PartitionID) (storage.Register, error)
@@ -76,22 +76,13 @@ func (m *mutant) Append(ctx context.Context, b storage.Batch) error {
 	return m.Memory.Append(ctx, b)
 }
 
-// SubmitWaiting does what Append does.
-func (m *mutant) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
-	if err := m.Append(ctx, b); err != nil {
-		return err
-	}
-	done(nil)
-	return nil
-}
-
 // Submit does what Append does, on another goroutine.
-func (m *mutant) Submit(b storage.Batch, done func(error)) bool {
+func (m *mutant) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
 	if m.bug.submit != nil {
 		return m.bug.submit(m, b, done)
 	}
 	go func() { done(m.Append(context.Background(), b)) }()
-	return true
+	return nil
 }
 
 func (m *mutant) Flush(ctx context.Context, f storage.Flush) error {

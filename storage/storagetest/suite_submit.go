@@ -22,58 +22,47 @@ var submitChecks = []check{
 }
 
 // put appends a batch: by Append, and every other time, if the store is a
-// [storage.Submitter], by Submit, or SubmitWaiting if that does not take it. So whatever is
-// promised of the one is checked of the others too.
+// [storage.Submitter], by Submit. So whatever is promised of the one is checked of the other too.
 func (e *env) put(ctx context.Context, b storage.Batch) error {
 	e.Helper()
 	s, ok := e.store.(storage.Submitter)
 	if !ok || e.writes.Add(1)%2 == 0 {
 		return e.store.Append(ctx, b)
 	}
-	if taken, err := e.submit(s, b); taken {
-		return err
-	}
-	return e.answered(func(done func(error)) (bool, error) {
-		err := s.SubmitWaiting(ctx, b, done)
-		return err == nil, err
-	})
+	_, err := e.submit(ctx, s, b)
+	return err
 }
 
-// submit submits a batch without waiting.
-func (e *env) submit(s storage.Submitter, b storage.Batch) (taken bool, err error) {
-	e.Helper()
-	err = e.answered(func(done func(error)) (bool, error) {
-		taken = s.Submit(b, done)
-		return taken, nil
-	})
-	return taken, err
-}
-
-// answered waits for the answer to a batch that was taken, and fails the test if there
-// is another one, or one to a batch that was not taken.
-func (e *env) answered(submit func(done func(error)) (taken bool, err error)) error {
+// submit submits a batch, and waits for the answer. It reports whether the batch was taken at once, and fails the
+// test if there is another answer, or one to a batch that was not handed over.
+func (e *env) submit(ctx context.Context, s storage.Submitter, b storage.Batch) (taken bool, err error) {
 	e.Helper()
 	answers := make(chan error, 1)
 	var count atomic.Int32
-	taken, err := submit(func(err error) {
+	rest := s.Submit(b, func(err error) {
 		if count.Add(1) == 1 {
 			answers <- err
 			return
 		}
 		e.Errorf("a submitted batch was answered again: %v", err)
 	})
-	if !taken {
+	if rest != nil {
 		if count.Load() > 0 {
 			e.Errorf("a batch was answered that was not taken")
 		}
-		return err
+		if err := rest(ctx); err != nil {
+			if count.Load() > 0 {
+				e.Errorf("a batch was answered that was refused: %v", err)
+			}
+			return false, err
+		}
 	}
 	select {
 	case err = <-answers:
-		return err
+		return rest == nil, err
 	case <-time.After(answerLimit):
 		e.Errorf("a submitted batch was not answered within %v", answerLimit)
-		return errUnanswered
+		return rest == nil, errUnanswered
 	}
 }
 
@@ -85,14 +74,12 @@ func checkSubmit(e *env) {
 	taken := 0
 	for range 4 {
 		b := p.Build(Spec{Workspace: 3, Create: []messages.SeqID{SeqInvoice}})
-		ok, err := e.submit(s, b)
-		if !ok {
-			err = e.store.Append(e.Context(), b)
-		} else {
-			taken++
-		}
+		ok, err := e.submit(e.Context(), s, b)
 		if err != nil {
 			e.Fatalf("submit: %v", err)
+		}
+		if ok {
+			taken++
 		}
 		p.Learn(b.Events...)
 		e.model.append(b.Events...)
@@ -106,9 +93,8 @@ func checkSubmit(e *env) {
 	for i := range stale.Events {
 		stale.Events[i].Epoch--
 	}
-	if ok, err := e.submit(s, stale); ok {
-		e.isOneOf("a batch submitted under a stale epoch", err, messages.ErrFenced)
-	}
+	_, err := e.submit(e.Context(), s, stale)
+	e.isOneOf("a batch submitted under a stale epoch", err, messages.ErrFenced)
 	e.checkSubmitClosing(p, s)
 }
 
@@ -127,7 +113,7 @@ func (e *env) checkSubmitClosing(p *Partition, s storage.Submitter) {
 	sent := 0
 	submit := func(event messages.Event) {
 		b := storage.Batch{Partition: all.Partition, Epoch: all.Epoch, Events: []messages.Event{event}}
-		if s.Submit(b, func(err error) { outcomes <- outcome{event, err} }) {
+		if s.Submit(b, func(err error) { outcomes <- outcome{event, err} }) == nil {
 			sent++
 		}
 	}

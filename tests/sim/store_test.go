@@ -96,18 +96,15 @@ func (st *store) Append(ctx context.Context, b storage.Batch) error {
 	return err
 }
 
-// SubmitWaiting answers before it returns.
-func (st *store) SubmitWaiting(ctx context.Context, b storage.Batch, done func(error)) error {
-	done(st.Append(ctx, b))
-	return nil
-}
-
-// Submit takes every batch without deduplication ids, half of the times.
-func (st *store) Submit(b storage.Batch, done func(error)) bool {
+// Submit takes every batch without deduplication ids, half of the times. The rest answers before it returns.
+func (st *store) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
 	hasID := func(e messages.Event) bool { return !e.DedupID.IsZero() }
 	// What still runs in a dead process must not draw from the seed.
 	if st.s.isDead(st.node) || slices.ContainsFunc(b.Events, hasID) || st.s.random.IntN(2) == 0 {
-		return false
+		return func(ctx context.Context) error {
+			done(st.Append(ctx, b))
+			return nil
+		}
 	}
 	work := func() {
 		err := messages.ErrOutcomeUnknown
@@ -121,7 +118,7 @@ func (st *store) Submit(b storage.Batch, done func(error)) bool {
 	if !st.s.add(&task{node: st.node, key: fmt.Sprintf("%s submit/%d", st.node.name, b.Partition), start: work}) {
 		go work()
 	}
-	return true
+	return nil
 }
 
 func (st *store) PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
