@@ -28,17 +28,14 @@ type permitted struct{ permit *permit }
 
 func (a *actualizer) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
-	case messages.ActualizerMessage:
-		a.handle(ctx, m)
 	case permitted:
 		if m.permit == a.permit {
 			a.workNow(ctx)
 		}
 	case *actor.Stopping, *actor.Restarting:
 		a.release()
-	case actor.AutoReceiveMessage, actor.SystemMessage:
 	default:
-		a.unhandled(m)
+		receive(ctx, a.leaf, a.handle)
 	}
 }
 

@@ -10,35 +10,23 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// appender writes batches of events.
-type appender struct{ *leaf }
-
-func (a *appender) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case messages.AppenderMessage:
-		a.handle(ctx, m)
-	case actor.AutoReceiveMessage, actor.SystemMessage:
-	default:
-		a.unhandled(m)
-	}
-}
-
-func (a *appender) handle(ctx actor.Context, m messages.AppenderMessage) {
+// append writes batches of events.
+func (l *leaf) append(ctx actor.Context, m messages.AppenderMessage) {
 	switch m := m.(type) {
 	case *messages.WriteEvents:
-		a.write(ctx, m)
+		l.write(ctx, m)
 	}
 }
 
 // write answers, or lets the store answer: then the leaf need not be woken for it.
-func (a *appender) write(ctx actor.Context, m *messages.WriteEvents) {
+func (l *leaf) write(ctx actor.Context, m *messages.WriteEvents) {
 	answer := answerTo(ctx.ActorSystem().Root, ctx.Parent(), m)
-	r := a.rest.Swap(nil)
+	r := l.rest.Swap(nil)
 	if r == nil || r.generation != m.Generation || r.first != m.Events[0].PLogOffset {
-		answer(a.store.Append(a.ctx, a.batch(m)))
+		answer(l.store.Append(l.ctx, l.batch(m)))
 		return
 	}
-	if err := r.do(a.ctx); err != nil {
+	if err := r.do(l.ctx); err != nil {
 		answer(err)
 	}
 }

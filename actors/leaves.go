@@ -59,91 +59,82 @@ var leafNames = [leafKinds]string{"flusher", "actualizer", "reader", "appender"}
 func (l *leaf) produce(k leafKind) actor.Actor {
 	switch k {
 	case leafFlusher:
-		return &flusher{l}
+		return does(l, l.flush)
 	case leafActualizer:
 		return &actualizer{leaf: l}
 	case leafReader:
-		return &reader{l}
+		return does(l, l.lookUp)
 	case leafAppender, leafKinds:
 	}
-	return &appender{l}
+	return does(l, l.append)
 }
 
-// flusher writes sequence data and checkpoints.
-type flusher struct{ *leaf }
+// does returns an actor that does what messages of one kind ask for.
+func does[M any](l *leaf, handle func(actor.Context, M)) actor.Actor {
+	return actor.ReceiveFunc(func(ctx actor.Context) { receive(ctx, l, handle) })
+}
 
-func (f *flusher) Receive(ctx actor.Context) {
+func receive[M any](ctx actor.Context, l *leaf, handle func(actor.Context, M)) {
 	switch m := ctx.Message().(type) {
-	case messages.FlusherMessage:
-		f.handle(ctx, m)
+	case M:
+		handle(ctx, m)
 	case actor.AutoReceiveMessage, actor.SystemMessage:
 	default:
-		f.unhandled(m)
+		l.unhandled(m)
 	}
 }
 
-func (f *flusher) handle(ctx actor.Context, m messages.FlusherMessage) {
+// flush writes sequence data and checkpoints.
+func (l *leaf) flush(ctx actor.Context, m messages.FlusherMessage) {
 	switch m := m.(type) {
 	case *messages.WriteProjections:
-		ctx.Send(ctx.Parent(), f.write(m))
+		ctx.Send(ctx.Parent(), l.project(m))
 	}
 }
 
-func (f *flusher) write(m *messages.WriteProjections) *messages.Written {
-	err := f.store.Flush(f.ctx, storage.Flush{
-		Partition:  f.partition,
+func (l *leaf) project(m *messages.WriteProjections) *messages.Written {
+	err := l.store.Flush(l.ctx, storage.Flush{
+		Partition:  l.partition,
 		Epoch:      m.Epoch,
 		Expected:   m.Expected,
 		Checkpoint: m.Checkpoint,
 		Numbers:    m.Numbers,
 	})
-	f.place.look()
+	l.place.look()
 	outcome, offset := outcomeOf(err)
 	return &messages.Written{
 		Generation: m.Generation, Checkpoint: m.Checkpoint, Outcome: outcome, Err: err, PLogOffset: offset,
 	}
 }
 
-// reader loads numbers on a cache miss and looks for events.
-type reader struct{ *leaf }
-
-func (r *reader) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case messages.ReaderMessage:
-		r.handle(ctx, m)
-	case actor.AutoReceiveMessage, actor.SystemMessage:
-	default:
-		r.unhandled(m)
-	}
-}
-
-func (r *reader) handle(ctx actor.Context, m messages.ReaderMessage) {
+// lookUp loads numbers on a cache miss and looks for events.
+func (l *leaf) lookUp(ctx actor.Context, m messages.ReaderMessage) {
 	switch m := m.(type) {
 	case *messages.LoadNumbers:
-		numbers, err := r.store.Numbers(r.ctx, m.Workspace)
+		numbers, err := l.store.Numbers(l.ctx, m.Workspace)
 		numbers.Workspace = m.Workspace
 		ctx.Send(ctx.Parent(), &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: numbers, Err: err})
 	case *messages.FindEvent:
-		present, err := r.find(m.Token)
+		present, err := l.find(m.Token)
 		ctx.Send(ctx.Parent(), &messages.Found{Generation: m.Generation, Token: m.Token, Present: present, Err: err})
 	case *messages.LoadEvents:
-		events, err := r.load(m)
+		events, err := l.load(m)
 		ctx.Send(ctx.Parent(), &messages.EventsLoaded{Generation: m.Generation, Load: m.Load, Events: events, Err: err})
 	}
 }
 
 // load reads the events of the append that had a deduplication id, none if there
 // was no such append.
-func (r *reader) load(m *messages.LoadEvents) ([]messages.Event, error) {
+func (l *leaf) load(m *messages.LoadEvents) ([]messages.Event, error) {
 	first := m.First
 	if first == 0 {
 		var err error
-		if first, err = r.store.Find(r.ctx, m.Workspace, m.DedupID); err != nil || first == 0 {
+		if first, err = l.store.Find(l.ctx, m.Workspace, m.DedupID); err != nil || first == 0 {
 			return nil, err
 		}
 	}
 	var events []messages.Event
-	for e, err := range r.store.WLog(r.ctx, m.Workspace, first) {
+	for e, err := range l.store.WLog(l.ctx, m.Workspace, first) {
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +147,8 @@ func (r *reader) load(m *messages.LoadEvents) ([]messages.Event, error) {
 }
 
 // find reports whether the event at the token's offset has the token's epoch.
-func (r *reader) find(t messages.Token) (bool, error) {
-	for e, err := range r.store.PLog(r.ctx, r.partition, t.PLogOffset) {
+func (l *leaf) find(t messages.Token) (bool, error) {
+	for e, err := range l.store.PLog(l.ctx, l.partition, t.PLogOffset) {
 		return err == nil && e.PLogOffset == t.PLogOffset && e.Epoch == t.Epoch, err
 	}
 	return false, nil
