@@ -85,6 +85,9 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary *di
 	if err := mustBeFree(dir); err != nil {
 		return err
 	}
+	if dir, err = filepath.Abs(dir); err != nil { // the working directory may change meanwhile
+		return err
+	}
 	if err := makeDirs(filepath.Dir(dir), syncAbove); err != nil {
 		return err
 	}

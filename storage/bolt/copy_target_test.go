@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/partita-go/partita/storage/verify"
 )
 
 // eachCopy are the ways to make a copy of the store s in a directory.
@@ -115,5 +117,31 @@ func TestCopyTargetCannotBe(t *testing.T) {
 			errorIs(t, err, want, kind)
 			equal(t, false, errors.Is(err, ErrExists), kind, err)
 		}
+	}
+}
+
+// A copy goes where its name meant when it was begun: a change of the working directory meanwhile takes no other one's place.
+func TestCopyWhileTheWorkingDirectoryChanges(t *testing.T) {
+	dir, s := verifiableToRead(t)
+	for name, run := range eachCopy(s, dir) {
+		t.Run(name, func(t *testing.T) {
+			here, elsewhere := t.TempDir(), t.TempDir()
+			theirs := mkdir(t, filepath.Join(elsewhere, "copy"))
+			before, err := os.Stat(theirs)
+			noError(t, err)
+			t.Chdir(here)
+			changed := false
+			_, err = run(t.Context(), "copy", CopyOptions{Progress: func(CopyProgress) {
+				if !changed {
+					changed = true
+					t.Chdir(elsewhere)
+				}
+			}})
+			noError(t, err)
+			after, err := os.Stat(theirs)
+			noError(t, err)
+			equal(t, true, changed && os.SameFile(before, after))
+			noError(t, verified(t, filepath.Join(here, "copy"), verify.Options{}).Err())
+		})
 	}
 }
