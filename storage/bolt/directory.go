@@ -50,6 +50,14 @@ func openDirectory(name string) (*directory, error) {
 	if d.identity, err = root.Stat("."); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
+	if d.displaced() != nil {
+		// Where ".." stands behind a link, the text of the name says something else.
+		if resolved, err := filepath.EvalSymlinks(name); err == nil {
+			if d.path, err = filepath.Abs(resolved); err != nil {
+				return nil, errors.Join(err, root.Close())
+			}
+		}
+	}
 	return d, nil
 }
 

@@ -252,6 +252,18 @@ func TestDisplaced(t *testing.T) {
 	noError(t, s.Displaced())
 }
 
+// A name whose text says something else than the system makes of it, since ".." stands behind a link, is not another one's.
+func TestDisplacedBehindALink(t *testing.T) {
+	base, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	noError(t, os.Mkdir(filepath.Join(base, "beside"), 0o700))
+	noError(t, os.Symlink(filepath.Join(base, "beside"), link))
+	noError(t, os.Mkdir(filepath.Join(base, "store"), 0o700))
+	s := open(t, link+"/../store", testDescriptor(1, messages.TrustNone), smallMap)
+	noError(t, s.Displaced())
+	noError(t, os.Rename(filepath.Join(base, "store"), filepath.Join(base, "away")))
+	errorIs(t, s.Displaced(), storage.ErrDisplaced)
+}
+
 // No name is no name, and not the working directory.
 func TestOpenWithoutName(t *testing.T) {
 	dir, d, _ := leftBehind(t)
