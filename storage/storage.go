@@ -147,8 +147,9 @@ type Watcher interface {
 // Placed is implemented by stores whose place can be taken from them while they are open.
 type Placed interface {
 	// Displaced returns nil as long as the store is under the name that it was opened by. Else it returns
-	// ErrDisplaced: its directory was moved or removed, or that name means another one by now, and
-	// what is opened under it is not this store. This store works on in the directory that it has. It
+	// ErrDisplaced: its directory was moved or removed, or that name means another one by now, or its
+	// files are not the ones in it any more, and what is opened under it is not this store. This store works on in
+	// the directory, and with the files, that it has. It
 	// asks the file system, and does not remember.
 	Displaced() error
 }

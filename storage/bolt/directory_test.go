@@ -276,3 +276,30 @@ func TestOpenWithoutName(t *testing.T) {
 	noError(t, err)
 	closeStore(t, s)
 }
+
+// Whoever empties the directory of a living store and puts another store's files there has them untouched: nothing is made
+// beside a log.db that is not ours, and the store says what has happened.
+func TestFilesExchangedInPlace(t *testing.T) {
+	theirs, d, _ := leftBehind(t)
+	for name, put := range map[string]map[string]string{"emptied": {}, "another store": filesOf(t, theirs)} {
+		t.Run(name, func(t *testing.T) {
+			delete(put, walFileName)
+			dir := t.TempDir()
+			s := open(t, dir, d, smallMap)
+			w := takeOver(t, s, 0)
+			noError(t, s.Displaced())
+			for file := range filesOf(t, dir) {
+				noError(t, os.Remove(filepath.Join(dir, file)))
+			}
+			writeFiles(t, dir, put)
+			errorIs(t, s.Displaced(), storage.ErrDisplaced)
+			err := w.try(w.event(1))
+			errorIs(t, err, storage.ErrDisplaced)
+			errorIs(t, err, storage.ErrForeign)
+			errorIs(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}), storage.ErrDisplaced)
+			equal(t, put, filesOf(t, dir))
+			noError(t, s.Close(t.Context()))
+			equal(t, put, filesOf(t, dir))
+		})
+	}
+}

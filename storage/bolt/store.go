@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -87,7 +88,25 @@ func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalize
 
 // Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
 // was to be read then: a change of the working directory does not matter.
-func (s *Store) Displaced() error { return s.directory.displaced() }
+func (s *Store) Displaced() error {
+	if err := s.directory.displaced(); err != nil {
+		return err
+	}
+	return s.hasLog()
+}
+
+// hasLog returns ErrDisplaced, and ErrForeign, if the log.db of its directory is not the one that the store has open: somebody has taken
+// the files away, or put others in their place. Nothing is made beside them. A closed store has none.
+func (s *Store) hasLog() error {
+	err := s.directory.mustBe(logFileName, s.log.handle)
+	switch {
+	case err == nil, errors.Is(err, storage.ErrClosed), errors.Is(err, fs.ErrClosed):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w: %w", storage.ErrForeign, err) // whatever lies there is not beside our log.db
+	}
+	return fmt.Errorf("%w: %w", storage.ErrDisplaced, err)
+}
 
 // Claim implements [storage.Store]. It also returns ErrForeign if a subscription rests on an event of
 // another log: the log may have lost its end. The store opens, so that the subscription can be rewound or deleted.

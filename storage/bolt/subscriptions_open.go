@@ -79,6 +79,9 @@ func (op *opening) checkSubscriptions(ctx context.Context) error {
 
 // makeSubscriptions makes the file, or opens one that an attempt before has left.
 func (op *opening) makeSubscriptions() (*file, error) {
+	if err := op.hasLog(); err != nil {
+		return nil, err
+	}
 	there, err := op.directory.present(subscriptionsFileName)
 	if err != nil {
 		return nil, err

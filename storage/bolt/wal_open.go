@@ -21,6 +21,9 @@ func (s *Store) beginWAL(last messages.LSN) error {
 	if err := s.settleWAL(func() error { return s.awaitApplied(context.Background(), last) }); err != nil {
 		return err
 	}
+	if err := s.hasLog(); err != nil {
+		return err
+	}
 	if err := s.wal.create(); err != nil {
 		if s.wal.file != nil || lacksSpace(err) {
 			err = s.wal.failed(err)
