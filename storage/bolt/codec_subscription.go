@@ -18,7 +18,7 @@ import (
 //	| 4         | 8      | 1     | 8      | 2     | 2        | to end  | 4   |
 //	+-----------+--------+-------+--------+-------+----------+---------+-----+
 //
-// A position, in bucket positions, is a sealed offset. A parked event, in bucket parked,
+// A position, in bucket positions, is encoded by [position.encode]. A parked event, in bucket parked,
 // sealed, is
 //
 //	 0    8       12       n     n+4

@@ -663,6 +663,10 @@ func TestVerifySaysWhatToDo(t *testing.T) {
 			subscribe(t, dir)
 			spoilPosition(t, dir)
 		}, exitFault, []string{"-> delete subscriptions.db", "all subscriptions are forgotten"}},
+		{"log is shorter than a position says", func(t *testing.T, dir string) {
+			subscribe(t, dir)
+			standsAhead(t, dir)
+		}, exitFault, []string{"Not if log.db was put back from an older copy, or has lost its end", "'Subscriptions of another log'"}},
 		{"key of a header", func(t *testing.T, dir string) { strayKey(t, dir, "log.db") }, exitFault, []string{"-> compact", "partita compact --db"}},
 		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFault, []string{"-> start the application", "it rebuilds the file from log.db"}},
@@ -798,6 +802,24 @@ func subscribe(t *testing.T, dir string) {
 	check(t, s.PutSubscription(limit(t), storage.Subscription{Name: "outbox"}))
 	check(t, s.MoveSubscription(limit(t), storage.SubscriptionMove{Name: "outbox", Next: map[messages.PartitionID]uint64{0: 2}}))
 	check(t, s.Close(limit(t)))
+}
+
+// standsAhead moves a subscription behind an event, and puts log.db and state.db back as they were before that.
+func standsAhead(t *testing.T, dir string) {
+	t.Helper()
+	older := bytesOf(t, dir)
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	r, err := s.TakeEpoch(limit(t), 0)
+	check(t, err)
+	e := event(4, 4)
+	e.Epoch = r.Epoch
+	check(t, s.Append(limit(t), storage.Batch{Partition: 0, Epoch: r.Epoch, Events: []messages.Event{e}}))
+	check(t, s.MoveSubscription(limit(t), storage.SubscriptionMove{Name: "outbox", Next: map[messages.PartitionID]uint64{0: 5}}))
+	check(t, s.Close(limit(t)))
+	for _, name := range []string{"log.db", "state.db"} {
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(older[name]), 0o600))
+	}
 }
 
 func TestInspectSubscriptions(t *testing.T) {

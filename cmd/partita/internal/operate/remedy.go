@@ -36,7 +36,7 @@ func (r remedy) words(dir string) string {
 	case deleteState:
 		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db. Not if log.db was put back from an older copy: then the last numbers would be given again", dir)
 	case forgetSubscriptions:
-		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told", dir, dir)
+		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told. Not if log.db was put back from an older copy, or has lost its end: then restore from a newer backup, since its last numbers would be given again. docs/operating.md, 'Subscriptions of another log', says more", dir, dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
 	case compactStore:
