@@ -148,7 +148,7 @@ func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset)
 func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		next := max(from, 1)
-		last, failed, err := s.wlogEnd(ws)
+		last, inTail, failed, err := s.wlogEnd(ws)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages
 			if next >= end {
 				return nil, failed
 			}
-			if len(tail) == 0 {
+			if inTail && len(tail) == 0 {
 				tail = s.wlogTail(ws, next, end)
 			}
 			if len(tail) > 0 && tail[0].wlog == next {

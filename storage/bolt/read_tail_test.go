@@ -3,6 +3,7 @@ package bolt
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -81,4 +82,35 @@ func TestLongTailWhileFlushing(t *testing.T) {
 	w.flush()
 	close(flushed)
 	readers.Wait()
+}
+
+// Who reads a workspace's log that was all in state.db when the read began does not look at the partition's tail again and
+// again, however long that has become: it needs no lock of it.
+func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.appendMany(3*firstReadChunk, 1)
+	w.flush()
+	done := make(chan struct{})
+	n := 0
+	for _, err := range s.WLog(t.Context(), 1, 1) {
+		noError(t, err)
+		if n++; n == 1 {
+			w.append(1)
+			s.partitions[0].mu.Lock()
+			late := time.AfterFunc(10*time.Second, func() {
+				t.Error("it waits for the tail")
+				s.partitions[0].mu.Unlock()
+				close(done)
+			})
+			defer func() {
+				if late.Stop() {
+					s.partitions[0].mu.Unlock()
+					return
+				}
+				<-done
+			}()
+		}
+	}
+	equal(t, 3*firstReadChunk, n)
 }

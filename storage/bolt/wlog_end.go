@@ -14,21 +14,21 @@ import (
 // nobody's, and the log of its own workspace would end there. So a reader asks first where the log ends,
 // of what has a checksum, and whatever is missing before that is damage.
 
-// wlogEnd returns the last offset of a workspace's log, 0 if it has none, and why its partition has
-// failed.
-func (s *Store) wlogEnd(ws messages.WSID) (last messages.WLogOffset, failed, err error) {
+// wlogEnd returns the last offset of a workspace's log, 0 if it has none, whether that is in the tail, and why
+// its partition has failed. If it is not in the tail, all of the log up to there is in state.db.
+func (s *Store) wlogEnd(ws messages.WSID) (last messages.WLogOffset, inTail bool, failed, err error) {
 	// First the tail's view: what has left it by then is in state.db.
 	p := s.partitionOf(ws)
 	p.mu.RLock()
 	failed = p.failed
 	if _, e := p.tail.lastOf(ws); e != nil {
-		last = e.wlog
+		last, inTail = e.wlog, true
 	}
 	p.mu.RUnlock()
-	if last == 0 {
+	if !inTail {
 		last, err = s.storedWLogEnd(ws)
 	}
-	return last, failed, err
+	return last, inTail, failed, err
 }
 
 // storedWLogEnd returns the last offset of a workspace's log that state.db has, by the workspace's last
