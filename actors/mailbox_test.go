@@ -3,6 +3,7 @@ package actors_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -11,9 +12,14 @@ import (
 )
 
 // manualDispatcher does the work when it is told to, on the caller's goroutine.
-type manualDispatcher struct{ work func() }
+type manualDispatcher struct {
+	mu   sync.Mutex
+	work func()
+}
 
 func (d *manualDispatcher) Schedule(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.work != nil {
 		panic("scheduled twice")
 	}
@@ -22,11 +28,16 @@ func (d *manualDispatcher) Schedule(f func()) {
 func (d *manualDispatcher) Throughput() int { return 300 }
 
 func (d *manualDispatcher) run() {
-	for d.work != nil {
-		work := d.work
-		d.work = nil
+	for work := d.next(); work != nil; work = d.next() {
 		work()
 	}
+}
+
+func (d *manualDispatcher) next() (work func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	work, d.work = d.work, nil
+	return work
 }
 
 // bench is a mailbox on the work bench: no actor, no goroutine.
