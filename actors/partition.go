@@ -274,7 +274,11 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 		return
 	}
 	now := p.nowFor(ctx, m)
-	p.carryOut(ctx, p.core.Step(from, m, now))
+	fx := p.core.Step(from, m, now)
+	p.carryOut(ctx, fx)
+	if fx.Stopped {
+		return // its end is that of its leaves
+	}
 	switch m.(type) { //nolint:gochecksumtype // after the others there is more to do, or there was nothing
 	case *messages.Taken, *messages.Replayed, *messages.Written:
 		p.rest(ctx)

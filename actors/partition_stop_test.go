@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -296,5 +297,22 @@ func TestPartitionStopWaitsForLeavesTwice(t *testing.T) {
 		if s := next(t, stopped); !s.Clean || s.Abandoned != 0 {
 			t.Errorf("got %+v, want no leaf left behind", s)
 		}
+	}
+}
+
+// A partition that ends lets its end be that of its leaves: if it told them itself as well, the second
+// word would often reach nobody, and be logged as a dead letter.
+func TestPartitionStopTellsItsLeavesOnce(t *testing.T) {
+	r := readyRig(t, setup{})
+	r.commit(7)
+	var early atomic.Int64
+	r.spy.do(func(k actors.Key, m any) {
+		if _, ok := m.(*actor.Stop); ok && k.Group == "partition" {
+			early.Store(int64(r.spy.count("posted", "flusher", &actor.Stop{})))
+		}
+	})
+	r.stop(0)
+	if n := early.Load(); n != 0 {
+		t.Errorf("the flusher was told %d times before its partition was", n)
 	}
 }
