@@ -25,10 +25,11 @@ var roots = []string{
 
 // pkg is what `go list` says about a package.
 type pkg struct {
-	ImportPath string
-	Standard   bool
-	Imports    []string
-	Module     *struct {
+	ImportPath, Dir                    string
+	Standard                           bool
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	Imports, TestImports, XTestImports []string
+	Module                             *struct {
 		Path string
 		Main bool
 	}
@@ -73,21 +74,31 @@ func checkDeps(ctx context.Context, dir string, stdout io.Writer) error {
 
 // listDeps returns the named package and everything that it links, by path.
 func listDeps(ctx context.Context, dir, name string) (map[string]*pkg, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Standard,Imports,Module", name)
+	list, err := goList(ctx, dir, "-deps", name)
+	packages := make(map[string]*pkg)
+	for _, p := range list {
+		packages[p.ImportPath] = p
+	}
+	return packages, err
+}
+
+// goList returns what `go list` says at dir.
+func goList(ctx context.Context, dir string, args ...string) (packages []*pkg, err error) {
+	const fields = "-json=ImportPath,Dir,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Module"
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", fields}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list %s: %w", name, withStderr(err))
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(args, " "), withStderr(err))
 	}
-	packages := make(map[string]*pkg)
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		p := new(pkg)
 		if err := dec.Decode(p); errors.Is(err, io.EOF) {
 			return packages, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("go list %s: %w", name, err)
+			return nil, fmt.Errorf("go list %s: %w", strings.Join(args, " "), err)
 		}
-		packages[p.ImportPath] = p
+		packages = append(packages, p)
 	}
 }
 

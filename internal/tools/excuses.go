@@ -12,12 +12,29 @@ import (
 // excuses are the names of changes that make no difference.
 type excuses map[string]bool
 
-// readExcuses reads them. A name ends at a tab, behind which stands why. It is an error if a file has no
-// such change any more: the excuse would be taken by another one that gets its name later.
+// readExcuses reads them. It is an error if a file has no such change any more: the excuse would be taken
+// by another one that gets its name later.
 func readExcuses(dir, path string) (excuses, error) {
+	reasons, err := readReasons(path)
+	if err != nil {
+		return nil, err
+	}
 	all := make(excuses)
+	for name := range reasons {
+		all[name] = true
+	}
+	if err := all.check(dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// readReasons reads a list of names: a name ends at a tab, behind which stands why it is there. A list without
+// a path is empty.
+func readReasons(path string) (map[string]string, error) {
+	reasons := make(map[string]string)
 	if path == "" {
-		return all, nil
+		return reasons, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -31,12 +48,9 @@ func readExcuses(dir, path string) (excuses, error) {
 		if strings.TrimSpace(why) == "" {
 			return nil, fmt.Errorf("%s: %q: got no reason", path, name)
 		}
-		all[name] = true
+		reasons[name] = why
 	}
-	if err := all.check(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return all, nil
+	return reasons, nil
 }
 
 // check makes sure that each excuse is for a change of the file that it names.

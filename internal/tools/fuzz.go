@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,16 +10,24 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// target is one fuzz test.
+// target is one test of a package.
 type target struct{ importPath, name string }
+
+// fuzzTarget is one fuzz test of the package in dir.
+type fuzzTarget struct {
+	target
+	dir string
+}
 
 // fuzz runs every fuzz target of the module at dir, one after the other.
 func fuzz(ctx context.Context, dir string, args []string, stdout io.Writer) error {
@@ -34,48 +41,39 @@ func fuzz(ctx context.Context, dir string, args []string, stdout io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("fuzz: %w", err)
 	}
-	targets, err := fuzzTargets(ctx, dir)
+	all, err := fuzzTargets(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("fuzz: %w", err)
 	}
-	ran, inputs := 0, 0
+	targets := slices.DeleteFunc(slices.Clone(all), func(t fuzzTarget) bool { return !selected.MatchString(t.importPath + "." + t.name) })
+	if len(targets) == 0 {
+		return fmt.Errorf("fuzz: none of %d fuzz targets matches %q", len(all), *match)
+	}
+	f, err := newFuzzer(ctx, stdout)
+	if err != nil {
+		return fmt.Errorf("fuzz: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(f.tmp) }()
+	inputs := 0
 	for _, t := range targets {
-		if !selected.MatchString(t.importPath + "." + t.name) {
-			continue
-		}
-		tried, err := runFuzz(ctx, dir, t, *perTarget, stdout)
+		tried, err := f.run(ctx, t, *perTarget)
 		if err != nil {
 			return fmt.Errorf("fuzz: %s.%s: %w", t.importPath, t.name, err)
 		}
-		ran++
 		inputs += tried
 	}
-	if ran == 0 {
-		return fmt.Errorf("fuzz: none of %d fuzz targets matches %q", len(targets), *match)
-	}
-	_, _ = fmt.Fprintf(stdout, "fuzz: targets=%d inputs=%d, %v each\n", ran, inputs, *perTarget)
+	_, _ = fmt.Fprintf(stdout, "fuzz: targets=%d inputs=%d, %v each\n", len(targets), inputs, *perTarget)
 	return nil
 }
 
 // fuzzTargets finds the functions FuzzXxx(*testing.F) of the module at dir.
-func fuzzTargets(ctx context.Context, dir string) ([]target, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles", "./...")
-	cmd.Dir = dir
-	out, err := cmd.Output()
+func fuzzTargets(ctx context.Context, dir string) ([]fuzzTarget, error) {
+	packages, err := goList(ctx, dir, "./...")
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", withStderr(err))
+		return nil, err
 	}
-	var targets []target
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			ImportPath, Dir           string
-			TestGoFiles, XTestGoFiles []string
-		}
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return targets, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
+	var targets []fuzzTarget
+	for _, p := range packages {
 		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
@@ -83,11 +81,12 @@ func fuzzTargets(ctx context.Context, dir string) ([]target, error) {
 			}
 			for _, decl := range file.Decls {
 				if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Fuzz") {
-					targets = append(targets, target{p.ImportPath, f.Name.Name})
+					targets = append(targets, fuzzTarget{target{p.ImportPath, f.Name.Name}, p.Dir})
 				}
 			}
 		}
 	}
+	return targets, nil
 }
 
 // minimizing is how often a target may be run to make an input smaller that fails or gets to new code.
@@ -96,17 +95,56 @@ func fuzzTargets(ctx context.Context, dir string) ([]target, error) {
 // what it has made smaller is lost.
 const minimizing = "100x"
 
-// runFuzz runs one target and returns how many inputs it has tried. Up to Go 1.26 a run may fail at the very end of its
+// fuzzer runs targets as go test -fuzz does, but builds the tests of a package once for all of its
+// targets: building takes as long as fuzzing.
+type fuzzer struct {
+	tmp    string
+	kept   string            // what go test -fuzz keeps the inputs in that it has found
+	built  map[string]string // programs by import path
+	stdout io.Writer
+}
+
+func newFuzzer(ctx context.Context, stdout io.Writer) (*fuzzer, error) {
+	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", withStderr(err))
+	}
+	tmp, err := os.MkdirTemp("", "fuzz-")
+	kept := filepath.Join(strings.TrimSpace(string(cache)), "fuzz")
+	return &fuzzer{tmp: tmp, kept: kept, built: make(map[string]string), stdout: stdout}, err
+}
+
+// program returns the tests of a target's package, which tell where an input gets to.
+func (f *fuzzer) program(ctx context.Context, t fuzzTarget) (string, error) {
+	if path := f.built[t.importPath]; path != "" {
+		return path, nil
+	}
+	path := filepath.Join(f.tmp, fmt.Sprintf("%d.test", len(f.built)))
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz", ".", "-o", path, ".")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, f.stdout, f.stdout
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go test -c: %w", err)
+	}
+	f.built[t.importPath] = path
+	return path, nil
+}
+
+// run runs one target and returns how many inputs it has tried. Up to Go 1.26 a run may fail at the very end of its
 // time with nothing but "context deadline exceeded" (golang/go#75804); such a run
 // has found nothing and is repeated, once.
-func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, stdout io.Writer) (inputs int, err error) {
+func (f *fuzzer) run(ctx context.Context, t fuzzTarget, duration time.Duration) (inputs int, err error) {
+	program, err := f.program(ctx, t)
+	if err != nil {
+		return 0, err
+	}
 	for attempt := 1; ; attempt++ {
-		_, _ = fmt.Fprintf(stdout, "fuzz: %s %s\n", t.importPath, t.name)
+		_, _ = fmt.Fprintf(f.stdout, "fuzz: %s %s\n", t.importPath, t.name)
 		var output bytes.Buffer
-		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", duration.String(),
-			"-fuzzminimizetime", minimizing, t.importPath)
-		cmd.Dir = dir
-		cmd.Stdout = io.MultiWriter(stdout, &output)
+		cmd := exec.CommandContext(ctx, program, "-test.paniconexit0", "-test.run", "^$", "-test.fuzz", "^"+t.name+"$",
+			"-test.fuzztime", duration.String(), "-test.fuzzminimizetime", minimizing,
+			"-test.fuzzcachedir", filepath.Join(f.kept, filepath.FromSlash(t.importPath)))
+		cmd.Dir = t.dir
+		cmd.Stdout = io.MultiWriter(f.stdout, &output)
 		cmd.Stderr = cmd.Stdout
 		err = cmd.Run()
 		if err == nil {
@@ -115,13 +153,13 @@ func runFuzz(ctx context.Context, dir string, t target, duration time.Duration, 
 				return inputs, err
 			}
 			duration *= 10
-			_, _ = fmt.Fprintf(stdout, "fuzz: what earlier runs have kept took all the time: once more, for %v\n", duration)
+			_, _ = fmt.Fprintf(f.stdout, "fuzz: what earlier runs have kept took all the time: once more, for %v\n", duration)
 			continue
 		}
 		if attempt > 1 || !endedTooLate(output.String()) {
 			return 0, err
 		}
-		_, _ = fmt.Fprintln(stdout, "fuzz: the deadline was met too late (golang/go#75804): once more")
+		_, _ = fmt.Fprintln(f.stdout, "fuzz: the deadline was met too late (golang/go#75804): once more")
 	}
 }
 

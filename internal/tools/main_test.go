@@ -113,7 +113,8 @@ func TestFuzzTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []target{{"example.org/own/a", "FuzzIn"}, {"example.org/own/a", "FuzzOut"}}
+	own := filepath.Join(dir, "a")
+	want := []fuzzTarget{{target{"example.org/own/a", "FuzzIn"}, own}, {target{"example.org/own/a", "FuzzOut"}, own}}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -152,8 +153,15 @@ func FuzzA(f *testing.F) {
 `)
 	var out strings.Builder
 	wantError(t, fuzz(t.Context(), dir, []string{"-time", "1h"}, &out), "FuzzA")
-	if got := out.String(); !strings.Contains(got, ": found\n") || strings.Contains(got, "minimizing goes on") {
+	got := out.String()
+	if !strings.Contains(got, ": found\n") || strings.Contains(got, "minimizing goes on") {
 		t.Errorf("got output %q, want what was found, and minimizing to end", got)
+	}
+	if !strings.Contains(got, "gathering baseline coverage") || strings.Contains(got, "without coverage guidance") {
+		t.Errorf("got output %q, want fuzzing that sees where an input gets to", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a", "testdata", "fuzz", "FuzzA")); err != nil {
+		t.Errorf("what was found is not kept beside the tests: %v", err)
 	}
 }
 
