@@ -19,9 +19,9 @@ TOOLS     := $(GO) run ./internal/tools
 # What the targets run over; each can be set on the command line.
 PKG       ?= ./...
 RUN       ?= .
-# Twice as many packages at a time as there are processors: tests wait for the disk.
-PACKAGES  ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-TESTFLAGS ?= -shuffle=on -timeout=20m -p=$(PACKAGES)
+# Tests wait for the disk: twice as many run at a time as there are processors, packages and parallel tests of each.
+ATATIME   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+TESTFLAGS ?= -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
 UNRACED   ?= tests/unraced.tsv
 DEMOFLAGS ?=
 FUZZTIME  ?= 5s

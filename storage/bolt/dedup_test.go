@@ -121,6 +121,7 @@ func candidatesOf(t testing.TB, s *Store, hash uint64) (lsns []messages.LSN) {
 // Flushes of all sizes are merged into few runs, and every entry stays, those of
 // equal hash included.
 func TestDedupMerges(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	random := rand.New(rand.NewPCG(3, 4))
 	want := make(map[uint64][]messages.LSN)
@@ -225,6 +226,7 @@ func TestDedupHash(t *testing.T) {
 // Whatever bit of the projection is damaged: who looks an id up gets an error or the
 // right answer, and flushes go on.
 func TestDedupDamage(t *testing.T) {
+	t.Parallel()
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)

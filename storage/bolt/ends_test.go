@@ -61,6 +61,7 @@ func TestEndsAreRemembered(t *testing.T) {
 // What is remembered is never too low: whatever was appended, flushed and forgotten, a
 // record that is there is in the way.
 func TestEndsAreNeverTooLow(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 		defer closeStore(t, s)

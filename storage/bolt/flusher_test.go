@@ -83,6 +83,7 @@ func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 
 // A transaction that has its fill of events leaves the flushes behind it to the next one.
 func TestFlushEndsAtItsLimit(t *testing.T) {
+	t.Parallel()
 	for n, transactions := range map[int]int{maxFlushEvents - 1: 2, maxFlushEvents: 3} {
 		s := open(t, t.TempDir(), testDescriptor(3, messages.TrustAll), Options{TailEvents: 2 * maxFlushEvents})
 		var requests []*flushRequest

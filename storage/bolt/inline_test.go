@@ -13,6 +13,7 @@ import (
 // The root page of a file holds its small buckets too. Whatever bit of it is wrong, the
 // process lives on: the garbage collector ends it if it meets a pointer to nowhere.
 func TestDamagedRootPage(t *testing.T) {
+	t.Parallel()
 	whole, d := runningStore(t)
 	dir := t.TempDir()
 	writeFiles(t, dir, whole)

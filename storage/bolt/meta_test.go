@@ -82,6 +82,7 @@ func TestDamagedMetaPage(t *testing.T) {
 
 // What else is in the two pages counts for nothing.
 func TestMetaPageSlack(t *testing.T) {
+	t.Parallel()
 	whole, d := runningStore(t)
 	dir := t.TempDir()
 	offsets := []int{metaEnd, metaEnd + 1, 511, 512, 4095}

@@ -15,6 +15,7 @@ import (
 // A bit of a key is flipped, in some bytes of each entry, wherever it lies in the file:
 // the workspace's numbers are an error or right, never fewer or lower.
 func TestDamagedNumberKeys(t *testing.T) {
+	t.Parallel()
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)

@@ -96,6 +96,7 @@ func inFile(name string, change func(*testing.T, *file)) func(*testing.T, string
 
 // Whatever is wrong with a file, opening says so and changes nothing.
 func TestOpenRefusesAndTouchesNothing(t *testing.T) {
+	t.Parallel()
 	edit := func(name string, change func([]byte) []byte) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, name)

@@ -11,6 +11,7 @@ import (
 // A workspace's log is read from a long tail piece by piece: nothing is missing where the
 // pieces meet, also if the events are flushed meanwhile, in the loop or beside it.
 func TestLongTailOfWorkspace(t *testing.T) {
+	t.Parallel()
 	const each = 2*maxTailPlaces + 1000
 	for name, during := range map[string]func(w *writer, at messages.WLogOffset){
 		"at rest": func(*writer, messages.WLogOffset) {},
@@ -50,6 +51,7 @@ func readWLog(t *testing.T, s *Store, ws messages.WSID, from, last messages.WLog
 
 // Readers beside a flush of a long tail.
 func TestLongTailWhileFlushing(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	const each = 12_000

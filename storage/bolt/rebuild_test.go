@@ -13,6 +13,7 @@ import (
 
 // A rebuild takes no more at a time than is said, be it events or what they hold.
 func TestRebuildInPieces(t *testing.T) {
+	t.Parallel()
 	pieces := Options{TailEvents: 4 * scanChunk, TailBytes: 8 << 20}
 	for name, test := range map[string]struct {
 		events, records, size int

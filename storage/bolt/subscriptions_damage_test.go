@@ -75,6 +75,7 @@ func manySubscriptions(t *testing.T) (dir string, want []storage.Subscription) {
 
 // Bits are flipped all over the file: what is read is right, or an error.
 func TestFlippedBitsInSubscriptions(t *testing.T) {
+	t.Parallel()
 	dir, want := manySubscriptions(t)
 	path := filepath.Join(dir, subscriptionsFileName)
 	sound := usedOf(t, path)
@@ -101,6 +102,7 @@ func TestFlippedBitsInSubscriptions(t *testing.T) {
 
 // The file is cut: what is read is right, or an error.
 func TestTruncatedSubscriptions(t *testing.T) {
+	t.Parallel()
 	dir, want := manySubscriptions(t)
 	path := filepath.Join(dir, subscriptionsFileName)
 	files := filesOf(t, dir)
@@ -185,6 +187,7 @@ func subscriptionDoctorings() []subscriptionDoctoring {
 // What is wrong is found and named, by verify and by who reads it. Deleting a damaged
 // subscription helps.
 func TestVerifyFindsWrongSubscriptions(t *testing.T) {
+	t.Parallel()
 	for _, d := range subscriptionDoctorings() {
 		t.Run(d.name, func(t *testing.T) {
 			dir, s := subscribing(t)

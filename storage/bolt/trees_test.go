@@ -72,6 +72,7 @@ func withBranches(t *testing.T, events int) (dir string, d messages.Descriptor, 
 // A page that refers to itself or to one above it keeps the store from opening: bbolt
 // would go down for ever, and take the process with it.
 func TestCircles(t *testing.T) {
+	t.Parallel()
 	dir, d, branches := withBranches(t, 6000)
 	whole := filesOf(t, dir)
 	for _, b := range branches {

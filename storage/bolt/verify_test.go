@@ -109,6 +109,7 @@ type doctoring struct {
 // TestVerifyFindsAndNames doctors a sound store in each way. All faults are listed, so
 // that one cause does not make many.
 func TestVerifyFindsAndNames(t *testing.T) {
+	t.Parallel()
 	for _, d := range slices.Concat(doctoredLogs(), doctoredIndexes(), doctoredValues(), doctoredIDs()) {
 		t.Run(d.name, func(t *testing.T) {
 			dir, s := verifiable(t)
@@ -395,6 +396,7 @@ func manyWorkspaces(t *testing.T) (dir string, w *writer, workspaces []messages.
 
 // With memory for a few workspaces only, there are many passes, and they find the same.
 func TestVerifyInPasses(t *testing.T) {
+	t.Parallel()
 	dir, w, workspaces := manyWorkspaces(t)
 	s := w.s
 	w.appendMany(100, workspaces...)
@@ -504,6 +506,7 @@ func readPages(t *testing.T, path string, bucket []byte) *pages {
 
 // TestVerifyPages plants faults in the pages themselves.
 func TestVerifyPages(t *testing.T) {
+	t.Parallel()
 	sound := t.TempDir()
 	s := open(t, sound, testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
@@ -602,6 +605,7 @@ func elementKey(page []byte, i int) []byte {
 // Numbers given twice lie before a damaged event of their partition: they are told and
 // counted in whichever pass they come.
 func TestVerifyInPassesBesideDamage(t *testing.T) {
+	t.Parallel()
 	dir, w, _ := manyWorkspaces(t)
 	s := w.s
 	for lsn := messages.LSN(3100); lsn < 8000; lsn += 400 {

@@ -42,6 +42,7 @@ func TestWALTornCommit(t *testing.T) {
 // Whichever bit of a head is flipped, or of whichever byte behind it, of what log.db has
 // not: it is damage, or nothing is missing.
 func TestWALFlippedBits(t *testing.T) {
+	t.Parallel()
 	w, next := lapped(t)
 	sound, want := w.content(), w.events[next-1:]
 	r, err := parseWAL(w.path(), sound, w.store, w.half)

@@ -14,7 +14,7 @@ import (
 
 // Factory makes the stores that [Run] tests. A store that Open or Reopen returns
 // is passed to Reopen at most once. The suite closes every store; the factory
-// releases whatever else belongs to it in t.Cleanup.
+// releases whatever else belongs to it in t.Cleanup. Its methods are called concurrently, never for the same store.
 //
 // An implementation may be a [Crasher], a [TailLimiter] and a [Copier] too.
 type Factory interface {
@@ -66,12 +66,16 @@ type Copy struct {
 func Run(t *testing.T, f Factory) {
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // a check waits for the disk
 			levels := c.levels
 			if testing.Short() && c.name == modelChecks[0].name {
 				levels = levels[:1]
 			}
 			for _, level := range levels {
-				t.Run(fmt.Sprintf("trust%d", level), func(t *testing.T) { c.check(t, f, level) })
+				t.Run(fmt.Sprintf("trust%d", level), func(t *testing.T) {
+					t.Parallel()
+					c.check(t, f, level)
+				})
 			}
 		})
 	}
