@@ -23,6 +23,8 @@ RUN       ?= .
 ATATIME   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TESTFLAGS ?= -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
 UNRACED   ?= tests/unraced.tsv
+# What takes longest comes first, so that it is not alone in the end.
+FIRST     := $(if $(filter ./...,$(PKG)),./storage/bolt/... ./tests/...)
 DEMOFLAGS ?=
 FUZZTIME  ?= 5s
 FUZZ      ?= .
@@ -73,14 +75,14 @@ demo: ## run the demo: the history of 20 real projects as an application (DEMOFL
 
 .PHONY: test
 test: ## run all tests (PKG=./actors/... RUN=TestName)
-	$(GO) test $(TESTFLAGS) -run '$(RUN)' $(PKG)
+	$(GO) test $(TESTFLAGS) -run '$(RUN)' $(FIRST) $(PKG)
 
 # What one goroutine does alone has no race. So this leaves out the packages that have to do with one goroutine
 # only, tests included and what they import of ours; and the tests of UNRACED, which are slow and show the race
 # detector nothing that another one, which the reason names, does not. internal/tools finds the ones and checks the others.
 .PHONY: race
-race: ## run what may have races under the race detector (needs a C compiler; UNRACED= all tests of these packages)
-	@what=$$($(TOOLS) raced -without '$(UNRACED)' $(PKG)); set -x; \
+race: ## run what may have races under the race detector (needs a C compiler; UNRACED= or RUN=TestName leaves no test out)
+	@what=$$($(TOOLS) raced -without '$(if $(filter .,$(RUN)),$(UNRACED))' $(FIRST) $(PKG)); set -x; \
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $$what
 
 .PHONY: lint
