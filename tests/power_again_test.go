@@ -12,6 +12,7 @@ const againAcks = 3
 // TestPowerLossAgain cuts the power of a child under load somewhere, and lets another one go on with the
 // image: its recovery is recorded, and cut in turn.
 func TestPowerLossAgain(t *testing.T) {
+	t.Parallel()
 	p := newPower(t)
 	p.images = max(10, p.images/2)
 	withWAL := 0
@@ -70,6 +71,7 @@ func (p *power) again(n uint64) childConfig {
 // TestPowerLossAfterFailedSync lets a sync of a child fail, opens the store again, and cuts the
 // power then: what the sync was about is seen by who opens the store, and may still be lost.
 func TestPowerLossAfterFailedSync(t *testing.T) {
+	t.Parallel()
 	p := newPower(t)
 	p.images = max(20, p.images/2)
 	rounds, open := 0, 0

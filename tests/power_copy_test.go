@@ -69,6 +69,7 @@ func (c *copyConfig) run(ctx context.Context) error {
 // TestPowerLossOfCopies records how copies are made. From where a copy may have its name on, a
 // loss of power takes nothing of it; and when it is said to be made, not its name either.
 func TestPowerLossOfCopies(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	from := newSite(t, 4, partition.Settings{})
 	events := from.fill(t)

@@ -24,6 +24,7 @@ var callFaults = []struct{ call, errno string }{
 // when the store is opened again, also in images of what a loss of power leaves then. A
 // sync that has failed vouches for nothing, nor does any sync of that file after it.
 func TestFailingCalls(t *testing.T) {
+	t.Parallel()
 	p := newPower(t)
 	rounds := setting("CALL_FAULTS", 2*len(callFaults))
 	injected := make(map[string]int)
@@ -82,6 +83,7 @@ func (p *power) suffer(t *testing.T, name, call, errno string, n uint64) int {
 // its files. It is told so and has changed nothing, or it does not need what it could not read:
 // bbolt finds out a file's page size by whichever meta page there is.
 func TestUnreadableFiles(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	c := newCrash(t)
 	injected, refused := make(map[string]int), make(map[string]int)

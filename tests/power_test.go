@@ -41,6 +41,7 @@ var powerScenes = []scene{
 // opens, verifies, and holds what was acknowledged by then. What it can show and what not,
 // package powerloss says.
 func TestPowerLoss(t *testing.T) {
+	t.Parallel()
 	p := newPower(t)
 	each := max(12, p.images/40)
 	for i := 0; p.checked < p.images; i++ {
