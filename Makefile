@@ -86,7 +86,7 @@ race: ## run what may have races under the race detector (needs a C compiler; UN
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $$what
 
 .PHONY: lint
-## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
+lint: $(GOLANGCI) core-check deps-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run $(PKG)
 	cd bench && ../$(GOLANGCI) run --config ../.golangci.yml --build-tags '$(BENCHTAGS)' ./...

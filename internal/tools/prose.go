@@ -17,8 +17,8 @@ const proseWidth = 120
 // checkProse reports the lines of Markdown below a directory that are too long to read in a
 // terminal or beside a difference. Nothing is excused: a table that needs more is a list.
 func checkProse(dir string, stdout io.Writer) error {
-	files, found := 0, 0
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	files, found, tree := 0, 0, os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -28,7 +28,7 @@ func checkProse(dir string, stdout io.Writer) error {
 			return nil
 		}
 		files++
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(tree, path)
 		if err != nil {
 			return err
 		}
