@@ -70,7 +70,7 @@ func (p *projection) collect() error {
 	for next := 0; next < len(order); next++ {
 		err := p.s.scanLog(lsns[next:], func(v *eventView) error {
 			at := order[next]
-			p.witness = witness{v.lsn, v.crc}
+			p.witness = witness{lsn: v.lsn, crc: v.crc}
 			if at.r.refusal == nil {
 				at.r.refusal = p.gather(at, v, places.of[next], &places.numbers[places.of[next]])
 			}

@@ -35,7 +35,7 @@ func keyOf(place storage.Place, e *messages.Event) (bucket, key []byte) {
 	case storage.PlaceWLog:
 		return bucketWLog, appendWLogKey(nil, e.Workspace, e.WLogOffset)
 	default:
-		return bucketRecords, appendRecordKey(nil, recordKey{e.Workspace, e.Records[0].ID})
+		return bucketRecords, appendRecordKey(nil, recordKey{ws: e.Workspace, id: e.Records[0].ID})
 	}
 }
 
@@ -310,7 +310,7 @@ func TestRecoveryTellsForeignRows(t *testing.T) {
 			w.flush()
 			e := w.event(2)
 			w.append(2)
-			k := recordKey{2, e.Records[1].ID}
+			k := recordKey{ws: 2, id: e.Records[1].ID}
 			put(t, s.state, bucketRecords, appendRecordKey(nil, k), appendRow(nil, k, &r))
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
@@ -361,7 +361,7 @@ func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 func TestOwnRow(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	k := recordKey{2, w.event(2).Records[0].ID}
+	k := recordKey{ws: 2, id: w.event(2).Records[0].ID}
 	w.append(2)
 	w.flush()
 	row := get(t, s.state, bucketRecords, appendRecordKey(nil, k))

@@ -230,7 +230,7 @@ func TestDamagedStateValues(t *testing.T) {
 	value := get(t, s.state, bucketNumbers, key)
 	value[7]++
 	put(t, s.state, bucketNumbers, key, value)
-	rowKey := appendRecordKey(nil, recordKey{1, messages.RecordID{Seq: testSeq, Number: 1001}})
+	rowKey := appendRecordKey(nil, recordKey{ws: 1, id: messages.RecordID{Seq: testSeq, Number: 1001}})
 	value = get(t, s.state, bucketRecords, rowKey)
 	value[len(value)-1]++
 	put(t, s.state, bucketRecords, rowKey, value)

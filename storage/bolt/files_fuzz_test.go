@@ -145,11 +145,11 @@ func (f *fuzzedFile) kept(t *testing.T, s *Store) int {
 	if n >= uint64(len(f.events)) {
 		return len(f.events)
 	}
-	wal := []byte(filesOf(t, f.dir)[walFileName])
+	data := []byte(filesOf(t, f.dir)[walFileName])
 	for i := range f.commits {
 		c := &f.commits[i]
 		for at := c.behind - walSize(c.values); uint64(c.first) == n+1 && at < c.behind; at += walSectorLen {
-			if bytes.Equal(wal[at:at+walSectorLen], noSector[:]) {
+			if bytes.Equal(data[at:at+walSectorLen], noSector[:]) {
 				return int(n)
 			}
 		}

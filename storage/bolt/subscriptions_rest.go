@@ -94,7 +94,7 @@ func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.Pa
 		if err := at.check(&v); err != nil {
 			return err
 		}
-		w = witness{v.lsn, v.crc}
+		w = witness{lsn: v.lsn, crc: v.crc}
 		return nil
 	})
 	return w
