@@ -17,13 +17,19 @@ func (m *image) Subscriptions(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ofLog := func(positions []placed) error { return m.s.checkRests(positions, messages.LSN(m.s.lastLSN.Load())) }
-	return m.s.subscriptions.view(func(tx subscriptionTx) error { return tx.each(ofLog, parked, each) })
+	return m.s.subscriptions.view(func(tx subscriptionTx) error {
+		check := func(name string, positions []placed) error {
+			return ofLog(tx, name, m.s.checkRests(positions, messages.LSN(m.s.lastLSN.Load())))
+		}
+		return tx.each(check, parked, each)
+	})
 }
 
-// each reads all subscriptions, whose positions must be of the log, and then looks for what is wrong with
+// each reads all subscriptions, each of whose positions is checked, and then looks for what is wrong with
 // all of them together.
-func (tx subscriptionTx) each(ofLog func([]placed) error, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error) error {
+func (tx subscriptionTx) each(
+	check func(name string, positions []placed) error, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error,
+) error {
 	names, misplaced := tx.names()
 	positions, events, whole := 0, 0, true
 	for _, name := range names {
@@ -31,7 +37,7 @@ func (tx subscriptionTx) each(ofLog func([]placed) error, parked func(*storage.S
 		if err != nil {
 			whole, s = false, &storage.Subscription{Name: name}
 		} else {
-			err = tx.ofLog(name, ofLog(stands))
+			err = check(name, stands)
 		}
 		positions += len(s.Next)
 		events += int(s.ParkedCount)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -72,7 +73,7 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 		var positions []placed
 		var err error
 		if found, positions, err = tx.standing(name); err == nil {
-			err = tx.ofLog(name, s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
+			err = ofLog(tx, name, s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
 		}
 		return err
 	})
@@ -248,4 +249,29 @@ func (s *Store) reaches(source *storage.SubscriptionSource, id messages.Partitio
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return uint64(p.last) >= offset, nil
+}
+
+// judgeMove returns the changes of a move, or why it is refused.
+func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.SubscriptionMove) ([]change, error) {
+	sub := storage.Subscription{Name: m.Name, SubscriptionSource: have.SubscriptionSource, Next: make(map[messages.PartitionID]uint64)}
+	involved := slices.Collect(maps.Keys(m.Next))
+	for i := range m.Park {
+		involved = append(involved, m.Park[i].Partition)
+	}
+	for _, p := range involved {
+		next, there, err := tx.position(m.Name, p)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			sub.Next[p] = next
+		}
+	}
+	if err := sub.ValidateMove(&s.descriptor, m); err != nil {
+		return nil, err
+	}
+	if err := s.checkPositions(&sub, m.Next); err != nil {
+		return nil, err
+	}
+	return tx.moving(have, m, &sub, s.placeAt(&sub.SubscriptionSource, m.Next))
 }

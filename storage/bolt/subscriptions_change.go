@@ -130,30 +130,10 @@ type moving struct {
 	changes []change
 }
 
-// judgeMove returns the changes of a move, or why it is refused.
-func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.SubscriptionMove) ([]change, error) {
-	sub := storage.Subscription{Name: m.Name, SubscriptionSource: have.SubscriptionSource, Next: make(map[messages.PartitionID]uint64)}
-	involved := slices.Collect(maps.Keys(m.Next))
-	for i := range m.Park {
-		involved = append(involved, m.Park[i].Partition)
-	}
-	for _, p := range involved {
-		next, there, err := tx.position(m.Name, p)
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			sub.Next[p] = next
-		}
-	}
-	if err := sub.ValidateMove(&s.descriptor, m); err != nil {
-		return nil, err
-	}
-	if err := s.checkPositions(&sub, m.Next); err != nil {
-		return nil, err
-	}
+// moving returns the changes of a move that is allowed, from where the subscription stood to positions.
+func (tx subscriptionTx) moving(have *definition, m *storage.SubscriptionMove, before *storage.Subscription, positions []placed) ([]change, error) {
 	j := &moving{tx: tx, move: m, def: *have, parked: make(map[string]bool)}
-	return j.run(&sub, s.placeAt(&sub.SubscriptionSource, m.Next))
+	return j.run(before, positions)
 }
 
 func (j *moving) run(before *storage.Subscription, positions []placed) ([]change, error) {

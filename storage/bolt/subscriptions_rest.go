@@ -127,7 +127,7 @@ func (s *Store) placeOfEvent(source *storage.SubscriptionSource, id messages.Par
 func (s *Store) checkRests(positions []placed, end messages.LSN) error {
 	return s.viewLog(func(log *logReader) error {
 		for i := range positions {
-			if err := positions[i].check(log, end); err != nil {
+			if err := checkRest(&positions[i], log, end); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,8 @@ func (s *Store) checkRests(positions []placed, end messages.LSN) error {
 	})
 }
 
-func (p *placed) check(log *logReader, end messages.LSN) error {
+// checkRest makes sure that the log, which ends at an LSN, has the event on which a position rests.
+func checkRest(p *placed, log *logReader, end messages.LSN) error {
 	at := p.rests.lsn
 	if at == 0 {
 		return nil
@@ -146,18 +147,18 @@ func (p *placed) check(log *logReader, end messages.LSN) error {
 	case len(value) >= eventHeaderLen && be32(value[1:]) == p.rests.crc:
 		return nil
 	case at > end:
-		return p.wrong("the log ends at LSN %d", end)
+		return wrongPosition(p, "the log ends at LSN %d", end)
 	}
 	var v eventView
 	if v.decode(at, value) == nil {
-		return p.wrong("the log has CRC %08x there", v.crc)
+		return wrongPosition(p, "the log has CRC %08x there", v.crc)
 	}
 	return nil
 }
 
-func (p *placed) wrong(format string, args ...any) error {
+func wrongPosition(p *placed, why string, args ...any) error {
 	return fmt.Errorf("%w: partition %d: position %d rests on LSN %d with CRC %08x, %s: %w",
-		storage.ErrForeign, p.partition, p.next, p.rests.lsn, p.rests.crc, fmt.Sprintf(format, args...), errOtherPositions)
+		storage.ErrForeign, p.partition, p.next, p.rests.lsn, p.rests.crc, fmt.Sprintf(why, args...), errOtherPositions)
 }
 
 // checkOwnPositions makes sure that all positions are of this log. One that is damaged is an error of whoever reads it.
@@ -167,7 +168,7 @@ func (s *Store) checkOwnPositions() error {
 		for i := 0; err == nil && i < len(names); i++ {
 			sub, positions, damage := tx.standing(names[i])
 			if sub != nil && damage == nil {
-				err = tx.ofLog(names[i], s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
+				err = ofLog(tx, names[i], s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
 			}
 		}
 		if errors.Is(err, errOtherPositions) {
@@ -178,7 +179,7 @@ func (s *Store) checkOwnPositions() error {
 }
 
 // ofLog names the subscription of whose positions one is of another log.
-func (tx subscriptionTx) ofLog(name string, err error) error {
+func ofLog(tx subscriptionTx, name string, err error) error {
 	if errors.Is(err, errOtherPositions) {
 		return tx.damaged(bucketPositions, name, err)
 	}
