@@ -70,7 +70,7 @@ type placed struct {
 func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []placed {
 	all := make([]placed, 0, len(next))
 	for id, offset := range next {
-		all = append(all, placed{id, position{offset, s.witnessBefore(source, id, offset)}})
+		all = append(all, placed{partition: id, position: position{next: offset, rests: s.witnessBefore(source, id, offset)}})
 	}
 	return all
 }

@@ -306,7 +306,7 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	f := s.subscriptions.file.Load()
 	noError(t, f.update(func(tx *bbolt.Tx) error {
 		for _, name := range sourceNames {
-			c := positionChange(name, placed{0, position{next: 3}})
+			c := positionChange(name, placed{partition: 0, position: position{next: 3}})
 			if err := tx.Bucket(c.bucket).Put(c.key, c.value); err != nil {
 				return err
 			}

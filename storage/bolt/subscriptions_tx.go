@@ -112,7 +112,7 @@ func (tx subscriptionTx) standing(name string) (s *storage.Subscription, positio
 		if err == nil {
 			p := messages.PartitionID(be32(k[len(prefix):]))
 			s.Next[p] = at.next
-			positions = append(positions, placed{p, at})
+			positions = append(positions, placed{partition: p, position: at})
 		}
 		return true, err
 	})

@@ -108,8 +108,8 @@ func sealedSubscriptions() (all []change) {
 		all = append(all, newSubscription(&s)...)
 		for p, next := range s.Next {
 			all = append(all,
-				positionChange(s.Name, placed{p, position{next: next}}),
-				positionChange(s.Name, placed{p, position{next: next, rests: witness{lsn: 5, crc: 6}}}))
+				positionChange(s.Name, placed{partition: p, position: position{next: next}}),
+				positionChange(s.Name, placed{partition: p, position: position{next: next, rests: witness{lsn: 5, crc: 6}}}))
 		}
 	}
 	return all
