@@ -11,6 +11,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // staging is what the requests accepted for one commit will have changed. It lies
@@ -21,13 +23,13 @@ type staging struct {
 	registers  map[messages.PartitionID]stagedRegister
 	workspaces map[messages.WSID]int // places in ends
 	ends       []stagedEnds
-	ids        map[dedupKey]messages.WLogOffset
+	ids        map[format.DedupKey]messages.WLogOffset
 	events     int64
 	bytes      int64
 	// accepted are the requests accepted so far.
 	accepted []*writeRequest
 	// records are all that they write, once somebody needs to know.
-	records map[recordKey]struct{}
+	records map[format.RecordKey]struct{}
 
 	// known says what is known of each event of the request in hand, but not whether its
 	// keys are free; checkpoint is where the tail begins, covered says that all its keys are
@@ -37,8 +39,8 @@ type staging struct {
 	covered    bool
 	// What the request in hand has changed so far, to be undone if it is refused.
 	undoWorkspaces []undoWorkspace
-	undoRecords    []recordKey
-	undoIDs        []dedupKey
+	undoRecords    []format.RecordKey
+	undoIDs        []format.DedupKey
 }
 
 // stagedRegister is where a partition will stand.
@@ -71,7 +73,7 @@ func newStaging(s *Store) *staging {
 		s:          s,
 		registers:  make(map[messages.PartitionID]stagedRegister),
 		workspaces: make(map[messages.WSID]int),
-		ids:        make(map[dedupKey]messages.WLogOffset),
+		ids:        make(map[format.DedupKey]messages.WLogOffset),
 	}
 }
 
@@ -90,10 +92,10 @@ func (g *staging) reset() {
 func (g *staging) admit(r *writeRequest) error {
 	g.undoWorkspaces, g.undoRecords, g.undoIDs = g.undoWorkspaces[:0], g.undoRecords[:0], g.undoIDs[:0]
 	reg, err := g.checkMemory(r)
-	if err == nil && g.s.schema.trust < messages.TrustAll && !g.covered && r.checkedAt != g.checkpoint {
+	if err == nil && g.s.schema.Trust < messages.TrustAll && !g.covered && r.checkedAt != g.checkpoint {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this transaction begins.
-		err = g.s.state.view(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
+		err = g.s.state.View(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
 	}
 	// An append that is repeated may meet the records of the first: what its caller
 	// must be told is that it is a duplicate.
@@ -195,7 +197,7 @@ func (g *staging) checkEvent(r *writeRequest, at int, reg *stagedRegister) error
 		return err
 	}
 	g.covered = g.covered && e.remembered
-	if g.s.schema.trust == messages.TrustNone {
+	if g.s.schema.Trust == messages.TrustNone {
 		if err := g.checkRecords(r, at, e); err != nil {
 			return err
 		}
@@ -250,7 +252,7 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
 	p, n := r.partition, &r.events[at]
 	for i, rec := range n.records {
-		k := recordKey{ws: n.ws, id: rec.id()}
+		k := format.RecordKey{Workspace: n.ws, ID: rec.id()}
 		if rec.isNew && (!e.remembered || !isAbove(e.records, rec)) {
 			g.covered = false
 			g.listRecords(r, at, i)
@@ -273,11 +275,11 @@ func (g *staging) listRecords(r *writeRequest, at, record int) {
 	if g.records != nil {
 		return
 	}
-	g.records = make(map[recordKey]struct{})
+	g.records = make(map[format.RecordKey]struct{})
 	for _, a := range g.accepted {
 		for i := range a.events {
 			for _, rec := range a.events[i].records {
-				g.records[recordKey{ws: a.events[i].ws, id: rec.id()}] = struct{}{}
+				g.records[format.RecordKey{Workspace: a.events[i].ws, ID: rec.id()}] = struct{}{}
 			}
 		}
 	}
@@ -287,13 +289,13 @@ func (g *staging) listRecords(r *writeRequest, at, record int) {
 			records = records[:record]
 		}
 		for _, rec := range records {
-			g.addRecord(recordKey{ws: r.events[i].ws, id: rec.id()})
+			g.addRecord(format.RecordKey{Workspace: r.events[i].ws, ID: rec.id()})
 		}
 	}
 }
 
 // addRecord adds a record of the request in hand to the list.
-func (g *staging) addRecord(k recordKey) {
+func (g *staging) addRecord(k format.RecordKey) {
 	if _, staged := g.records[k]; !staged {
 		g.records[k] = struct{}{}
 		g.undoRecords = append(g.undoRecords, k)
@@ -313,7 +315,7 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 	if err := checkPLogFree(tx, r, last); err != nil {
 		return err
 	}
-	wlog, records := tx.Bucket(bucketWLog).Cursor(), newFreeKeys(tx.Bucket(bucketRecords))
+	wlog, records := tx.Bucket(format.BucketWLog).Cursor(), boltfile.NewFreeKeys(tx.Bucket(format.BucketRecords))
 	for i := range r.events {
 		if known[i] == freeKnown {
 			continue
@@ -325,12 +327,12 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 		if err := checkKind(tx, r.partition.id, n, known[i] == lastKnown); err != nil {
 			return err
 		}
-		if s.schema.trust > messages.TrustNone {
+		if s.schema.Trust > messages.TrustNone {
 			continue
 		}
 		for _, rec := range n.records {
-			var key [recordKeyLen]byte
-			if rec.isNew && !records.free(appendRecordKey(key[:0], recordKey{ws: n.ws, id: rec.id()})) {
+			var key [format.RecordKeyLen]byte
+			if rec.isNew && !records.Free(format.AppendRecordKey(key[:0], format.RecordKey{Workspace: n.ws, ID: rec.id()})) {
 				return n.recordConflict(r.partition.id, rec)
 			}
 		}
@@ -353,7 +355,7 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 		first = r.events[0].offset
 		conflict.Workspace, conflict.WLogOffset = r.events[0].ws, r.events[0].wlog
 	}
-	taken, ok := firstPLogKey(tx.Bucket(bucketPLog).Cursor(), p.id, first)
+	taken, ok := firstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), p.id, first)
 	if !ok || taken > last {
 		return nil
 	}
@@ -363,23 +365,23 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 
 // firstPLogKey returns the first entry of a partition's log at or after an offset.
 func firstPLogKey(c *bbolt.Cursor, p messages.PartitionID, from messages.PLogOffset) (messages.PLogOffset, bool) {
-	var key [plogKeyLen]byte
-	k, _ := c.Seek(appendPLogKey(key[:0], p, from))
-	if len(k) != plogKeyLen || !bytes.Equal(k[:partitionKeyLen], key[:partitionKeyLen]) {
+	var key [format.PLogKeyLen]byte
+	k, _ := c.Seek(format.AppendPLogKey(key[:0], p, from))
+	if len(k) != format.PLogKeyLen || !bytes.Equal(k[:format.PartitionKeyLen], key[:format.PartitionKeyLen]) {
 		return 0, false
 	}
-	return messages.PLogOffset(be64(k[partitionKeyLen:])), true
+	return messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:])), true
 }
 
 // checkWLogFree makes sure that the event's entry in its workspace's log is free
 // and, unless the tail knew the workspace, that its predecessor is there.
 func checkWLogFree(c *bbolt.Cursor, p messages.PartitionID, n *newEvent, known bool) error {
-	var buf [wlogKeyLen]byte
+	var buf [format.WLogKeyLen]byte
 	seek := n.wlog
 	if !known && seek > 1 {
 		seek--
 	}
-	k, _ := c.Seek(appendWLogKey(buf[:0], n.ws, seek))
+	k, _ := c.Seek(format.AppendWLogKey(buf[:0], n.ws, seek))
 	if seek != n.wlog {
 		if !bytes.Equal(k, buf[:]) {
 			return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, and %d is not there",
@@ -387,7 +389,7 @@ func checkWLogFree(c *bbolt.Cursor, p messages.PartitionID, n *newEvent, known b
 		}
 		k, _ = c.Next()
 	}
-	if bytes.Equal(k, appendWLogKey(buf[:0], n.ws, n.wlog)) {
+	if bytes.Equal(k, format.AppendWLogKey(buf[:0], n.ws, n.wlog)) {
 		return &storage.ConflictError{
 			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: n.wlog,
 		}
@@ -401,7 +403,7 @@ func checkKind(tx *bbolt.Tx, p messages.PartitionID, n *newEvent, known bool) er
 	if known || n.wlog == 1 {
 		return nil
 	}
-	kind, err := storedNumber(tx.Bucket(bucketNumbers), n.ws, kindSeq)
+	kind, err := storedNumber(tx.Bucket(format.BucketNumbers), n.ws, format.KindSeq)
 	if err != nil {
 		return err
 	}

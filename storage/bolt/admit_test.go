@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -79,7 +80,7 @@ func TestFlushOfManyRecordsIsCut(t *testing.T) {
 			e := w.event(messages.WSID(id))
 			e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true, Data: make([]byte, size)}}
 			noError(t, w.try(e))
-			f.held = append(f.held, &flushRequest{ticket: newTicket(), partition: &s.partitions[id], epoch: w.epoch, from: 1, to: 2})
+			f.held = append(f.held, &flushRequest{Ticket: queue.NewTicket(), partition: &s.partitions[id], epoch: w.epoch, from: 1, to: 2})
 		}
 		group := f.gather(f.next())
 		equal(t, []int{grouped, 2 - grouped}, []int{len(group), len(f.held)})
@@ -218,7 +219,7 @@ func TestTakeEpochDuringAFlushLearnsTheCheckpoint(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		close(entered)
 		<-proceed
 		return nil
@@ -261,11 +262,11 @@ func TestFailedCommitTakesNoKeys(t *testing.T) {
 	}
 	p.Append(t, row(100))
 	b := p.Build(row(50)) // it lies below the end, so that it is looked for
-	s.wal.beforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	s.wal.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
 	if err := s.Append(t.Context(), b); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	s.wal.beforeCommit = nil
+	s.wal.BeforeCommit = nil
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // lookAhead looks at state.db for a request, in the caller's goroutine: many look
@@ -14,14 +15,14 @@ import (
 func (s *Store) lookAhead(r *writeRequest) {
 	for i := range r.events {
 		if n := &r.events[i]; n.hasID() {
-			r.lookups = append(r.lookups, dedupLookup{key: dedupKey{ws: n.ws, id: n.dedup}})
+			r.lookups = append(r.lookups, dedupLookup{key: format.DedupKey{Workspace: n.ws, ID: n.dedup}})
 		}
 	}
-	checks := s.schema.trust < messages.TrustAll && len(r.events) > 0
+	checks := s.schema.Trust < messages.TrustAll && len(r.events) > 0
 	if !checks && len(r.lookups) == 0 {
 		return
 	}
-	checkpoint, covered := r.coveredAt(s.schema.trust)
+	checkpoint, covered := r.coveredAt(s.schema.Trust)
 	if checks && !covered {
 		// What it meets is told by the committer, who looks again.
 		_ = s.checkAhead(r)
@@ -80,13 +81,13 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffse
 
 // checkAhead looks into state.db, and remembers where the keys end there.
 func (s *Store) checkAhead(r *writeRequest) error {
-	checkpoint, known := r.beforehand(s.schema.trust)
+	checkpoint, known := r.beforehand(s.schema.Trust)
 	var l learned
-	err := s.state.view(func(tx *bbolt.Tx) error {
+	err := s.state.View(func(tx *bbolt.Tx) error {
 		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
 			return err
 		}
-		l = learnAll(tx, r, known, s.schema.trust)
+		l = learnAll(tx, r, known, s.schema.Trust)
 		return nil
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A record that came, and left the tail, between the look ahead and the append is in
@@ -28,7 +29,7 @@ func TestConflictFlushedSinceTheLookAhead(t *testing.T) {
 	early.events[0].offset, early.events[0].wlog, early.events[0].at = late.PLogOffset, late.WLogOffset, late.RegisteredAt
 	s.writes <- early
 	var conflict *storage.ConflictError
-	if err := early.await(t.Context(), s.committed); !errors.As(err, &conflict) || conflict.Place != storage.PlaceRecord {
+	if err := early.Await(t.Context(), s.committed); !errors.As(err, &conflict) || conflict.Place != storage.PlaceRecord {
 		t.Fatalf("got %v, want a conflict of a record", err)
 	}
 }
@@ -58,7 +59,7 @@ func TestStateIsLookedAtAhead(t *testing.T) {
 		t.Errorf("looked at checkpoint %d, want none: a key is taken", r.checkedAt)
 	}
 	s.writes <- r
-	if err := r.await(t.Context(), s.committed); !errors.Is(err, storage.ErrConflict) {
+	if err := r.Await(t.Context(), s.committed); !errors.Is(err, storage.ErrConflict) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 }
@@ -94,7 +95,7 @@ func TestLookAheadWhileTrimming(t *testing.T) {
 	p.tail = trimmed
 	forgetEnds(s) // what the look ahead has found
 	s.writes <- r
-	if err := r.await(t.Context(), s.committed); !errors.Is(err, storage.ErrOutOfOrder) {
+	if err := r.Await(t.Context(), s.committed); !errors.Is(err, storage.ErrOutOfOrder) {
 		t.Errorf("got %v, want out of order", err)
 	}
 }
@@ -132,7 +133,7 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 			s.lookAhead(r)
 			forgetEnds(s)
 			s.writes <- r
-			if err := r.await(t.Context(), s.committed); (err != nil) != c.refused {
+			if err := r.Await(t.Context(), s.committed); (err != nil) != c.refused {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -142,7 +143,7 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 // learnedOf returns what a look into state.db teaches of a request.
 func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) (l learned) {
 	t.Helper()
-	noError(t, s.state.view(func(tx *bbolt.Tx) error {
+	noError(t, s.state.View(func(tx *bbolt.Tx) error {
 		l = learnAll(tx, r, known, messages.TrustNone)
 		return nil
 	}))
@@ -195,7 +196,7 @@ func TestLookAheadLearnsFromFirstEvents(t *testing.T) {
 func TestLookAheadLearnsNoForeignEnd(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	put(t, s.state, bucketWLog, appendWLogKey(nil, 2, 4), []byte("foreign"))
+	put(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 2, 4), []byte("foreign"))
 	events := w.following(2, 2)
 	events[1].WLogOffset = 5
 	if err := w.try(events...); !errors.Is(err, storage.ErrOutOfOrder) {

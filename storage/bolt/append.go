@@ -7,12 +7,15 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
 // writeRequest is a batch or, without events, a new epoch to be taken. It shares
 // nothing with its caller, who may be gone before it is served.
 type writeRequest struct {
-	ticket
+	queue.Ticket
 	partition *partition
 	epoch     messages.Epoch
 	takeEpoch bool
@@ -53,9 +56,9 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 	if err != nil {
 		return err
 	}
-	r.ticket = newTicket()
+	r.Ticket = queue.NewTicket()
 	s.lookAhead(r)
-	return handOver(ctx, s.writes, r, &r.ticket, s.closing, s.committed)
+	return queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed)
 }
 
 // request checks and encodes a batch.
@@ -79,7 +82,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 		}
 		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
 	}
-	return r, checkTogether(b.Events)
+	return r, schema.CheckTogether(b.Events)
 }
 
 // prepare checks what can be known of an event alone, and encodes it. This is the
@@ -88,22 +91,22 @@ func (s *Store) prepare(n *newEvent, at int, b *batchCheck) error {
 	e := &b.Events[at]
 	switch {
 	case e.Partition != b.Partition:
-		return invalid(e, "got partition %d in a batch of partition %d", e.Partition, b.Partition)
+		return schema.Invalid(e, "got partition %d in a batch of partition %d", e.Partition, b.Partition)
 	case e.Epoch != b.Epoch:
-		return invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
+		return schema.Invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
 	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
 	given := func(n messages.SequenceNumber) bool { return b.gave(at, n) }
-	if err := s.schema.checkEvent(e, n.numbers, given); err != nil {
+	if err := s.schema.CheckEvent(e, n.numbers, given); err != nil {
 		return err
 	}
-	if size := sizeHint(e); size > maxEventSize {
-		return invalid(e, "too large: got about %d bytes, want at most %d", size, maxEventSize)
+	if size := format.SizeHint(e); size > format.MaxEventSize {
+		return schema.Invalid(e, "too large: got about %d bytes, want at most %d", size, format.MaxEventSize)
 	}
 	n.ws, n.wsKind, n.offset, n.wlog, n.at = e.Workspace, e.WorkspaceKind, e.PLogOffset, e.WLogOffset, e.RegisteredAt
 	n.dedup = e.DedupID
 	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
-	n.value = encodeEvent(e)
+	n.value = format.EncodeEvent(e)
 	return nil
 }
 
@@ -157,8 +160,8 @@ func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage
 	if err != nil {
 		return storage.Register{}, err
 	}
-	r := &writeRequest{ticket: newTicket(), partition: p, takeEpoch: true}
-	if err := handOver(ctx, s.writes, r, &r.ticket, s.closing, s.committed); err != nil {
+	r := &writeRequest{Ticket: queue.NewTicket(), partition: p, takeEpoch: true}
+	if err := queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed); err != nil {
 		return storage.Register{}, err
 	}
 	return s.awaitFlush(ctx, p)

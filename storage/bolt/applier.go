@@ -10,6 +10,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 const (
@@ -85,7 +87,7 @@ func (s *Store) applyAll() error {
 		if len(values) == 0 {
 			return nil
 		}
-		err := s.log.update(func(tx *bbolt.Tx) error { return putLog(tx, first, values) })
+		err := s.log.Update(func(tx *bbolt.Tx) error { return putLog(tx, first, values) })
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown):
 			// They are in log.wal, and the next open brings them. Of what is asked for from
@@ -129,15 +131,15 @@ func (s *Store) awaitApplied(ctx context.Context, lsn messages.LSN) error {
 // them. The bucket's sequence, which stands in another page than the log's last entries,
 // says where it ends then.
 func putLog(tx *bbolt.Tx, first messages.LSN, values [][]byte) error {
-	log := tx.Bucket(bucketLog)
-	log.FillPercent = logFill
+	log := tx.Bucket(format.BucketLog)
+	log.FillPercent = boltfile.LogFill
 	if err := checkEnd(log, first-1, first-1, values); err != nil {
 		return err
 	}
-	var key [lsnKeyLen]byte
+	var key [format.LSNKeyLen]byte
 	lsn := first
 	for _, v := range values {
-		if err := log.Put(appendLSNKey(key[:0], lsn), v); err != nil {
+		if err := log.Put(format.AppendLSNKey(key[:0], lsn), v); err != nil {
 			return err
 		}
 		lsn++
@@ -152,20 +154,20 @@ func checkEnd(log *bbolt.Bucket, least, most messages.LSN, values [][]byte) erro
 	if k == nil && least == 0 {
 		return nil
 	}
-	end, ok := parseLSN(k)
+	end, ok := format.ParseLSN(k)
 	switch {
 	case ok && end >= least && end <= most:
 		return nil
 	case !ok || end < least:
 		return &storage.DamagedError{
-			Where: placeOf(bucketLog, "key %x", k),
+			Where: format.PlaceOf(format.BucketLog, "key %x", k),
 			Cause: fmt.Errorf("the log ends there, want LSN %d", least),
 		}
 	}
 	conflict := &storage.ConflictError{Place: storage.PlaceLog, LSN: end}
-	var view eventView
-	if len(values) > 0 && view.decode(most+1, values[0]) == nil {
-		conflict.Partition, conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = view.partition, view.offset, view.ws, view.wlog
+	var view format.EventView
+	if len(values) > 0 && view.Decode(most+1, values[0]) == nil {
+		conflict.Partition, conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = view.Partition, view.PLogOffset, view.Workspace, view.WLogOffset
 	}
 	return conflict
 }

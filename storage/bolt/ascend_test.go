@@ -10,6 +10,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // errRound ends what goes round.
@@ -23,11 +25,11 @@ func TestCirclesEnd(t *testing.T) {
 	whole := filesOf(t, dir)
 	for _, b := range branches {
 		writeFiles(t, dir, whole)
-		entry := int64(b.page*os.Getpagesize() + pageHeaderLen + pageElementLen)
+		entry := int64(b.page*os.Getpagesize() + boltfile.PageHeaderLen + boltfile.PageElementLen)
 		overwrite(t, filepath.Join(dir, b.file), entry+8, binary.NativeEndian.AppendUint64(nil, uint64(b.page)))
-		r := map[string]role{logFileName: roleLog, stateFileName: roleState}[b.file]
+		r := map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState}[b.file]
 		from := openPlain(t, dir, r)
-		to, err := newCopyFile(held(t, t.TempDir()), r, storeID{}, d)
+		to, err := newCopyFile(held(t, t.TempDir()), r, format.StoreID{}, d)
 		noError(t, err)
 		read := 0
 		err = copyBucket(t.Context(), from, to, []byte(b.bucket), stateFill, func([]byte) bool {
@@ -35,16 +37,16 @@ func TestCirclesEnd(t *testing.T) {
 			return read < 10*events
 		}, func(int, int) {})
 		circleTold(t, err, b)
-		noError(t, to.close())
+		noError(t, to.Close())
 		read = 0
-		err = from.scan(t.Context(), []byte(b.bucket), nil, func(_, _ []byte) error {
+		err = from.Scan(t.Context(), []byte(b.bucket), nil, func(_, _ []byte) error {
 			if read++; read == 10*events {
 				return errRound
 			}
 			return nil
 		})
 		circleTold(t, err, b)
-		noError(t, from.close())
+		noError(t, from.Close())
 	}
 }
 
@@ -62,23 +64,23 @@ func circleTold(t *testing.T, err error, b branch) {
 // Who reads in pieces goes on behind each of them.
 func TestPiecesAscend(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
-	from, err := newCopyFile(held(t, t.TempDir()), roleLog, storeID{}, d)
+	from, err := newCopyFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d)
 	noError(t, err)
-	var all entries
-	for lsn := range messages.LSN(copyChunkEntries + 2) {
-		all.add(appendLSNKey(nil, lsn+1), []byte("value"))
+	var all boltfile.Entries
+	for lsn := range messages.LSN(boltfile.CopyChunkEntries + 2) {
+		all.Add(format.AppendLSNKey(nil, lsn+1), []byte("value"))
 	}
-	noError(t, from.put(bucketLog, logFill, &all))
-	to, err := newCopyFile(held(t, t.TempDir()), roleLog, storeID{}, d)
+	noError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
+	to, err := newCopyFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d)
 	noError(t, err)
-	noError(t, copyBucket(t.Context(), from, to, bucketLog, logFill, every, func(int, int) {}))
+	noError(t, copyBucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, every, func(int, int) {}))
 	read := 0
-	noError(t, to.scan(t.Context(), bucketLog, nil, func(k, _ []byte) error {
-		equal(t, string(all.keys[read]), string(k))
+	noError(t, to.Scan(t.Context(), format.BucketLog, nil, func(k, _ []byte) error {
+		equal(t, string(all.Keys[read]), string(k))
 		read++
 		return nil
 	}))
-	equal(t, len(all.keys), read)
-	noError(t, to.close())
-	noError(t, from.close())
+	equal(t, len(all.Keys), read)
+	noError(t, to.Close())
+	noError(t, from.Close())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -143,11 +144,11 @@ func TestFailedAtOpenEndsWaits(t *testing.T) {
 func TestUnknownOutcomeEndsWaits(t *testing.T) {
 	for name, spoil := range map[string]func(*Store, *writer) error{
 		"append": func(s *Store, w *writer) error {
-			s.wal.afterCommit = func() error { return io.ErrUnexpectedEOF }
+			s.wal.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 			return w.try(w.event(2))
 		},
 		"flush": func(s *Store, w *writer) error {
-			s.state.afterCommit = func() error { return io.ErrUnexpectedEOF }
+			s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 			return s.Flush(w.t.Context(), w.pending())
 		},
 	} {
@@ -176,7 +177,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	waits := []waiting{s.waitPLog(t, 0, 1), s.waitWLog(t, 2, 1), s.waitAny(t, 0)}
-	s.wal.beforeCommit = func() error { return errors.New("file resize error: full") }
+	s.wal.BeforeCommit = func() error { return errors.New("file resize error: full") }
 	if err := w.try(w.event(2)); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
@@ -187,7 +188,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 		default:
 		}
 	}
-	s.wal.beforeCommit = nil
+	s.wal.BeforeCommit = nil
 	w.append(2)
 	for i, wait := range waits {
 		if err := wait.end(); err != nil {
@@ -247,8 +248,8 @@ func TestAwaitMeetsDamagedIndex(t *testing.T) {
 			w := takeOver(t, s, 0)
 			w.append(2, 2, 2, 3)
 			w.flush()
-			if err := s.state.update(func(tx *bbolt.Tx) error {
-				return spoil(tx.Bucket(bucketWLog), appendWLogKey(nil, 2, 2))
+			if err := s.state.Update(func(tx *bbolt.Tx) error {
+				return spoil(tx.Bucket(format.BucketWLog), format.AppendWLogKey(nil, 2, 2))
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +302,7 @@ func TestBrokenLogEndsWaits(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2)
 	waits := []waiting{s.waitPLog(t, 0, 2), s.waitPLog(t, 1, 1), s.waitWLog(t, 2, 2), s.waitWLog(t, 3, 1), s.waitAny(t, 1)}
-	put(t, settled(t, s), bucketLog, appendLSNKey(nil, 2), foreign)
+	put(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, 2), foreign)
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("append: got %v", err)
 	}

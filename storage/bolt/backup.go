@@ -7,6 +7,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // Backup writes a copy of the store to a directory, which must be new or empty: its
@@ -25,15 +27,15 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 		return c.result, err
 	}
 	c.result.ID = s.id.String()
-	err := c.into(ctx, dir, func(temporary *directory) error {
+	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
 		if f := s.subscriptions.file.Load(); f != nil {
-			c.result.SubscriptionsFrom = f.size()
-			if err := c.copyPages(ctx, f, temporary, subscriptionsFileName); err != nil {
+			c.result.SubscriptionsFrom = f.Size()
+			if err := c.copyPages(ctx, f, temporary, format.SubscriptionsFileName); err != nil {
 				return err
 			}
 		}
-		c.result.StateFrom = s.state.size()
-		if err := c.copyPages(ctx, s.state, temporary, stateFileName); err != nil {
+		c.result.StateFrom = s.state.Size()
+		if err := c.copyPages(ctx, s.state, temporary, format.StateFileName); err != nil {
 			return err
 		}
 		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
@@ -42,12 +44,12 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 }
 
 // copyPages copies the pages of a file as of one moment.
-func (c *copying) copyPages(ctx context.Context, from *file, d *directory, name string) error {
-	to, err := d.makeFile(name, 0)
+func (c *copying) copyPages(ctx context.Context, from *boltfile.File, d *boltfile.Directory, name string) error {
+	to, err := d.MakeFile(name, 0)
 	if err != nil {
 		return err
 	}
-	err = from.view(func(tx *bbolt.Tx) error {
+	err = from.View(func(tx *bbolt.Tx) error {
 		_, err := tx.WriteTo(&copyWriter{ctx: ctx, w: to, c: c, name: name, total: uint64(tx.Size())})
 		return err
 	})

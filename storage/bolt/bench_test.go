@@ -13,6 +13,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // benchEvent is an event with one number and one record that takes it.
@@ -67,9 +69,9 @@ func (a *benchAppender) append(n int) error {
 func (s *Store) benchFlush(b testing.TB, id messages.PartitionID) {
 	p := &s.partitions[id]
 	p.mu.RLock()
-	r := &flushRequest{ticket: newTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.last + 1, derive: true}
+	r := &flushRequest{Ticket: queue.NewTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.last + 1, derive: true}
 	p.mu.RUnlock()
-	if err := handOver(context.Background(), s.flushes, r, &r.ticket, s.closing, s.flushed); err != nil {
+	if err := queue.HandOver(context.Background(), s.flushes, r, &r.Ticket, s.closing, s.flushed); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -191,20 +193,20 @@ func BenchmarkPlainScan1M(b *testing.B) {
 	dir := benchLog(b, million)
 	b.ResetTimer()
 	for range b.N {
-		db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, &bbolt.Options{ReadOnly: true})
+		db, err := bbolt.Open(filepath.Join(dir, format.LogFileName), 0o600, &bbolt.Options{ReadOnly: true})
 		if err != nil {
 			b.Fatal(err)
 		}
 		last := make(map[numberKey]messages.Number)
 		events := 0
 		err = db.View(func(tx *bbolt.Tx) error {
-			var view eventView
-			return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
-				lsn, _ := parseLSN(k)
-				if err := view.decode(lsn, v); err != nil {
+			var view format.EventView
+			return tx.Bucket(format.BucketLog).ForEach(func(k, v []byte) error {
+				lsn, _ := format.ParseLSN(k)
+				if err := view.Decode(lsn, v); err != nil {
 					return err
 				}
-				e := view.event()
+				e := view.Event()
 				raise := func(n messages.SequenceNumber) {
 					k := numberKey{e.Workspace, n.Seq}
 					last[k] = max(last[k], n.Number)
@@ -232,7 +234,7 @@ func BenchmarkRebuild(b *testing.B) {
 	dir := benchLog(b, 500_000)
 	for range b.N {
 		b.StopTimer()
-		if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

@@ -8,6 +8,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
 // scanChunk is how many entries of the log are read in one transaction.
@@ -16,18 +19,18 @@ const scanChunk = 1024
 // scanLog reads the entries of the log with the LSNs given, in this order, which
 // is fastest if it is ascending. Damage ends it with a DamagedError that names the
 // LSN. The view is valid inside fn only.
-func (s *Store) scanLog(lsns []messages.LSN, fn func(*eventView) error) error {
-	var view eventView
+func (s *Store) scanLog(lsns []messages.LSN, fn func(*format.EventView) error) error {
+	var view format.EventView
 	for len(lsns) > 0 {
 		n := min(len(lsns), scanChunk)
 		err := s.viewLog(func(log *logReader) error {
 			for _, lsn := range lsns[:n] {
 				value := log.value(lsn)
 				if value == nil {
-					return damagedEvent(lsn, 0, 0, errMissing)
+					return format.DamagedEvent(lsn, 0, 0, format.ErrMissing)
 				}
-				if err := view.decode(lsn, value); err != nil {
-					return damagedEvent(lsn, 0, 0, err)
+				if err := view.Decode(lsn, value); err != nil {
+					return format.DamagedEvent(lsn, 0, 0, err)
 				}
 				if err := fn(&view); err != nil {
 					return err
@@ -68,9 +71,9 @@ func (p *projection) collect() error {
 	}
 	places := placesOf(order)
 	for next := 0; next < len(order); next++ {
-		err := p.s.scanLog(lsns[next:], func(v *eventView) error {
+		err := p.s.scanLog(lsns[next:], func(v *format.EventView) error {
 			at := order[next]
-			p.witness = witness{lsn: v.lsn, crc: v.crc}
+			p.witness = format.Witness{LSN: v.LSN, CRC: v.CRC}
 			if at.r.refusal == nil {
 				at.r.refusal = p.gather(at, v, places.of[next], &places.numbers[places.of[next]])
 			}
@@ -97,42 +100,42 @@ func (p *projection) collect() error {
 // asEventDamage reports whether an error says that the entry of the log with this
 // LSN is damaged, and not more than that.
 func asEventDamage(err error, lsn messages.LSN, damage **storage.DamagedError) bool {
-	return errors.As(err, damage) && (*damage).Where == logPlace(lsn)
+	return errors.As(err, damage) && (*damage).Where == format.LogPlace(lsn)
 }
 
 // gather takes what an event changes. An error refuses its flush.
-func (p *projection) gather(at indexPut, v *eventView, place uint32, numbers *lastNumbers) error {
+func (p *projection) gather(at indexPut, v *format.EventView, place uint32, numbers *lastNumbers) error {
 	e := at.e
-	if err := v.belongs(at.r.partition.id, at.o); err != nil {
-		return damagedEvent(e.lsn, at.r.partition.id, at.o, err)
+	if err := v.Belongs(at.r.partition.id, at.o); err != nil {
+		return format.DamagedEvent(e.lsn, at.r.partition.id, at.o, err)
 	}
-	if v.ws != e.ws || v.wlog != e.wlog {
-		return damagedEvent(e.lsn, at.r.partition.id, at.o, errMisplaced)
+	if v.Workspace != e.ws || v.WLogOffset != e.wlog {
+		return format.DamagedEvent(e.lsn, at.r.partition.id, at.o, format.ErrMisplaced)
 	}
-	all, ok := p.s.schema.kinds[v.wsKind]
+	all, ok := p.s.schema.Kinds[v.WorkspaceKind]
 	if !ok {
-		return damagedEvent(e.lsn, at.r.partition.id, at.o, fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind))
+		return format.DamagedEvent(e.lsn, at.r.partition.id, at.o, fmt.Errorf("kind %d: %w", v.WorkspaceKind, messages.ErrUnknownKind))
 	}
-	if v.wlog == 1 {
-		numbers.raise(kindSeq, messages.Number(v.wsKind))
+	if v.WLogOffset == 1 {
+		numbers.raise(format.KindSeq, messages.Number(v.WorkspaceKind))
 	}
-	numbers.raise(messages.SeqWLogOffset, messages.Number(v.wlog))
-	for _, n := range v.numbering() {
+	numbers.raise(messages.SeqWLogOffset, messages.Number(v.WLogOffset))
+	for _, n := range v.Numbering() {
 		// A number below the initial value, a singleton's say, says nothing about
 		// the sequence.
-		if seq := sequence(all, n.Seq); seq != nil && n.Number >= seq.Initial {
+		if seq := schema.Sequence(all, n.Seq); seq != nil && n.Number >= seq.Initial {
 			numbers.raise(n.Seq, n.Number)
 		}
 	}
-	if !v.dedup.IsZero() {
-		key := dedupKey{ws: v.ws, id: v.dedup}
-		p.ids = append(p.ids, idPut{r: at.r, entry: dedupEntry{hash: key.hash(p.s.id), lsn: v.lsn}})
+	if !v.DedupID.IsZero() {
+		key := format.DedupKey{Workspace: v.Workspace, ID: v.DedupID}
+		p.ids = append(p.ids, idPut{r: at.r, entry: dedup.Entry{Hash: key.Hash(p.s.id), LSN: v.LSN}})
 	}
-	for i := range v.records {
-		rec := &v.records[i]
-		key := recordKey{ws: v.ws, id: rec.ID}
-		row := row{partition: v.partition, offset: v.offset, lsn: v.lsn, data: rec.Data}
-		value := appendRow(p.arena.reserve(len(rec.Data)+maxRowOverhead), key, &row)
+	for i := range v.Records {
+		rec := &v.Records[i]
+		key := format.RecordKey{Workspace: v.Workspace, ID: rec.ID}
+		row := format.Row{Partition: v.Partition, Offset: v.PLogOffset, LSN: v.LSN, Data: rec.Data}
+		value := format.AppendRow(p.arena.Reserve(len(rec.Data)+format.MaxRowOverhead), key, &row)
 		write := uint32(len(p.records))
 		p.records = append(p.records, recordPut{indexPut: at, key: key, value: value, isNew: rec.New, place: place, write: write})
 	}
@@ -147,7 +150,7 @@ func (p *projection) shareNumbers(places *places) {
 		flushes[r.partition.id] = r
 	}
 	for place, ws := range places.workspaces {
-		r := flushes[messages.PartitionOf(ws, p.s.schema.partitions)]
+		r := flushes[messages.PartitionOf(ws, p.s.schema.Partitions)]
 		for _, n := range places.numbers[place] {
 			r.derived = append(r.derived, numberPut{ws: ws, seq: n.Seq, number: n.Number})
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // Damage that is not of the entry that was read says nothing about its event: the
@@ -14,11 +15,11 @@ func TestDamageElsewhereIsNoEvents(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"of the entry":        {damagedEvent(7, 1, 2, errMissing), true},
-		"of another entry":    {damagedEvent(8, 1, 2, errMissing), false},
-		"of the file":         {&storage.DamagedError{Where: "log.db", Cause: errMissing}, false},
-		"wrapped":             {fmt.Errorf("scan: %w", damagedEvent(7, 1, 2, errMissing)), true},
-		"no damage":           {errMissing, false},
+		"of the entry":        {format.DamagedEvent(7, 1, 2, format.ErrMissing), true},
+		"of another entry":    {format.DamagedEvent(8, 1, 2, format.ErrMissing), false},
+		"of the file":         {&storage.DamagedError{Where: "log.db", Cause: format.ErrMissing}, false},
+		"wrapped":             {fmt.Errorf("scan: %w", format.DamagedEvent(7, 1, 2, format.ErrMissing)), true},
+		"no damage":           {format.ErrMissing, false},
 		"the store is closed": {storage.ErrClosed, false},
 	} {
 		t.Run(name, func(t *testing.T) {

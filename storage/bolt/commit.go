@@ -7,16 +7,18 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // commit makes durable what was accepted: in log.wal, or in log.db if that must have it
 // at once.
 func (c *committer) commit() error {
 	values := c.seal()
-	size := walSize(values)
+	size := wal.Size(values)
 	write := func() error { return c.writeAhead(size, values) }
 	switch {
-	case c.takesEpoch() || size > c.s.wal.half:
+	case c.takesEpoch() || size > c.s.wal.Half:
 		write = func() error { return c.writeLog(values) }
 	case len(values) == 0:
 		return nil
@@ -35,7 +37,7 @@ func (c *committer) seal() [][]byte {
 	for _, r := range c.staged.accepted {
 		for i := range r.events {
 			lsn++
-			sealEvent(r.events[i].value, lsn)
+			format.SealEvent(r.events[i].value, lsn)
 			values = append(values, r.events[i].value)
 		}
 	}
@@ -56,17 +58,17 @@ func (c *committer) writeLog(values [][]byte) error {
 		}
 	}
 	applied := c.s.pending.state().next - 1
-	err := c.s.log.update(func(tx *bbolt.Tx) error {
+	err := c.s.log.Update(func(tx *bbolt.Tx) error {
 		for _, r := range c.staged.accepted {
 			if !r.takeEpoch {
 				continue
 			}
-			if err := putEpoch(tx.Bucket(bucketEpochs), r.partition.id, r.epoch); err != nil {
+			if err := putEpoch(tx.Bucket(format.BucketEpochs), r.partition.id, r.epoch); err != nil {
 				return err
 			}
 		}
 		if len(values) == 0 {
-			return checkEnd(tx.Bucket(bucketLog), applied, last, nil)
+			return checkEnd(tx.Bucket(format.BucketLog), applied, last, nil)
 		}
 		return putLog(tx, last+1, values)
 	})
@@ -87,20 +89,20 @@ func (c *committer) writeAhead(size int64, values [][]byte) error {
 			return err
 		}
 	}
-	err := s.log.view(func(tx *bbolt.Tx) error { return checkEnd(tx.Bucket(bucketLog), applied.next-1, last, values) })
+	err := s.log.View(func(tx *bbolt.Tx) error { return checkEnd(tx.Bucket(format.BucketLog), applied.next-1, last, values) })
 	if err != nil {
 		return err
 	}
 	if err := s.beginWAL(last); err != nil {
 		return err
 	}
-	if need := s.wal.place(size, applied.next-1, last); need != 0 {
+	if need := s.wal.Place(size, applied.next-1, last); need != 0 {
 		if err := s.awaitApplied(context.Background(), need); err != nil {
 			return err
 		}
-		s.wal.place(size, need, last)
+		s.wal.Place(size, need, last)
 	}
-	if err := s.wal.write(size, last+1, values); err != nil {
+	if err := s.wal.Write(size, last+1, values); err != nil {
 		return err
 	}
 	s.applier.added(s.pending.push(values))
@@ -108,6 +110,6 @@ func (c *committer) writeAhead(size int64, values [][]byte) error {
 }
 
 func putEpoch(epochs *bbolt.Bucket, p messages.PartitionID, e messages.Epoch) error {
-	key := appendPartitionKey(make([]byte, 0, partitionKeyLen), p)
-	return epochs.Put(key, sealedUint(nil, bucketEpochs, key, uint64(e)))
+	key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), p)
+	return epochs.Put(key, format.SealedUint(nil, format.BucketEpochs, key, uint64(e)))
 }

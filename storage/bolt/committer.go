@@ -7,6 +7,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
 
@@ -19,9 +21,6 @@ const (
 	// maxPassed is how many commits may pass a large request that waits for its place.
 	maxPassed = 256
 )
-
-// logFill makes pages of append-only buckets full when they split.
-const logFill = 1.0
 
 // committer is the only one who adds to the log. It takes every request that waits,
 // accepts or refuses each one alone, writes the accepted ones at once, publishes
@@ -37,7 +36,7 @@ type committer struct {
 	staged *staging
 	// held wait for it too.
 	held []heldRefusal
-	pace pace
+	pace queue.Pace
 	// bytes is the size of what was accepted or refused for the commit.
 	bytes int
 	// aside are the large requests that wait, and what their partitions have behind them: at
@@ -60,7 +59,7 @@ func (c *committer) run() {
 	defer close(c.s.committed)
 	defer c.s.shutDoor()
 	defer c.refuseAside()
-	serveAll(c.s.writes, c.s.closing, c.serve)
+	queue.Serve(c.s.writes, c.s.closing, c.serve)
 }
 
 // serve makes commits of a request and of those that wait behind it, until no large one
@@ -77,7 +76,7 @@ func (c *committer) serve(first *writeRequest) bool {
 			continue
 		}
 		passed = 0
-		ok = c.serveAside() && c.serveTogether(nextRequest(&c.pace, c.s.writes))
+		ok = c.serveAside() && c.serveTogether(queue.Next(&c.pace, c.s.writes))
 	}
 	return ok
 }
@@ -89,7 +88,7 @@ func (c *committer) awaitPlace(r *writeRequest) (next *writeRequest) {
 	size := r.walSize()
 	for {
 		now := s.pending.state()
-		if now.failed != nil || s.wal.isFree(size, now.next-1, messages.LSN(s.lastLSN.Load())) {
+		if now.failed != nil || s.wal.IsFree(size, now.next-1, messages.LSN(s.lastLSN.Load())) {
 			return nil
 		}
 		s.applier.hurry()
@@ -109,7 +108,7 @@ func (c *committer) serveTogether(first *writeRequest) bool {
 	c.begin()
 	defer c.staged.reset()
 	events := 0
-	for r := first; r != nil; r = nextRequest(&c.pace, c.s.writes) {
+	for r := first; r != nil; r = queue.Next(&c.pace, c.s.writes) {
 		// One without events counts, too: who is refused may come back for ever.
 		events += max(1, len(r.events))
 		if size := r.bytes(); c.isAside(r, size) {
@@ -122,7 +121,7 @@ func (c *committer) serveTogether(first *writeRequest) bool {
 			break
 		}
 	}
-	return c.commitStaged(c.pace.run)
+	return c.commitStaged(c.pace.Run)
 }
 
 // serveAside makes a commit of the first of those that were put aside. The pace is that of
@@ -146,7 +145,7 @@ func (c *committer) isAside(r *writeRequest, size int) bool {
 // refuseAside answers those who will never be served, because the last commit failed.
 func (c *committer) refuseAside() {
 	for _, r := range c.aside {
-		r.reply(storage.ErrClosed)
+		r.Reply(storage.ErrClosed)
 	}
 }
 
@@ -161,13 +160,13 @@ func (c *committer) commitStaged(run func(func() error) error) bool {
 	return c.finish(run(c.commit))
 }
 
-// walSize returns what a commit of the request takes in log.wal.
+// wal.Size returns what a commit of the request takes in log.wal.
 func (r *writeRequest) walSize() int64 {
 	values := make([][]byte, len(r.events))
 	for i := range r.events {
 		values[i] = r.events[i].value
 	}
-	return walSize(values)
+	return wal.Size(values)
 }
 
 // bytes returns the size of the events.
@@ -180,7 +179,7 @@ func (r *writeRequest) bytes() (n int) {
 
 // admit stages a request, or answers it with its refusal, or holds that back.
 func (c *committer) admit(r *writeRequest) {
-	if !r.claim() {
+	if !r.Claim() {
 		return
 	}
 	err := c.s.brokenBy()
@@ -193,7 +192,7 @@ func (c *committer) admit(r *writeRequest) {
 	case c.staged.restsOnStaged(r, err):
 		c.held = append(c.held, heldRefusal{r: r, err: err})
 	default:
-		r.reply(err)
+		r.Reply(err)
 	}
 }
 
@@ -220,10 +219,10 @@ func (c *committer) finish(err error) bool {
 		c.s.board.RingAll()
 	}
 	for _, r := range c.staged.accepted {
-		r.reply(err)
+		r.Reply(err)
 	}
 	for i, h := range c.held {
-		h.r.reply(cmp.Or(err, h.err))
+		h.r.Reply(cmp.Or(err, h.err))
 		c.held[i] = heldRefusal{}
 	}
 	return !unknown

@@ -23,7 +23,7 @@ type answers struct {
 // named lets a request be answered here.
 func (a *answers) named(name string, r *writeRequest) *writeRequest {
 	a.all.Add(1)
-	r.then = func(err error) {
+	r.Then = func(err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.order = append(a.order, name)
@@ -72,7 +72,7 @@ func writers(t *testing.T, s *Store, n int) (all []*writer) {
 func (w *writer) of(t *testing.T, size int) *writeRequest {
 	t.Helper()
 	ws := messages.WSID(1)
-	for messages.PartitionOf(ws, w.s.schema.partitions) != w.id {
+	for messages.PartitionOf(ws, w.s.schema.Partitions) != w.id {
 		ws++
 	}
 	e := w.event(ws)
@@ -102,7 +102,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 	before := s.Stats().Commits
 	// The commit of the busy one, that of the small ones, and that of the first large one.
 	n := 0
-	s.wal.beforeCommit = func() error {
+	s.wal.BeforeCommit = func() error {
 		switch n++; n {
 		case 1:
 			close(entered)
@@ -135,7 +135,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 		defer closeStore(t, s)
-		s.wal.half = 8 * largeRequest
+		s.wal.Half = 8 * largeRequest
 		h, _ := hookLog(s)
 		w := writers(t, s, 2)
 		var a answers
@@ -182,7 +182,7 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 			var a answers
 			entered, proceed := make(chan struct{}), make(chan struct{})
 			n := 0
-			s.wal.beforeCommit = func() error {
+			s.wal.BeforeCommit = func() error {
 				switch n++; n {
 				case 1:
 					close(entered)

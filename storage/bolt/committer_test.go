@@ -12,6 +12,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // whileBusy hands requests over while the committer is held in a commit of another one, so that they
@@ -19,8 +22,8 @@ import (
 func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeRequest) {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.beforeCommit = func() error {
-		s.wal.beforeCommit = nil
+	s.wal.BeforeCommit = func() error {
+		s.wal.BeforeCommit = nil
 		close(entered)
 		<-proceed
 		return nil
@@ -32,7 +35,7 @@ func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeReq
 	}
 	close(proceed)
 	for _, r := range append(requests, busy) {
-		if err := r.await(t.Context(), s.committed); err != nil {
+		if err := r.Await(t.Context(), s.committed); err != nil {
 			t.Error(err)
 		}
 	}
@@ -64,7 +67,7 @@ func TestCommitCountsItsOwnBytes(t *testing.T) {
 		if !c.serve(r) {
 			t.Fatal("the commit failed")
 		}
-		if err := r.await(t.Context(), s.committed); err != nil {
+		if err := r.Await(t.Context(), s.committed); err != nil {
 			t.Fatal(err)
 		}
 		if c.bytes != len(r.events[0].value) {
@@ -85,15 +88,15 @@ func TestPagesAreFull(t *testing.T) {
 	}
 	w.flush()
 	for name, c := range map[string]struct {
-		f      *file
+		f      *boltfile.File
 		bucket []byte
 		keys   int
 	}{
-		"log":  {settled(t, s), bucketLog, 2000},
-		"PLog": {s.state, bucketPLog, 2000}, "WLog": {s.state, bucketWLog, 2000}, "records": {s.state, bucketRecords, 4000},
+		"log":  {settled(t, s), format.BucketLog, 2000},
+		"PLog": {s.state, format.BucketPLog, 2000}, "WLog": {s.state, format.BucketWLog, 2000}, "records": {s.state, format.BucketRecords, 4000},
 	} {
 		var stats bbolt.BucketStats
-		noError(t, c.f.view(func(tx *bbolt.Tx) error {
+		noError(t, c.f.View(func(tx *bbolt.Tx) error {
 			stats = tx.Bucket(c.bucket).Stats()
 			return nil
 		}))
@@ -113,21 +116,21 @@ func TestLogThatEndsElsewhere(t *testing.T) {
 			w := takeOver(t, s, 0)
 			w.appendMany(int(last), 3)
 			e := w.event(3)
-			put(t, settled(t, s), bucketLog, appendLSNKey(nil, last+1), foreign)
+			put(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, last+1), foreign)
 			err := w.try(e)
 			conflict, ok := errors.AsType[*storage.ConflictError](err)
 			if !ok || conflict.Place != storage.PlaceLog || conflict.LSN != last+1 ||
 				conflict.Workspace != 3 || conflict.PLogOffset != e.PLogOffset || conflict.WLogOffset != e.WLogOffset {
 				t.Errorf("got %v, want a conflict at LSN %d that names the event", err, last+1)
 			}
-			if got := get(t, settled(t, s), bucketLog, appendLSNKey(nil, last+1)); !bytes.Equal(got, foreign) {
+			if got := get(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, last+1)); !bytes.Equal(got, foreign) {
 				t.Error("the foreign value was overwritten")
 			}
 		})
 	}
 	t.Run("a foreign entry where an epoch is taken", func(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-		put(t, settled(t, s), bucketLog, appendLSNKey(nil, 1), foreign)
+		put(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, 1), foreign)
 		if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlaceLog) {
 			t.Errorf("got %v, want a conflict", err)
 		}
@@ -137,9 +140,9 @@ func TestLogThatEndsElsewhere(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 			w := takeOver(t, s, 0)
 			w.append(3, 3)
-			if err := settled(t, s).update(func(tx *bbolt.Tx) error {
+			if err := settled(t, s).Update(func(tx *bbolt.Tx) error {
 				for _, lsn := range gone {
-					if err := tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)); err != nil {
+					if err := tx.Bucket(format.BucketLog).Delete(format.AppendLSNKey(nil, lsn)); err != nil {
 						return err
 					}
 				}
@@ -162,8 +165,8 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		w := takeOver(t, s, 0)
 		events := w.following(1, 2)
 		entered, proceed := make(chan struct{}), make(chan struct{})
-		s.wal.beforeCommit = func() error {
-			s.wal.beforeCommit = nil
+		s.wal.BeforeCommit = func() error {
+			s.wal.BeforeCommit = nil
 			close(entered)
 			<-proceed
 			return nil
@@ -176,10 +179,10 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		go func() { closed <- s.Close(t.Context()) }()
 		<-s.closing
 		close(proceed)
-		if err := first.await(t.Context(), s.committed); err != nil {
+		if err := first.Await(t.Context(), s.committed); err != nil {
 			t.Fatal(err)
 		}
-		if err := second.await(t.Context(), s.committed); err != nil {
+		if err := second.Await(t.Context(), s.committed); err != nil {
 			t.Fatalf("got %v for what waited when the store was closed", err)
 		}
 		if err := <-closed; err != nil {
@@ -197,8 +200,8 @@ func TestRefusalRestsOnTheCommit(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	commits := 0
 	full := fmt.Errorf("write: %w", syscall.ENOSPC)
-	s.log.beforeCommit = func() error { return full }
-	s.wal.beforeCommit = func() error {
+	s.log.BeforeCommit = func() error { return full }
+	s.wal.BeforeCommit = func() error {
 		if commits++; commits == 1 {
 			close(begun)
 			<-goOn
@@ -210,7 +213,7 @@ func TestRefusalRestsOnTheCommit(t *testing.T) {
 	go func() { first <- other.try(other.event(3)) }()
 	<-begun
 	// These two are the next commit.
-	epoch := &writeRequest{ticket: newTicket(), partition: &s.partitions[0], takeEpoch: true}
+	epoch := &writeRequest{Ticket: queue.NewTicket(), partition: &s.partitions[0], takeEpoch: true}
 	s.writes <- epoch
 	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.event(2)}}
 	answer := make(chan error, 1)

@@ -7,6 +7,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // Compact writes a copy of the store in a directory to another one, which must be new or
@@ -20,12 +22,12 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 		return c.result, err
 	}
 	c.result.ID = s.id.String()
-	err = c.into(ctx, to, func(temporary *directory) error {
+	err = c.into(ctx, to, func(temporary *boltfile.Directory) error {
 		if err := c.copySubscriptions(ctx, s.subscriptions.file.Load(), temporary, s.id, s.descriptor); err != nil {
 			return err
 		}
-		c.result.StateFrom = s.state.size()
-		if err := c.copyEntries(ctx, s.state, roleState, temporary, s.id, s.descriptor, keyDedup, keyProjected, keyWitness); err != nil {
+		c.result.StateFrom = s.state.Size()
+		if err := c.copyEntries(ctx, s.state, format.RoleState, temporary, s.id, s.descriptor, format.KeyDedup, format.KeyProjected, format.KeyWitness); err != nil {
 			return err
 		}
 		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
@@ -36,7 +38,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 // copyEntries copies a file bucket by bucket into one of the store that the copy is, and what
 // the header's bucket has under keys in their order. Pages keep some room, as a flush leaves it:
 // keys come in between.
-func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir *directory, id storeID, d messages.Descriptor, keys ...[]byte) error {
+func (c *copying) copyEntries(ctx context.Context, from *boltfile.File, r format.Role, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, keys ...[]byte) error {
 	to, err := newCopyFile(dir, r, id, d)
 	if err != nil {
 		return err
@@ -44,9 +46,9 @@ func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir *dire
 	done := uint64(0)
 	tell := func(_, bytes int) {
 		done += uint64(bytes)
-		c.o.Progress(CopyProgress{Phase: "copy " + r.fileName(), Done: done})
+		c.o.Progress(CopyProgress{Phase: "copy " + r.FileName(), Done: done})
 	}
-	for _, bucket := range r.buckets()[1:] {
+	for _, bucket := range r.Buckets()[1:] {
 		if err == nil {
 			err = copyBucket(ctx, from, to, bucket, stateFill, every, tell)
 		}
@@ -54,18 +56,18 @@ func (c *copying) copyEntries(ctx context.Context, from *file, r role, dir *dire
 	if err == nil {
 		err = copyHeaderValues(from, to, keys...)
 	}
-	return to.closeCopy(err)
+	return to.CloseCopy(err)
 }
 
 // copyHeaderValues copies what the header's bucket has beside the header, under keys in
 // their order.
-func copyHeaderValues(from, to *file, keys ...[]byte) error {
-	var chunk entries
-	err := from.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketHeader)
+func copyHeaderValues(from, to *boltfile.File, keys ...[]byte) error {
+	var chunk boltfile.Entries
+	err := from.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketHeader)
 		for _, k := range keys {
 			if v := b.Get(k); v != nil {
-				chunk.add(k, v)
+				chunk.Add(k, v)
 			}
 		}
 		return nil
@@ -73,5 +75,5 @@ func copyHeaderValues(from, to *file, keys ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	return to.put(bucketHeader, stateFill, &chunk)
+	return to.Put(format.BucketHeader, stateFill, &chunk)
 }

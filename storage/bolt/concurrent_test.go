@@ -20,7 +20,7 @@ func TestAppendsShareCommits(t *testing.T) {
 	}
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.wal.beforeCommit = func() error {
+	s.wal.BeforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed
@@ -70,7 +70,7 @@ func TestRefusedInTheSameCommit(t *testing.T) {
 	// The committer is kept busy until all requests wait.
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.log.beforeCommit = func() error {
+	s.log.BeforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed
@@ -92,7 +92,7 @@ func TestRefusedInTheSameCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range requests {
-		if err := r.await(t.Context(), s.committed); !errors.Is(err, wants[i]) {
+		if err := r.Await(t.Context(), s.committed); !errors.Is(err, wants[i]) {
 			t.Fatalf("request %d: got %v, want %v", i, err, wants[i])
 		}
 	}

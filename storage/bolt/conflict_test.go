@@ -12,6 +12,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 var allLevels = []messages.TrustLevel{messages.TrustNone, messages.TrustRecords, messages.TrustAll}
@@ -31,24 +33,24 @@ func plant(t *testing.T, s *Store, place storage.Place, e *messages.Event) (inta
 func keyOf(place storage.Place, e *messages.Event) (bucket, key []byte) {
 	switch place {
 	case storage.PlacePLog:
-		return bucketPLog, appendPLogKey(nil, e.Partition, e.PLogOffset)
+		return format.BucketPLog, format.AppendPLogKey(nil, e.Partition, e.PLogOffset)
 	case storage.PlaceWLog:
-		return bucketWLog, appendWLogKey(nil, e.Workspace, e.WLogOffset)
+		return format.BucketWLog, format.AppendWLogKey(nil, e.Workspace, e.WLogOffset)
 	default:
-		return bucketRecords, appendRecordKey(nil, recordKey{ws: e.Workspace, id: e.Records[0].ID})
+		return format.BucketRecords, format.AppendRecordKey(nil, format.RecordKey{Workspace: e.Workspace, ID: e.Records[0].ID})
 	}
 }
 
-func put(t testing.TB, f *file, bucket, key, value []byte) {
+func put(t testing.TB, f *boltfile.File, bucket, key, value []byte) {
 	t.Helper()
-	if err := f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, value) }); err != nil {
+	if err := f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, value) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func get(t testing.TB, f *file, bucket, key []byte) (value []byte) {
+func get(t testing.TB, f *boltfile.File, bucket, key []byte) (value []byte) {
 	t.Helper()
-	if err := f.view(func(tx *bbolt.Tx) error {
+	if err := f.View(func(tx *bbolt.Tx) error {
 		value = bytes.Clone(tx.Bucket(bucket).Get(key))
 		return nil
 	}); err != nil {
@@ -234,7 +236,7 @@ func checkBlocked(t *testing.T, dir string, d messages.Descriptor, s *Store, pla
 		}
 		s = open(t, dir, d, Options{})
 	}
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir, d, Options{})
@@ -276,7 +278,7 @@ func TestConflictInLog(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(2, level), Options{})
 		w := takeOver(t, s, 0)
 		w.append(2)
-		put(t, settled(t, s), bucketLog, appendLSNKey(nil, 2), foreign)
+		put(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, 2), foreign)
 		for _, ws := range []messages.WSID{2, 4} {
 			if err := w.try(w.event(ws)); !conflictAt(err, storage.PlaceLog) {
 				t.Fatalf("got %v", err)
@@ -285,7 +287,7 @@ func TestConflictInLog(t *testing.T) {
 		if _, err := s.TakeEpoch(t.Context(), 1); !conflictAt(err, storage.PlaceLog) {
 			t.Fatalf("got %v", err)
 		}
-		if got := get(t, settled(t, s), bucketLog, appendLSNKey(nil, 2)); !bytes.Equal(got, foreign) {
+		if got := get(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, 2)); !bytes.Equal(got, foreign) {
 			t.Fatal("the foreign value was overwritten")
 		}
 		if got := collectEvents(t, s.PLog(t.Context(), 0, 0)); len(got) != 1 {
@@ -296,11 +298,11 @@ func TestConflictInLog(t *testing.T) {
 
 // A row that looks right but is not the log's is foreign to recovery.
 func TestRecoveryTellsForeignRows(t *testing.T) {
-	for name, r := range map[string]row{
-		"another partition":   {partition: 1, offset: 1, lsn: 1},
-		"not yet projected":   {partition: 0, offset: 3, lsn: 3},
-		"another event's LSN": {partition: 0, offset: 1, lsn: 2},
-		"no such record":      {partition: 0, offset: 1, lsn: 1},
+	for name, r := range map[string]format.Row{
+		"another partition":   {Partition: 1, Offset: 1, LSN: 1},
+		"not yet projected":   {Partition: 0, Offset: 3, LSN: 3},
+		"another event's LSN": {Partition: 0, Offset: 1, LSN: 2},
+		"no such record":      {Partition: 0, Offset: 1, LSN: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(2, messages.TrustAll)
@@ -310,8 +312,8 @@ func TestRecoveryTellsForeignRows(t *testing.T) {
 			w.flush()
 			e := w.event(2)
 			w.append(2)
-			k := recordKey{ws: 2, id: e.Records[1].ID}
-			put(t, s.state, bucketRecords, appendRecordKey(nil, k), appendRow(nil, k, &r))
+			k := format.RecordKey{Workspace: 2, ID: e.Records[1].ID}
+			put(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k), format.AppendRow(nil, k, &r))
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
 			w = takeOver(t, s, 0)
@@ -343,7 +345,7 @@ func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir, d, Options{})
@@ -361,10 +363,10 @@ func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 func TestOwnRow(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	k := recordKey{ws: 2, id: w.event(2).Records[0].ID}
+	k := format.RecordKey{Workspace: 2, ID: w.event(2).Records[0].ID}
 	w.append(2)
 	w.flush()
-	row := get(t, s.state, bucketRecords, appendRecordKey(nil, k))
+	row := get(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k))
 	for _, thorough := range []bool{false, true} {
 		equal(t, true, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
 		equal(t, false, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
@@ -382,8 +384,8 @@ func TestFirstConflictStays(t *testing.T) {
 		plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: o})
 	}
 	w.flush()
-	key := conflictKeyOf(&storage.ConflictError{Place: storage.PlaceWLog, Workspace: 2}).append(nil)
-	kept, err := decodeConflict(key, get(t, s.state, bucketConflicts, key))
+	key := format.ConflictKeyOf(&storage.ConflictError{Place: storage.PlaceWLog, Workspace: 2}).Append(nil)
+	kept, err := format.DecodeConflict(key, get(t, s.state, format.BucketConflicts, key))
 	if err != nil || kept.WLogOffset != 2 || kept.PLogOffset != 2 {
 		t.Errorf("got %v, %v, want that of offset 2", kept, err)
 	}

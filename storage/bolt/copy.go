@@ -14,6 +14,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -76,10 +78,10 @@ func newCopying(o CopyOptions) *copying {
 // into lets build make the copy in a new directory beside the final one, checks it, and
 // gives it the final name, which must be free or that of an empty directory. So there is a
 // whole copy under that name, or nothing.
-func (c *copying) into(ctx context.Context, dir string, build func(temporary *directory) error) (err error) {
+func (c *copying) into(ctx context.Context, dir string, build func(temporary *boltfile.Directory) error) (err error) {
 	dir = filepath.Clean(dir)
 	switch name := filepath.Base(dir); name {
-	case logFileName, walFileName, stateFileName, subscriptionsFileName:
+	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName:
 		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
 	}
 	if err := mustBeFree(dir); err != nil {
@@ -88,10 +90,10 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary *di
 	if dir, err = filepath.Abs(dir); err != nil { // the working directory may change meanwhile
 		return err
 	}
-	if err := makeDirs(filepath.Dir(dir), syncAbove); err != nil {
+	if err := boltfile.MakeDirs(filepath.Dir(dir), boltfile.SyncAbove); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)
+	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+boltfile.NewFilePattern)
 	if err != nil {
 		return err
 	}
@@ -107,19 +109,19 @@ func (c *copying) into(ctx context.Context, dir string, build func(temporary *di
 }
 
 // fill makes the copy in its directory, checks it, and makes it durable.
-func (c *copying) fill(ctx context.Context, temporary string, build func(temporary *directory) error) (err error) {
-	d, err := openDirectory(temporary)
+func (c *copying) fill(ctx context.Context, temporary string, build func(temporary *boltfile.Directory) error) (err error) {
+	d, err := boltfile.OpenDirectory(temporary)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	if err := build(d); err != nil {
 		return err
 	}
 	if err := c.check(ctx, d); err != nil {
 		return err
 	}
-	return d.sync()
+	return d.Sync()
 }
 
 // wantRoom is what a target must be.
@@ -133,7 +135,7 @@ func mustBeFree(dir string) error {
 	if err != nil || !there {
 		return err
 	}
-	away, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+newFilePattern)
+	away, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+boltfile.NewFilePattern)
 	if err != nil {
 		return err
 	}
@@ -188,17 +190,17 @@ func publishDir(temporary, final string) error {
 	if err := os.Rename(temporary, final); err != nil {
 		return err
 	}
-	return syncAbove(filepath.Dir(final))
+	return boltfile.SyncAbove(filepath.Dir(final))
 }
 
 // check checks the copy, unless that is to be left out.
-func (c *copying) check(ctx context.Context, d *directory) error {
-	c.result.LogTo, c.result.StateTo = d.sizeOf(roleLog), d.sizeOf(roleState)
-	c.result.SubscriptionsTo = d.sizeOf(roleSubscriptions)
+func (c *copying) check(ctx context.Context, d *boltfile.Directory) error {
+	c.result.LogTo, c.result.StateTo = d.SizeOf(format.RoleLog), d.SizeOf(format.RoleState)
+	c.result.SubscriptionsTo = d.SizeOf(format.RoleSubscriptions)
 	if c.o.SkipVerify {
 		return nil
 	}
-	report, err := Verify(ctx, d.path, c.o.Verify)
+	report, err := Verify(ctx, d.Path, c.o.Verify)
 	c.result.Report = report
 	if err == nil {
 		err = report.Err()
@@ -209,75 +211,33 @@ func (c *copying) check(ctx context.Context, d *directory) error {
 	return nil
 }
 
-func (d *directory) sizeOf(r role) int64 {
-	info, err := d.stat(r.fileName())
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
 // newStoreID draws a store's id.
-func newStoreID() (id storeID, err error) {
+func newStoreID() (id format.StoreID, err error) {
 	_, err = rand.Read(id[:])
 	return id, err
 }
 
 // newCopyFile makes a file of the copy, with a header. What is written to it is durable
 // when it was closed by closeCopy, and not before.
-func newCopyFile(dir *directory, r role, id storeID, d messages.Descriptor) (*file, error) {
+func newCopyFile(dir *boltfile.Directory, r format.Role, id format.StoreID, d messages.Descriptor) (*boltfile.File, error) {
 	op := &opening{Store: &Store{options: Options{}.WithDefaults(), id: id, descriptor: d, directory: dir}}
-	f, err := op.initialise(r.fileName(), r)
+	f, err := op.initialise(r.FileName(), r)
 	if err == nil {
-		f.db.NoSync = true
+		f.DB.NoSync = true
 	}
 	return f, err
 }
 
-// closeCopy cuts off what bbolt has allocated ahead, makes the file durable unless it
-// has failed already, and closes it.
-func (f *file) closeCopy(err error) error {
-	if err == nil {
-		err = f.view(func(tx *bbolt.Tx) error { return f.handle.Truncate(tx.Size()) })
-	}
-	if err == nil {
-		err = f.db.Sync()
-	}
-	return errors.Join(err, f.close())
-}
-
-// Limits of what is copied in one transaction.
-const (
-	copyChunkEntries = 65_536
-	copyChunkBytes   = 8 << 20
-)
-
-// entries are copied entries of a bucket.
-type entries struct {
-	keys, values [][]byte
-	arena        byteArena
-	bytes        int
-}
-
-func (e *entries) add(k, v []byte) {
-	key := append(e.arena.reserve(len(k)), k...)
-	value := append(e.arena.reserve(len(v)), v...)
-	e.keys, e.values = append(e.keys, key), append(e.values, value)
-	e.bytes += len(k) + len(v)
-}
-
-func (e *entries) full() bool { return len(e.keys) >= copyChunkEntries || e.bytes >= copyChunkBytes }
-
 // copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
 // does not, in transactions of either file that are short and never nested.
-func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
+func copyBucket(ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
 	var next, last []byte // last is bbolt's, as long as the transaction
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var chunk entries
-		err := from.view(func(tx *bbolt.Tx) error {
+		var chunk boltfile.Entries
+		err := from.View(func(tx *bbolt.Tx) error {
 			more = false
 			b := tx.Bucket(bucket)
 			if b == nil {
@@ -285,14 +245,14 @@ func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64
 			}
 			c := b.Cursor()
 			for k, v := c.Seek(next); k != nil && wanted(k); k, v = c.Next() {
-				if err := from.mustAscend(bucket, last, k); err != nil {
+				if err := from.MustAscend(bucket, last, k); err != nil {
 					return err
 				}
-				if chunk.full() {
+				if chunk.Full() {
 					next, last, more = append(next[:0], k...), bytes.Clone(last), true
 					return nil
 				}
-				chunk.add(k, v)
+				chunk.Add(k, v)
 				last = k
 			}
 			return nil
@@ -300,26 +260,12 @@ func copyBucket(ctx context.Context, from, to *file, bucket []byte, fill float64
 		if err != nil {
 			return err
 		}
-		if err := to.put(bucket, fill, &chunk); err != nil {
+		if err := to.Put(bucket, fill, &chunk); err != nil {
 			return err
 		}
-		progress(len(chunk.keys), chunk.bytes)
+		progress(len(chunk.Keys), chunk.Bytes)
 	}
 	return nil
-}
-
-// put writes entries behind those that are there.
-func (f *file) put(bucket []byte, fill float64, e *entries) error {
-	return f.update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucket)
-		b.FillPercent = fill
-		for i, k := range e.keys {
-			if err := b.Put(k, e.values[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // every wants all entries.
@@ -328,33 +274,35 @@ func every([]byte) bool { return true }
 // copyLog copies log.db up to the LSN given. Entries are never changed, so that short
 // transactions see what one long one would see, and do not keep the store's own from
 // using pages again. The epochs come last: they may be newer than the log, never older.
-func (c *copying) copyLog(ctx context.Context, s *Store, dir *directory, id storeID, d messages.Descriptor, last messages.LSN) error {
-	to, err := newCopyFile(dir, roleLog, id, d)
+func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, last messages.LSN) error {
+	to, err := newCopyFile(dir, format.RoleLog, id, d)
 	if err != nil {
 		return err
 	}
-	c.result.LogFrom, c.result.Events = s.log.size(), last
+	c.result.LogFrom, c.result.Events = s.log.Size(), last
 	// First: what is not pending any more is in log.db.
 	first, values := s.pending.all()
 	tell := func(done uint64) {
-		c.o.Progress(CopyProgress{Phase: "copy " + logFileName, Done: done, Total: uint64(last)})
+		c.o.Progress(CopyProgress{Phase: "copy " + format.LogFileName, Done: done, Total: uint64(last)})
 	}
 	done := uint64(0)
 	tell(0)
-	wanted := func(k []byte) bool { return len(k) != lsnKeyLen || messages.LSN(be64(k)) <= min(last, first-1) }
-	err = copyBucket(ctx, s.log, to, bucketLog, logFill, wanted, func(n, _ int) {
+	wanted := func(k []byte) bool {
+		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
+	}
+	err = copyBucket(ctx, s.log, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
 		done += uint64(n)
 		tell(done)
 	})
 	if err == nil && first <= last {
-		err = to.update(func(tx *bbolt.Tx) error { return putLog(tx, first, values[:last+1-first]) })
+		err = to.Update(func(tx *bbolt.Tx) error { return putLog(tx, first, values[:last+1-first]) })
 		tell(uint64(last))
 	}
 	if err == nil {
-		err = copyBucket(ctx, s.log, to, bucketEpochs, logFill, every, func(int, int) {})
+		err = copyBucket(ctx, s.log, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
 	}
 	if err == nil {
-		err = to.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).SetSequence(uint64(last)) })
+		err = to.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).SetSequence(uint64(last)) })
 	}
-	return to.closeCopy(err)
+	return to.CloseCopy(err)
 }

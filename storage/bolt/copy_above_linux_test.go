@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // What a copy goes into must be allowed to be written, not to be read.
@@ -26,7 +28,7 @@ func TestCopyBesideUnreadable(t *testing.T) {
 	to := filepath.Join(above, "copy")
 	_, err := s.Backup(t.Context(), to, CopyOptions{})
 	noError(t, err)
-	_, err = os.Stat(filepath.Join(to, logFileName))
+	_, err = os.Stat(filepath.Join(to, format.LogFileName))
 	noError(t, err)
 }
 

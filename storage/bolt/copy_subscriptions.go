@@ -7,35 +7,37 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // copySubscriptions copies the subscriptions of a store that nobody writes, entry by entry,
 // to a file of the store that the copy is. There is nothing to do if there are none.
-func (c *copying) copySubscriptions(ctx context.Context, from *file, dir *directory, id storeID, d messages.Descriptor) error {
+func (c *copying) copySubscriptions(ctx context.Context, from *boltfile.File, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor) error {
 	if from == nil {
 		return nil
 	}
-	c.result.SubscriptionsFrom = from.size()
-	return c.copyEntries(ctx, from, roleSubscriptions, dir, id, d, keySubscriptions)
+	c.result.SubscriptionsFrom = from.Size()
+	return c.copyEntries(ctx, from, format.RoleSubscriptions, dir, id, d, format.KeySubscriptions)
 }
 
 // restoreSubscriptions carries the subscriptions of a copy over, if it has any.
-func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *header, dir *directory, id storeID) (err error) {
-	path := from.path(subscriptionsFileName)
-	if there, err := from.directory.presentWhole(subscriptionsFileName); err != nil || !there {
+func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *format.Header, dir *boltfile.Directory, id format.StoreID) (err error) {
+	path := from.path(format.SubscriptionsFileName)
+	if there, err := from.directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
 		return err
 	}
-	f, err := from.openFile(roleSubscriptions, true)
+	f, err := from.openFile(format.RoleSubscriptions, true)
 	if err != nil {
 		return err
 	}
-	h, err := f.readHeader(roleSubscriptions)
+	h, err := f.ReadHeader(format.RoleSubscriptions)
 	switch {
 	case err != nil:
-	case h.id != of.id:
-		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.id, logFileName, of.id)
+	case h.ID != of.ID:
+		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, of.ID)
 	default:
-		err = c.copySubscriptions(ctx, f, dir, id, of.descriptor)
+		err = c.copySubscriptions(ctx, f, dir, id, of.Descriptor)
 	}
-	return errors.Join(err, f.close())
+	return errors.Join(err, f.Close())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -25,7 +26,7 @@ func sameEvents(t *testing.T, a, b string) {
 		t.Fatalf("got %d events, want %d", len(got), len(want))
 	}
 	for i := range got {
-		if string(encodeEvent(&got[i])) != string(encodeEvent(&want[i])) {
+		if string(format.EncodeEvent(&got[i])) != string(format.EncodeEvent(&want[i])) {
 			t.Errorf("event %d differs", i+1)
 		}
 	}
@@ -115,7 +116,7 @@ func TestCopyRefuses(t *testing.T) {
 		if _, err := copyTo(t.Context(), dir, CopyOptions{}); !errors.Is(err, ErrExists) {
 			t.Errorf("%s over a store: got %v", name, err)
 		}
-		for _, file := range []string{logFileName, walFileName, subscriptionsFileName} {
+		for _, file := range []string{format.LogFileName, format.WALFileName, format.SubscriptionsFileName} {
 			if _, err := copyTo(t.Context(), filepath.Join(dir, file), CopyOptions{}); !errors.Is(err, ErrExists) {
 				t.Errorf("%s under the name of %s: got %v", name, file, err)
 			}
@@ -160,11 +161,11 @@ func TestRestore(t *testing.T) {
 	id := s.id.String()
 	closeStore(t, s)
 	from := filepath.Join(t.TempDir(), "only-log")
-	content, err := os.ReadFile(filepath.Join(dir, logFileName))
+	content, err := os.ReadFile(filepath.Join(dir, format.LogFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, mkdir(t, from), map[string]string{logFileName: string(content)})
+	writeFiles(t, mkdir(t, from), map[string]string{format.LogFileName: string(content)})
 	to := filepath.Join(t.TempDir(), "restored")
 	copied, err := Restore(t.Context(), from, to, CopyOptions{})
 	if err != nil || copied.Events != 9 || copied.ID == id || len(copied.ID) != len(id) {
@@ -238,8 +239,8 @@ func TestCompact(t *testing.T) {
 // sequenceOf returns what tells that entries at the end of the log are lost.
 func sequenceOf(t *testing.T, s *Store) (n uint64) {
 	t.Helper()
-	err := s.log.view(func(tx *bbolt.Tx) error {
-		n = tx.Bucket(bucketLog).Sequence()
+	err := s.log.View(func(tx *bbolt.Tx) error {
+		n = tx.Bucket(format.BucketLog).Sequence()
 		return nil
 	})
 	if err != nil {

@@ -1,22 +1,12 @@
 package bolt
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
-	"github.com/partita-go/partita/storage"
-)
-
-// newFilePrefix stands in the names of what is being made, and newFilePattern is for those that the system completes.
-const (
-	newFilePrefix  = ".new-"
-	newFilePattern = newFilePrefix + "*"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // create makes a file with its header and buckets. It is made under another name
@@ -25,48 +15,38 @@ const (
 //
 // An empty file under the name is taken as it is: nothing can be lost in it, and
 // it cannot be replaced safely.
-func (op *opening) create(r role) (*file, error) {
-	d, final := op.directory, r.fileName()
-	if _, err := d.stat(final); err == nil {
+func (op *opening) create(r format.Role) (*boltfile.File, error) {
+	d, final := op.directory, r.FileName()
+	if _, err := d.Stat(final); err == nil {
 		f, err := op.initialise(final, r)
 		if err != nil {
 			return nil, err
 		}
 		return f, nil
 	}
-	temporary, err := d.reserveName(final + newFilePrefix)
+	temporary, err := d.ReserveName(final + boltfile.NewFilePrefix)
 	if err != nil {
 		return nil, err
 	}
 	f, err := op.initialise(temporary, r)
 	if err != nil {
-		return nil, errors.Join(err, d.remove(temporary))
+		return nil, errors.Join(err, d.Remove(temporary))
 	}
-	if err := errors.Join(d.publish(temporary, final), d.sync()); err != nil {
-		return nil, errors.Join(err, f.close())
+	if err := errors.Join(d.Publish(temporary, final), d.Sync()); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// reserveName makes an empty file with a new name.
-func (d *directory) reserveName(prefix string) (string, error) {
-	name := prefix + rand.Text()
-	f, err := d.makeFile(name, 0)
-	if err != nil {
-		return "", err
-	}
-	return name, f.Close()
-}
-
 // initialise writes header and buckets into an empty file.
-func (op *opening) initialise(name string, r role) (*file, error) {
-	f, err := openFile(op.directory, name, op.path(r.fileName()), op.bboltOptions(r, false))
+func (op *opening) initialise(name string, r format.Role) (*boltfile.File, error) {
+	f, err := boltfile.OpenFile(op.directory, name, op.path(r.FileName()), op.bboltOptions(r, false))
 	if err != nil {
 		return nil, err
 	}
-	h := header{role: r, id: op.id, descriptor: op.descriptor}
-	err = f.update(func(tx *bbolt.Tx) error {
-		for _, name := range r.buckets() {
+	h := format.Header{Role: r, ID: op.id, Descriptor: op.descriptor}
+	err = f.Update(func(tx *bbolt.Tx) error {
+		for _, name := range r.Buckets() {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
@@ -74,61 +54,10 @@ func (op *opening) initialise(name string, r role) (*file, error) {
 		if err := beginFile(r, tx); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())
+		return tx.Bucket(format.BucketHeader).Put(format.KeyHeader, h.Encode())
 	})
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// makeDirs makes a directory and those above it that are not there. sync is called for
-// what each of them stands in: without that a loss of power takes it, with all in it. What
-// it is called for is taken back if that fails.
-func makeDirs(dir string, sync func(dir string) error) error {
-	info, err := os.Stat(dir)
-	switch {
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("%w: %s: not a directory", storage.ErrForeign, dir)
-	case err == nil:
-		// Whoever made it may have been killed before this.
-		return sync(filepath.Dir(dir))
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	above := filepath.Dir(dir)
-	if above == dir {
-		return err
-	}
-	if err := makeDirs(above, sync); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		if there, statErr := os.Stat(dir); statErr != nil || !there.IsDir() {
-			return err
-		}
-		return sync(above)
-	}
-	if err := sync(above); err != nil {
-		return errors.Join(err, os.Remove(dir))
-	}
-	return nil
-}
-
-// syncAbove is syncDir for a directory in which one was made: it need not be allowed to
-// be read.
-func syncAbove(dir string) error {
-	if err := syncDir(dir); !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	return nil
-}
-
-// syncDir makes names durable, where directories can be synced.
-func syncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return err
-	}
-	return syncNames(d)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -27,7 +29,7 @@ func TestMakeDirsSyncs(t *testing.T) {
 		{base, []string{filepath.Dir(base)}},
 	} {
 		var synced []string
-		noError(t, makeDirs(test.dir, func(dir string) error {
+		noError(t, boltfile.MakeDirs(test.dir, func(dir string) error {
 			synced = append(synced, dir)
 			return nil
 		}))
@@ -36,7 +38,7 @@ func TestMakeDirsSyncs(t *testing.T) {
 		}
 	}
 	// What could not be made durable is made again.
-	errorIs(t, makeDirs(at("e", "f"), func(dir string) error {
+	errorIs(t, boltfile.MakeDirs(at("e", "f"), func(dir string) error {
 		if dir == base {
 			return os.ErrInvalid
 		}
@@ -45,9 +47,9 @@ func TestMakeDirsSyncs(t *testing.T) {
 	if _, err := os.Stat(at("e")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after a failed sync: got %v", err)
 	}
-	errorIs(t, makeDirs("", syncDir), os.ErrNotExist)
-	errorIs(t, makeDirs(at("file"), syncDir), storage.ErrForeign)
-	if err := makeDirs(at("file", "below"), syncDir); err == nil {
+	errorIs(t, boltfile.MakeDirs("", boltfile.SyncDir), os.ErrNotExist)
+	errorIs(t, boltfile.MakeDirs(at("file"), boltfile.SyncDir), storage.ErrForeign)
+	if err := boltfile.MakeDirs(at("file", "below"), boltfile.SyncDir); err == nil {
 		t.Error("a directory below a file: got no error")
 	}
 }
@@ -55,7 +57,7 @@ func TestMakeDirsSyncs(t *testing.T) {
 // A link is no file of the store: where it leads is not in the directory that the store holds, and a
 // link that leads nowhere is a file that is away, not one that was never there. The directory may be a link.
 func TestLinksAreRefused(t *testing.T) {
-	for _, name := range []string{logFileName, stateFileName, subscriptionsFileName} {
+	for _, name := range []string{format.LogFileName, format.StateFileName, format.SubscriptionsFileName} {
 		t.Run(name, func(t *testing.T) {
 			dir, s := verifiable(t)
 			d := s.Descriptor()

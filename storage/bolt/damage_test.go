@@ -8,10 +8,12 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // settled returns log.db when it has all events.
-func settled(t testing.TB, s *Store) *file {
+func settled(t testing.TB, s *Store) *boltfile.File {
 	t.Helper()
 	if err := s.awaitApplied(t.Context(), messages.LSN(s.lastLSN.Load())); err != nil {
 		t.Fatal(err)
@@ -23,16 +25,16 @@ func settled(t testing.TB, s *Store) *file {
 func damageLog(t *testing.T, s *Store, lsns ...messages.LSN) {
 	t.Helper()
 	for _, lsn := range lsns {
-		key := appendLSNKey(nil, lsn)
-		value := get(t, settled(t, s), bucketLog, key)
+		key := format.AppendLSNKey(nil, lsn)
+		value := get(t, settled(t, s), format.BucketLog, key)
 		value[len(value)/2] ^= 4
-		put(t, settled(t, s), bucketLog, key, value)
+		put(t, settled(t, s), format.BucketLog, key, value)
 	}
 }
 
 func removeLog(t *testing.T, s *Store, lsn messages.LSN) {
 	t.Helper()
-	if err := settled(t, s).update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLog).Delete(appendLSNKey(nil, lsn)) }); err != nil {
+	if err := settled(t, s).Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).Delete(format.AppendLSNKey(nil, lsn)) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,10 +135,10 @@ func TestDamagedEvent(t *testing.T) {
 		},
 		"a swapped pair": {
 			func(t *testing.T, s *Store) {
-				a, b := appendLSNKey(nil, 2), appendLSNKey(nil, 3)
-				first, second := get(t, settled(t, s), bucketLog, a), get(t, settled(t, s), bucketLog, b)
-				put(t, settled(t, s), bucketLog, a, second)
-				put(t, settled(t, s), bucketLog, b, first)
+				a, b := format.AppendLSNKey(nil, 2), format.AppendLSNKey(nil, 3)
+				first, second := get(t, settled(t, s), format.BucketLog, a), get(t, settled(t, s), format.BucketLog, b)
+				put(t, settled(t, s), format.BucketLog, a, second)
+				put(t, settled(t, s), format.BucketLog, b, first)
 			},
 			map[messages.PartitionID]messages.PLogOffset{1: 1, 2: 1},
 		},
@@ -224,16 +226,16 @@ func TestDamagedStateValues(t *testing.T) {
 	dir, d, s := interleaved(t, 4)
 	w := takeOver(t, s, 1)
 	w.flush()
-	put(t, s.state, bucketPLog, appendPLogKey(nil, 1, 3), appendLSNKey(nil, 6))
-	put(t, s.state, bucketWLog, appendWLogKey(nil, 1, 2), appendLSNKey(nil, 8))
-	key := appendNumberKey(nil, 1, testSeq)
-	value := get(t, s.state, bucketNumbers, key)
+	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 1, 3), format.AppendLSNKey(nil, 6))
+	put(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 1, 2), format.AppendLSNKey(nil, 8))
+	key := format.AppendNumberKey(nil, 1, testSeq)
+	value := get(t, s.state, format.BucketNumbers, key)
 	value[7]++
-	put(t, s.state, bucketNumbers, key, value)
-	rowKey := appendRecordKey(nil, recordKey{ws: 1, id: messages.RecordID{Seq: testSeq, Number: 1001}})
-	value = get(t, s.state, bucketRecords, rowKey)
+	put(t, s.state, format.BucketNumbers, key, value)
+	rowKey := format.AppendRecordKey(nil, format.RecordKey{Workspace: 1, ID: messages.RecordID{Seq: testSeq, Number: 1001}})
+	value = get(t, s.state, format.BucketRecords, rowKey)
 	value[len(value)-1]++
-	put(t, s.state, bucketRecords, rowKey, value)
+	put(t, s.state, format.BucketRecords, rowKey, value)
 
 	count := func(seq func(func(messages.Event, error) bool)) (n int, last error) {
 		for _, err := range seq {
@@ -264,10 +266,10 @@ func TestDamagedStateValues(t *testing.T) {
 	}
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
-	key = appendPartitionKey(nil, 1)
-	value = get(t, s.state, bucketCheckpoints, key)
+	key = format.AppendPartitionKey(nil, 1)
+	value = get(t, s.state, format.BucketCheckpoints, key)
 	value[3]++
-	put(t, s.state, bucketCheckpoints, key, value)
+	put(t, s.state, format.BucketCheckpoints, key, value)
 	closeStore(t, s)
 	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("damaged checkpoint: got %v", err)
@@ -277,10 +279,10 @@ func TestDamagedStateValues(t *testing.T) {
 // A damaged epoch fails its partition: whoever held it could not be fenced.
 func TestDamagedEpoch(t *testing.T) {
 	dir, d, s := interleaved(t, 1)
-	key := appendPartitionKey(nil, 2)
-	value := get(t, s.log, bucketEpochs, key)
+	key := format.AppendPartitionKey(nil, 2)
+	value := get(t, s.log, format.BucketEpochs, key)
 	value[0]++
-	put(t, s.log, bucketEpochs, key, value)
+	put(t, s.log, format.BucketEpochs, key, value)
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
 	if _, err := s.TakeEpoch(t.Context(), 2); !errors.Is(err, storage.ErrDamaged) {
@@ -292,16 +294,16 @@ func TestDamagedEpoch(t *testing.T) {
 // rewriteLog replaces an event of the log by a changed one that is sealed well.
 func rewriteLog(t *testing.T, s *Store, lsn messages.LSN, change func(*messages.Event)) {
 	t.Helper()
-	key := appendLSNKey(nil, lsn)
-	var view eventView
-	if err := view.decode(lsn, get(t, settled(t, s), bucketLog, key)); err != nil {
+	key := format.AppendLSNKey(nil, lsn)
+	var view format.EventView
+	if err := view.Decode(lsn, get(t, settled(t, s), format.BucketLog, key)); err != nil {
 		t.Fatal(err)
 	}
-	e := view.event()
+	e := view.Event()
 	change(&e)
-	value := encodeEvent(&e)
-	sealEvent(value, lsn)
-	put(t, settled(t, s), bucketLog, key, value)
+	value := format.EncodeEvent(&e)
+	format.SealEvent(value, lsn)
+	put(t, settled(t, s), format.BucketLog, key, value)
 }
 
 // A log that contradicts itself fails the partition at the place.
@@ -337,13 +339,13 @@ func TestLogContradictsItself(t *testing.T) {
 
 // An entry of an index that leads to another event is damage, whichever half of its place is wrong.
 func TestBelongs(t *testing.T) {
-	v := eventView{partition: 1, offset: 3}
+	v := format.EventView{Partition: 1, PLogOffset: 3}
 	for _, tt := range []struct {
 		p    messages.PartitionID
 		o    messages.PLogOffset
 		want error
-	}{{1, 3, nil}, {1, 4, errMisplaced}, {2, 3, errMisplaced}, {2, 4, errMisplaced}} {
-		if err := v.belongs(tt.p, tt.o); !errors.Is(err, tt.want) {
+	}{{1, 3, nil}, {1, 4, format.ErrMisplaced}, {2, 3, format.ErrMisplaced}, {2, 4, format.ErrMisplaced}} {
+		if err := v.Belongs(tt.p, tt.o); !errors.Is(err, tt.want) {
 			t.Errorf("partition %d, offset %d: got %v, want %v", tt.p, tt.o, err, tt.want)
 		}
 	}
@@ -360,7 +362,7 @@ func TestFlushComparesWorkspaceAndOffset(t *testing.T) {
 		want bool
 	}{{2, 3, false}, {2, 4, true}, {1, 3, true}, {1, 4, true}} {
 		p := &projection{s: s}
-		err := p.gather(at, &eventView{offset: 1, ws: tt.ws, wlog: tt.wlog, wsKind: testKind}, 0, new(lastNumbers))
+		err := p.gather(at, &format.EventView{PLogOffset: 1, Workspace: tt.ws, WLogOffset: tt.wlog, WorkspaceKind: testKind}, 0, new(lastNumbers))
 		if damagedAt(err, 0, 1) != tt.want || (err != nil) != tt.want {
 			t.Errorf("workspace %d, offset %d: got %v, want damage: %t", tt.ws, tt.wlog, err, tt.want)
 		}

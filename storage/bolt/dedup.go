@@ -3,31 +3,15 @@ package bolt
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
-
-// dedupKey names the one event of a workspace that may have a deduplication id.
-type dedupKey struct {
-	ws messages.WSID
-	id messages.DedupID
-}
-
-// hash is what the projection sorts by. The store's id is part of it, so that who
-// chooses ids cannot make many of them meet: what meets is only slow, never wrong.
-func (k *dedupKey) hash(id storeID) uint64 {
-	var b [len(storeID{}) + workspaceKeyLen + len(messages.DedupID{})]byte
-	n := copy(b[:], id[:])
-	putBE64(b[n:], uint64(k.ws))
-	copy(b[n+workspaceKeyLen:], k.id[:])
-	sum := sha256.Sum256(b[:])
-	return be64(sum[:])
-}
 
 // Find implements [storage.Reader].
 func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID) (messages.WLogOffset, error) {
@@ -37,7 +21,7 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 	if id.IsZero() {
 		return 0, nil
 	}
-	key := dedupKey{ws: ws, id: id}
+	key := format.DedupKey{Workspace: ws, ID: id}
 	// First the tail's view, then state.db's.
 	found, failed := s.partitionOf(ws).findID(key)
 	if found != 0 {
@@ -55,7 +39,7 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 
 // findID looks an id up in the tail. It returns 0 if it is not there, and why the
 // partition has failed: what is behind the tail is not known then.
-func (p *partition) findID(k dedupKey) (messages.WLogOffset, error) {
+func (p *partition) findID(k format.DedupKey) (messages.WLogOffset, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.tail.findID(k), p.failed
@@ -63,7 +47,7 @@ func (p *partition) findID(k dedupKey) (messages.WLogOffset, error) {
 
 // dedupLookup is an id that is looked up.
 type dedupLookup struct {
-	key dedupKey
+	key format.DedupKey
 	// found is the offset of the event that has it, 0 if none is known yet.
 	found messages.WLogOffset
 	// damage is why nobody can know whether an event in state.db has it.
@@ -107,14 +91,14 @@ func (s *Store) findStored(lookups []dedupLookup) error {
 // findCandidates looks ids up in state.db from the next one on, and leaves next
 // where it ended.
 func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
-	return s.state.view(func(tx *bbolt.Tx) error {
-		r, err := newDedupReader(tx)
+	return s.state.View(func(tx *bbolt.Tx) error {
+		r, err := dedup.NewReader(tx)
 		if err != nil {
 			return err
 		}
 		for ; *next < len(lookups); *next++ {
 			if l := &lookups[*next]; l.found == 0 {
-				l.candidates, l.damage = r.candidates(l.candidates[:0], l.key.hash(s.id))
+				l.candidates, l.damage = r.Candidates(l.candidates[:0], l.key.Hash(s.id))
 			}
 		}
 		return nil
@@ -123,9 +107,9 @@ func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
 
 // confirm reads the candidates: other ids may have the same hash.
 func (s *Store) confirm(l *dedupLookup) error {
-	return s.scanLog(l.candidates, func(v *eventView) error {
-		if l.found == 0 && v.ws == l.key.ws && v.dedup == l.key.id {
-			l.found = v.wlog
+	return s.scanLog(l.candidates, func(v *format.EventView) error {
+		if l.found == 0 && v.Workspace == l.key.Workspace && v.DedupID == l.key.ID {
+			l.found = v.WLogOffset
 		}
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 )
 
 // benchID is a different id for each number.
@@ -24,12 +26,12 @@ func fillIDs(b testing.TB, s *Store, n, flush int) {
 	b.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	for n > 0 {
-		entries := make([]dedupEntry, min(n, flush))
+		entries := make([]dedup.Entry, min(n, flush))
 		for i := range entries {
-			entries[i] = dedupEntry{hash: random.Uint64(), lsn: 1}
+			entries[i] = dedup.Entry{Hash: random.Uint64(), LSN: 1}
 		}
 		n -= len(entries)
-		if err := s.state.update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(byteArena), entries) }); err != nil {
+		if err := s.state.Update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(boltfile.ByteArena), entries) }); err != nil {
 			b.Fatal(err)
 		}
 	}

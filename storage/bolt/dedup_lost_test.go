@@ -7,6 +7,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // batchOf makes the next events of a workspace, with these ids and without records.
@@ -38,13 +40,13 @@ func TestLostIDsAreNamed(t *testing.T) {
 	none, first := messages.DedupID{}, messages.DedupID{1}
 	damages := map[string]func(t *testing.T, s *Store) (restore func()){
 		"slot": func(t *testing.T, s *Store) func() {
-			key := appendDedupKey(nil, 1, lastHash)
-			value := get(t, s.state, bucketDedup, key)
+			key := dedup.AppendKey(nil, 1, dedup.LastHash)
+			value := get(t, s.state, format.BucketDedup, key)
 			value[len(value)-1] ^= 1
-			put(t, s.state, bucketDedup, key, value)
+			put(t, s.state, format.BucketDedup, key, value)
 			return func() {
 				value[len(value)-1] ^= 1
-				put(t, s.state, bucketDedup, key, value)
+				put(t, s.state, format.BucketDedup, key, value)
 			}
 		},
 		"event": func(t *testing.T, s *Store) func() {
@@ -58,8 +60,8 @@ func TestLostIDsAreNamed(t *testing.T) {
 			w := takeOver(t, s, 0)
 			w.appendNamed(3, first)
 			w.flush()
-			key := dedupKey{ws: 3, id: first}
-			half := key.hash(s.id) >> 63
+			key := format.DedupKey{Workspace: 3, ID: first}
+			half := key.Hash(s.id) >> 63
 			good := idsInHalf(s, 3, 1-half, 3)
 			restore := damage(t, s)
 			w.mustLose(w.batchOf(3, good[0], none, first, good[1]), 4)
@@ -93,9 +95,9 @@ func TestLostRunsAreNamed(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.appendNamed(3, messages.DedupID{1})
 	w.flush()
-	list := get(t, s.state, bucketHeader, keyDedup)
+	list := get(t, s.state, format.BucketHeader, format.KeyDedup)
 	list[0] ^= 1
-	put(t, s.state, bucketHeader, keyDedup, list)
+	put(t, s.state, format.BucketHeader, format.KeyDedup, list)
 	w.mustLose(w.batchOf(3, messages.DedupID{2}, messages.DedupID{}, messages.DedupID{3}), 2, 4)
 	w.append(3)
 }

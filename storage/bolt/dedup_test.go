@@ -14,6 +14,10 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // named is the writer's next event with an id.
@@ -42,23 +46,23 @@ func checkFind(t testing.TB, s *Store, ws messages.WSID, id messages.DedupID, wa
 
 // runsOf reads the list of runs, and makes sure that the bucket holds their blocks
 // and no others, without holes.
-func runsOf(t testing.TB, s *Store) dedupRuns {
+func runsOf(t testing.TB, s *Store) dedup.Runs {
 	t.Helper()
-	var runs dedupRuns
-	err := s.state.view(func(tx *bbolt.Tx) (err error) {
-		if runs, err = loadDedupRuns(tx); err != nil {
+	var runs dedup.Runs
+	err := s.state.View(func(tx *bbolt.Tx) (err error) {
+		if runs, err = dedup.LoadRuns(tx); err != nil {
 			return err
 		}
-		blocks := make(map[uint64][]dedupBlock)
-		err = tx.Bucket(bucketDedup).ForEach(func(k, v []byte) error {
-			b, err := decodeDedupBlock(k, v)
-			blocks[be64(k)] = append(blocks[be64(k)], b)
+		blocks := make(map[uint64][]dedup.Block)
+		err = tx.Bucket(format.BucketDedup).ForEach(func(k, v []byte) error {
+			b, err := dedup.DecodeBlock(k, v)
+			blocks[format.Uint64(k)] = append(blocks[format.Uint64(k)], b)
 			return err
 		})
-		for _, r := range runs.runs {
-			if r.through != 0 {
-				checkBlocks(t, &runs, r, blocks[r.serial])
-				delete(blocks, r.serial)
+		for _, r := range runs.All {
+			if r.Through != 0 {
+				checkBlocks(t, &runs, r, blocks[r.Serial])
+				delete(blocks, r.Serial)
 			}
 		}
 		if len(blocks) != 0 {
@@ -74,29 +78,29 @@ func runsOf(t testing.TB, s *Store) dedupRuns {
 
 // checkBlocks makes sure that a run's blocks cover what it must answer for, and that
 // those that a merge has done with are gone.
-func checkBlocks(t testing.TB, runs *dedupRuns, r dedupRun, blocks []dedupBlock) {
+func checkBlocks(t testing.TB, runs *dedup.Runs, r dedup.Run, blocks []dedup.Block) {
 	t.Helper()
 	for i, b := range blocks {
-		if i > 0 && b.first != blocks[i-1].last+1 {
-			t.Errorf("run %d: block %d begins at %x, want %x", r.serial, i, b.first, blocks[i-1].last+1)
+		if i > 0 && b.First != blocks[i-1].Last+1 {
+			t.Errorf("run %d: block %d begins at %x, want %x", r.Serial, i, b.First, blocks[i-1].Last+1)
 		}
 	}
-	if len(blocks) == 0 || blocks[len(blocks)-1].last != r.through {
-		t.Fatalf("run %d: %d blocks do not end at %x", r.serial, len(blocks), r.through)
+	if len(blocks) == 0 || blocks[len(blocks)-1].Last != r.Through {
+		t.Fatalf("run %d: %d blocks do not end at %x", r.Serial, len(blocks), r.Through)
 	}
 	begin := uint64(0)
-	if r.into != 0 && runs.run(r.into).through != 0 {
-		begin = runs.run(r.into).through + 1
+	if r.Into != 0 && runs.Run(r.Into).Through != 0 {
+		begin = runs.Run(r.Into).Through + 1
 	}
-	if blocks[0].first > begin || blocks[0].last < begin {
-		t.Errorf("run %d: first block is %x to %x, want %x in it", r.serial, blocks[0].first, blocks[0].last, begin)
+	if blocks[0].First > begin || blocks[0].Last < begin {
+		t.Errorf("run %d: first block is %x to %x, want %x in it", r.Serial, blocks[0].First, blocks[0].Last, begin)
 	}
 }
 
 // putEntries projects entries as one flush.
-func putEntries(t testing.TB, s *Store, entries ...dedupEntry) {
+func putEntries(t testing.TB, s *Store, entries ...dedup.Entry) {
 	t.Helper()
-	err := s.state.update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(byteArena), slices.Clone(entries)) })
+	err := s.state.Update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(boltfile.ByteArena), slices.Clone(entries)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +108,10 @@ func putEntries(t testing.TB, s *Store, entries ...dedupEntry) {
 
 func candidatesOf(t testing.TB, s *Store, hash uint64) (lsns []messages.LSN) {
 	t.Helper()
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		r, err := newDedupReader(tx)
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		r, err := dedup.NewReader(tx)
 		if err == nil {
-			lsns, err = r.candidates(nil, hash)
+			lsns, err = r.Candidates(nil, hash)
 		}
 		return err
 	})
@@ -135,20 +139,20 @@ func TestDedupMerges(t *testing.T) {
 		case round%7 == 6:
 			n = 4000
 		}
-		entries := make([]dedupEntry, 0, n)
+		entries := make([]dedup.Entry, 0, n)
 		for range n {
 			lsn++
 			hash := random.Uint64()
 			if lsn%10 == 0 {
 				hash = uint64(lsn%3) << 62 // the first of all among them
 			}
-			entries = append(entries, dedupEntry{hash: hash, lsn: lsn})
+			entries = append(entries, dedup.Entry{Hash: hash, LSN: lsn})
 			want[hash] = append(want[hash], lsn)
 		}
 		putEntries(t, s, entries...)
 		runs := runsOf(t, s)
-		most = max(most, len(runs.runs))
-		merging = merging || slices.ContainsFunc(runs.runs, func(r dedupRun) bool { return r.into != 0 })
+		most = max(most, len(runs.All))
+		merging = merging || slices.ContainsFunc(runs.All, func(r dedup.Run) bool { return r.Into != 0 })
 		checked := 0
 		for hash, lsns := range want {
 			if checked++; checked > 50 {
@@ -170,8 +174,8 @@ func TestDedupMerges(t *testing.T) {
 	if most > 20 || !merging {
 		t.Fatalf("got up to %d runs, merges that go on over flushes: %v", most, merging)
 	}
-	if runs := runsOf(t, s); len(runs.runs) > 12 {
-		t.Fatalf("got %d runs of %d entries", len(runs.runs), lsn)
+	if runs := runsOf(t, s); len(runs.All) > 12 {
+		t.Fatalf("got %d runs of %d entries", len(runs.All), lsn)
 	}
 }
 
@@ -179,9 +183,9 @@ func TestDedupMerges(t *testing.T) {
 func TestDedupGathersSmallFlushes(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	for i := range uint64(200) {
-		putEntries(t, s, dedupEntry{hash: i << 50, lsn: messages.LSN(i + 1)})
-		if runs := runsOf(t, s); len(runs.runs) > dedupFanIn {
-			t.Fatalf("flush %d: got %d runs", i, len(runs.runs))
+		putEntries(t, s, dedup.Entry{Hash: i << 50, LSN: messages.LSN(i + 1)})
+		if runs := runsOf(t, s); len(runs.All) > dedup.FanIn {
+			t.Fatalf("flush %d: got %d runs", i, len(runs.All))
 		}
 	}
 }
@@ -194,14 +198,14 @@ func TestDedupHashesMeet(t *testing.T) {
 	w.appendNamed(5, id, messages.DedupID{3})
 	w.append(6)
 	w.flush()
-	key := dedupKey{ws: 5, id: other}
-	putEntries(t, s, dedupEntry{hash: key.hash(s.id), lsn: 1}, dedupEntry{hash: key.hash(s.id), lsn: 3})
+	key := format.DedupKey{Workspace: 5, ID: other}
+	putEntries(t, s, dedup.Entry{Hash: key.Hash(s.id), LSN: 1}, dedup.Entry{Hash: key.Hash(s.id), LSN: 3})
 	checkFind(t, s, 5, other, 0)
 	w.appendNamed(5, other)
 	w.flush()
 	checkFind(t, s, 5, other, 3)
 	checkFind(t, s, 5, id, 1)
-	if got := candidatesOf(t, s, key.hash(s.id)); !slices.Equal(got, []messages.LSN{1, 3, 4}) {
+	if got := candidatesOf(t, s, key.Hash(s.id)); !slices.Equal(got, []messages.LSN{1, 3, 4}) {
 		t.Fatalf("got %v", got)
 	}
 	if err := w.try(w.named(5, other)); !errors.Is(err, storage.ErrDuplicate) {
@@ -211,10 +215,10 @@ func TestDedupHashesMeet(t *testing.T) {
 
 // The hash depends on the store, the workspace and the id.
 func TestDedupHash(t *testing.T) {
-	key := dedupKey{ws: 1, id: messages.DedupID{1}}
-	hash := key.hash(storeID{1})
-	otherID, otherWS := dedupKey{ws: 1, id: messages.DedupID{1, 15: 1}}, dedupKey{ws: 2, id: messages.DedupID{1}}
-	if otherID.hash(storeID{1}) == hash || otherWS.hash(storeID{1}) == hash || key.hash(storeID{1, 15: 1}) == hash {
+	key := format.DedupKey{Workspace: 1, ID: messages.DedupID{1}}
+	hash := key.Hash(format.StoreID{1})
+	otherID, otherWS := format.DedupKey{Workspace: 1, ID: messages.DedupID{1, 15: 1}}, format.DedupKey{Workspace: 2, ID: messages.DedupID{1}}
+	if otherID.Hash(format.StoreID{1}) == hash || otherWS.Hash(format.StoreID{1}) == hash || key.Hash(format.StoreID{1, 15: 1}) == hash {
 		t.Fatal("the hash leaves something out")
 	}
 	// It is part of the format.
@@ -239,8 +243,8 @@ func TestDedupDamage(t *testing.T) {
 		}
 	}
 	var keys [][]byte
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketDedup).ForEach(func(k, _ []byte) error {
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketDedup).ForEach(func(k, _ []byte) error {
 			keys = append(keys, bytes.Clone(k))
 			return nil
 		})
@@ -265,41 +269,41 @@ func TestDedupDamage(t *testing.T) {
 		bits++
 	}
 	for _, key := range keys {
-		value := get(t, s.state, bucketDedup, key)
+		value := get(t, s.state, format.BucketDedup, key)
 		for at := 0; at < 8*len(value); at += 13 {
 			spoilt := bytes.Clone(value)
 			spoilt[at/8] ^= 1 << (at % 8)
-			put(t, s.state, bucketDedup, key, spoilt)
+			put(t, s.state, format.BucketDedup, key, spoilt)
 			look("value", at)
 		}
 		for at := 0; at < 8*len(key); at += 3 {
 			spoilt := bytes.Clone(key)
 			spoilt[at/8] ^= 1 << (at % 8)
-			remove(t, s.state, bucketDedup, key)
-			put(t, s.state, bucketDedup, spoilt, value)
+			remove(t, s.state, format.BucketDedup, key)
+			put(t, s.state, format.BucketDedup, spoilt, value)
 			look("key", at)
-			remove(t, s.state, bucketDedup, spoilt)
+			remove(t, s.state, format.BucketDedup, spoilt)
 		}
 		look("block missing", 0)
-		put(t, s.state, bucketDedup, key, value)
+		put(t, s.state, format.BucketDedup, key, value)
 	}
-	list := get(t, s.state, bucketHeader, keyDedup)
+	list := get(t, s.state, format.BucketHeader, format.KeyDedup)
 	for at := 0; at < 8*len(list); at += 3 {
 		spoilt := bytes.Clone(list)
 		spoilt[at/8] ^= 1 << (at % 8)
-		put(t, s.state, bucketHeader, keyDedup, spoilt)
+		put(t, s.state, format.BucketHeader, format.KeyDedup, spoilt)
 		look("list", at)
 	}
-	remove(t, s.state, bucketHeader, keyDedup)
+	remove(t, s.state, format.BucketHeader, format.KeyDedup)
 	look("list missing", 0)
 	if errs < bits {
 		t.Fatalf("got %d errors with %d bits", errs, bits)
 	}
 }
 
-func remove(t testing.TB, f *file, bucket, key []byte) {
+func remove(t testing.TB, f *boltfile.File, bucket, key []byte) {
 	t.Helper()
-	if err := f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete(key) }); err != nil {
+	if err := f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete(key) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -312,12 +316,12 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 	busy.append(2)
 	w.appendNamed(3, messages.DedupID{1})
 	w.flush()
-	key := appendDedupKey(nil, 1, lastHash)
-	value := get(t, s.state, bucketDedup, key)
+	key := dedup.AppendKey(nil, 1, dedup.LastHash)
+	value := get(t, s.state, format.BucketDedup, key)
 	value[len(value)-1] ^= 1
-	put(t, s.state, bucketDedup, key, value)
-	lost := dedupKey{ws: 3, id: messages.DedupID{1}}
-	half := 1 - lost.hash(s.id)>>63 // the slot that is whole
+	put(t, s.state, format.BucketDedup, key, value)
+	lost := format.DedupKey{Workspace: 3, ID: messages.DedupID{1}}
+	half := 1 - lost.Hash(s.id)>>63 // the slot that is whole
 	for i, id := range idsInHalf(s, 3, half, 8) {
 		w.appendNamed(3, id)
 		w.flush()
@@ -329,7 +333,7 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 	if got := s.Stats().StuckMerges; got != 1 {
 		t.Fatalf("got %d merges that are stuck, want 1", got)
 	}
-	list := get(t, s.state, bucketHeader, keyDedup)
+	list := get(t, s.state, format.BucketHeader, format.KeyDedup)
 	w.append(3)
 	other.append(1)
 	e := other.named(1, idsInHalf(s, 1, half, 1)[0])
@@ -337,13 +341,13 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 		t.Fatal(err)
 	}
 	list[0] ^= 1
-	put(t, s.state, bucketHeader, keyDedup, list)
+	put(t, s.state, format.BucketHeader, format.KeyDedup, list)
 	errs := inOneFlush(t, s, busy.pending(), w.pending(), other.pending())
 	if errs[1] != nil || !errors.Is(errs[2], storage.ErrDamaged) {
 		t.Fatalf("got %v", errs)
 	}
 	list[0] ^= 1
-	put(t, s.state, bucketHeader, keyDedup, list)
+	put(t, s.state, format.BucketHeader, format.KeyDedup, list)
 	other.flush()
 	checkFind(t, s, 1, e.DedupID, 2)
 }
@@ -353,33 +357,33 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 func spoilSlot(t testing.TB, s *Store, serial, hash uint64) (first, last uint64) {
 	t.Helper()
 	var key []byte
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		b, err := seekBlock(tx.Bucket(bucketDedup).Cursor(), serial, hash)
-		key = appendDedupKey(nil, serial, b.last)
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		b, err := dedup.SeekBlock(tx.Bucket(format.BucketDedup).Cursor(), serial, hash)
+		key = dedup.AppendKey(nil, serial, b.Last)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := get(t, s.state, bucketDedup, key)
-	b, err := decodeDedupBlock(key, value)
+	value := get(t, s.state, format.BucketDedup, key)
+	b, err := dedup.DecodeBlock(key, value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slot := b.slotOf(hash)
-	value[dedupHeadLen+4*b.slots+4*slot] ^= 1
-	put(t, s.state, bucketDedup, key, value)
-	width := (b.last-b.first)/uint64(b.slots) + 1
-	first = b.first + uint64(slot)*width
-	return first, min(b.last, first+width-1)
+	slot := b.SlotOf(hash)
+	value[dedup.HeadLen+4*b.Slots+4*slot] ^= 1
+	put(t, s.state, format.BucketDedup, key, value)
+	width := (b.Last-b.First)/uint64(b.Slots) + 1
+	first = b.First + uint64(slot)*width
+	return first, min(b.Last, first+width-1)
 }
 
 // idleRun returns the last run that no merge is about.
-func idleRun(t testing.TB, runs *dedupRuns) uint64 {
+func idleRun(t testing.TB, runs *dedup.Runs) uint64 {
 	t.Helper()
-	for _, r := range slices.Backward(runs.runs) {
-		if r.into == 0 && r.through == lastHash {
-			return r.serial
+	for _, r := range slices.Backward(runs.All) {
+		if r.Into == 0 && r.Through == dedup.LastHash {
+			return r.Serial
 		}
 	}
 	t.Fatal("there is none")
@@ -389,15 +393,15 @@ func idleRun(t testing.TB, runs *dedupRuns) uint64 {
 // Each damage keeps the runs of one merge, and no more: the others are merged without
 // them. What is whole is found.
 func TestDamageDoesNotStopMerges(t *testing.T) {
-	const stuckRuns = dedupFanIn + 1 // those that are merged, and the one that is being filled
+	const stuckRuns = dedup.FanIn + 1 // those that are merged, and the one that is being filled
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
 	damages := 0
 	hash := func(i int) uint64 { return uint64(i) << 54 }
-	next := func(i int) dedupRuns {
-		putEntries(t, s, dedupEntry{hash: hash(i), lsn: messages.LSN(i + 1)})
+	next := func(i int) dedup.Runs {
+		putEntries(t, s, dedup.Entry{Hash: hash(i), LSN: messages.LSN(i + 1)})
 		runs := runsOf(t, s)
-		if got, want := len(runs.runs), dedupFanIn+damages*stuckRuns; got > want {
+		if got, want := len(runs.All), dedup.FanIn+damages*stuckRuns; got > want {
 			t.Fatalf("flush %d: got %d runs after %d damages, want at most %d", i, got, damages, want)
 		}
 		return runs
@@ -406,7 +410,7 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 	for i := range flushes {
 		runs := next(i)
 		if i%80 == 10 {
-			spoilSlot(t, s, idleRun(t, &runs), lastHash)
+			spoilSlot(t, s, idleRun(t, &runs), dedup.LastHash)
 			damages++
 		}
 	}
@@ -415,10 +419,10 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 			t.Fatalf("flush %d: got %v", i, got)
 		}
 	}
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		r, err := newDedupReader(tx)
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		r, err := dedup.NewReader(tx)
 		if err == nil {
-			_, err = r.candidates(nil, lastHash)
+			_, err = r.Candidates(nil, dedup.LastHash)
 		}
 		return err
 	})
@@ -428,7 +432,7 @@ func TestDamageDoesNotStopMerges(t *testing.T) {
 	if got := s.Stats().StuckMerges; got != int64(damages) {
 		t.Fatalf("got %d merges that are stuck after %d damages", got, damages)
 	}
-	for i := range 2 * dedupFanIn {
+	for i := range 2 * dedup.FanIn {
 		closeStore(t, s)
 		s = open(t, dir, d, Options{})
 		next(flushes + i)
@@ -446,46 +450,46 @@ func TestDamageInALongMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	lsn := messages.LSN(0)
 	want := make(map[uint64]messages.LSN)
-	fill := func(n int) dedupRuns {
-		entries := make([]dedupEntry, n)
+	fill := func(n int) dedup.Runs {
+		entries := make([]dedup.Entry, n)
 		for i := range entries {
 			lsn++
-			entries[i] = dedupEntry{hash: random.Uint64(), lsn: lsn}
+			entries[i] = dedup.Entry{Hash: random.Uint64(), LSN: lsn}
 		}
-		want[entries[0].hash] = lsn - messages.LSN(n) + 1
+		want[entries[0].Hash] = lsn - messages.LSN(n) + 1
 		putEntries(t, s, entries...)
 		return runsOf(t, s)
 	}
 	// Three runs that fill the next one over many flushes.
-	var runs dedupRuns
-	for range dedupFanIn * dedupFanIn {
+	var runs dedup.Runs
+	for range dedup.FanIn * dedup.FanIn {
 		runs = fill(8000)
 	}
-	if len(runs.runs) != dedupFanIn {
-		t.Fatalf("got %+v", runs.runs)
+	if len(runs.All) != dedup.FanIn {
+		t.Fatalf("got %+v", runs.All)
 	}
-	sources := slices.Clone(runs.runs)
-	for runs = fill(1); runs.run(sources[1].serial).into == 0; runs = fill(1) {
+	sources := slices.Clone(runs.All)
+	for runs = fill(1); runs.Run(sources[1].Serial).Into == 0; runs = fill(1) {
 	}
-	long := runs.run(sources[1].serial).into
-	if through := runs.run(long).through; through == 0 || through == lastHash {
+	long := runs.Run(sources[1].Serial).Into
+	if through := runs.Run(long).Through; through == 0 || through == dedup.LastHash {
 		t.Fatalf("got %x", through)
 	}
 	const middle = 1 << 63
-	first, last := spoilSlot(t, s, sources[1].serial, middle)
-	for range 4 * dedupFanIn * dedupFanIn {
+	first, last := spoilSlot(t, s, sources[1].Serial, middle)
+	for range 4 * dedup.FanIn * dedup.FanIn {
 		runs = fill(8000)
 		others := make(map[int]int)
-		for _, r := range runs.runs {
-			if r.into != long {
-				others[r.class()]++
+		for _, r := range runs.All {
+			if r.Into != long {
+				others[r.Class()]++
 			}
-			if n := others[r.class()]; n > 2*dedupFanIn {
-				t.Fatalf("got %d runs of a class: %+v", n, runs.runs)
+			if n := others[r.Class()]; n > 2*dedup.FanIn {
+				t.Fatalf("got %d runs of a class: %+v", n, runs.All)
 			}
 		}
 	}
-	through := runs.run(long).through
+	through := runs.Run(long).Through
 	if got := s.Stats().StuckMerges; got != 1 || through >= first {
 		t.Fatalf("got %d merges that are stuck, the first one at %x, want it before %x", got, through, first)
 	}
@@ -501,17 +505,17 @@ func TestDamageInALongMerge(t *testing.T) {
 		}
 	}
 	check()
-	spoilSlot(t, s, sources[1].serial, middle)
-	if runs = fill(1); runs.run(long).through != through {
-		t.Fatalf("the merge was tried again: at %x, was at %x", runs.run(long).through, through)
+	spoilSlot(t, s, sources[1].Serial, middle)
+	if runs = fill(1); runs.Run(long).Through != through {
+		t.Fatalf("the merge was tried again: at %x, was at %x", runs.Run(long).Through, through)
 	}
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
 	for range 30 {
 		runs = fill(1)
 	}
-	if got := s.Stats().StuckMerges; got != 0 || runs.run(sources[1].serial) != nil {
-		t.Fatalf("mended: got %d merges that are stuck, runs %+v", got, runs.runs)
+	if got := s.Stats().StuckMerges; got != 0 || runs.Run(sources[1].Serial) != nil {
+		t.Fatalf("mended: got %d merges that are stuck, runs %+v", got, runs.All)
 	}
 	first, last = 1, 0
 	check()
@@ -523,7 +527,7 @@ func inOneFlush(t *testing.T, s *Store, flushes ...storage.Flush) []error {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed
@@ -549,29 +553,29 @@ func inOneFlush(t *testing.T, s *Store, flushes ...storage.Flush) []error {
 // A block that is missing is noticed: its hashes are not taken for absent.
 func TestDedupMissingBlock(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	entries := make([]dedupEntry, 4*dedupBlockEntries)
+	entries := make([]dedup.Entry, 4*dedup.BlockEntries)
 	for i := range entries {
-		entries[i] = dedupEntry{hash: uint64(i+1) << 51, lsn: messages.LSN(i + 1)}
+		entries[i] = dedup.Entry{Hash: uint64(i+1) << 51, LSN: messages.LSN(i + 1)}
 	}
 	putEntries(t, s, entries...)
 	for block := range 4 {
-		of := entries[block*dedupBlockEntries : (block+1)*dedupBlockEntries]
-		last := of[len(of)-1].hash
+		of := entries[block*dedup.BlockEntries : (block+1)*dedup.BlockEntries]
+		last := of[len(of)-1].Hash
 		if block == 3 {
-			last = lastHash
+			last = dedup.LastHash
 		}
-		key := appendDedupKey(nil, 1, last)
-		value := get(t, s.state, bucketDedup, key)
-		remove(t, s.state, bucketDedup, key)
-		err := s.state.view(func(tx *bbolt.Tx) error {
-			r, err := newDedupReader(tx)
+		key := dedup.AppendKey(nil, 1, last)
+		value := get(t, s.state, format.BucketDedup, key)
+		remove(t, s.state, format.BucketDedup, key)
+		err := s.state.View(func(tx *bbolt.Tx) error {
+			r, err := dedup.NewReader(tx)
 			if err != nil {
 				return err
 			}
 			for _, e := range entries {
-				_, err := r.candidates(nil, e.hash)
-				if lost := e.hash >= of[0].hash && e.hash <= last; errors.Is(err, errMissing) != lost {
-					t.Fatalf("block %d, hash %x: got %v", block, e.hash, err)
+				_, err := r.Candidates(nil, e.Hash)
+				if lost := e.Hash >= of[0].Hash && e.Hash <= last; errors.Is(err, format.ErrMissing) != lost {
+					t.Fatalf("block %d, hash %x: got %v", block, e.Hash, err)
 				}
 			}
 			return nil
@@ -579,16 +583,16 @@ func TestDedupMissingBlock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, s.state, bucketDedup, key, value)
+		put(t, s.state, format.BucketDedup, key, value)
 	}
 }
 
 // idsInHalf returns n ids that lie in a half of the hashes.
 func idsInHalf(s *Store, ws messages.WSID, half uint64, n int) (ids []messages.DedupID) {
-	k := dedupKey{ws: ws, id: messages.DedupID{15: 1}}
-	for ; len(ids) < n; k.id[1]++ {
-		if k.hash(s.id)>>63 == half {
-			ids = append(ids, k.id)
+	k := format.DedupKey{Workspace: ws, ID: messages.DedupID{15: 1}}
+	for ; len(ids) < n; k.ID[1]++ {
+		if k.Hash(s.id)>>63 == half {
+			ids = append(ids, k.ID)
 		}
 	}
 	return ids
@@ -673,7 +677,7 @@ func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 // inFailedCommit is inOneCommit with a failure for the commit.
 func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Batch) []error {
 	t.Helper()
-	s.wal.beforeCommit = func() error { return failure }
+	s.wal.BeforeCommit = func() error { return failure }
 	requests := make([]*writeRequest, len(batches))
 	for i := range batches {
 		requests[i] = requestOf(t, s, &batches[i])
@@ -681,7 +685,7 @@ func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Bat
 	// The committer is kept busy until all requests wait.
 	entered, proceed := make(chan error), make(chan struct{})
 	busy := requestOf(t, s, &storage.Batch{Partition: batches[0].Partition, Epoch: batches[0].Epoch})
-	busy.then = func(err error) {
+	busy.Then = func(err error) {
 		entered <- err
 		<-proceed
 	}
@@ -695,7 +699,7 @@ func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Bat
 	close(proceed)
 	errs := make([]error, len(requests))
 	for i, r := range requests {
-		errs[i] = r.await(t.Context(), s.committed)
+		errs[i] = r.Await(t.Context(), s.committed)
 	}
 	return errs
 }
@@ -760,7 +764,7 @@ func requestOf(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 // prepared makes a request that was not looked at.
 func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	t.Helper()
-	r := &writeRequest{ticket: newTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
+	r := &writeRequest{Ticket: queue.NewTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	c := batchCheck{Batch: b}
 	for i := range b.Events {
 		if err := s.prepare(&r.events[i], i, &c); err != nil {
@@ -783,7 +787,7 @@ func TestDuplicateFlushedSinceTheLookup(t *testing.T) {
 	late := w.event(2)
 	early.events[0].offset, early.events[0].wlog, early.events[0].at = late.PLogOffset, late.WLogOffset, late.RegisteredAt
 	s.writes <- early
-	if err := early.await(t.Context(), s.committed); !errors.Is(err, storage.ErrDuplicate) {
+	if err := early.Await(t.Context(), s.committed); !errors.Is(err, storage.ErrDuplicate) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -796,9 +800,9 @@ func TestLookupsAreMadeAhead(t *testing.T) {
 	w.flush()
 	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.named(2, messages.DedupID{2})}}
 	r := requestOf(t, s, &b)
-	remove(t, s.state, bucketHeader, keyDedup) // a lookup fails from now on
+	remove(t, s.state, format.BucketHeader, format.KeyDedup) // a lookup fails from now on
 	s.writes <- r
-	if err := r.await(t.Context(), s.committed); err != nil {
+	if err := r.Await(t.Context(), s.committed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -808,11 +812,11 @@ func TestIDOfARefusedCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	e := w.named(2, messages.DedupID{1})
-	s.wal.beforeCommit = func() error { return syscall.ENOSPC }
+	s.wal.BeforeCommit = func() error { return syscall.ENOSPC }
 	if err := w.try(e); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
-	s.wal.beforeCommit = nil
+	s.wal.BeforeCommit = nil
 	checkFind(t, s, 2, e.DedupID, 0)
 	if err := w.try(e); err != nil {
 		t.Fatal(err)

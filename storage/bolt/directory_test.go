@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -94,7 +95,7 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 				if appended {
 					w.append(1)
 				}
-				path := s.directory.path
+				path := s.directory.Path
 				noError(t, s.Displaced())
 				ours = exchange()
 				isThere := func() {
@@ -113,10 +114,10 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 				}
 				now, err := os.Stat(path)
 				noError(t, err)
-				equal(t, os.SameFile(now, s.directory.identity), s.Displaced() == nil)
+				equal(t, os.SameFile(now, s.directory.Identity), s.Displaced() == nil)
 				untouched(opened)
 				equal(t, uint64(0), verified(t, ours, verify.Options{}).FaultCount)
-				for _, file := range []string{logFileName, stateFileName, subscriptionsFileName} {
+				for _, file := range []string{format.LogFileName, format.StateFileName, format.SubscriptionsFileName} {
 					equal(t, true, filesOf(t, ours)[file] != "", file)
 				}
 				again := open(t, ours, d, smallMap)
@@ -165,17 +166,17 @@ func TestRestoredUnderTheNameOfALivingStore(t *testing.T) {
 // file is in its way.
 func TestForeignWALStays(t *testing.T) {
 	theirs, d, _ := leftBehind(t)
-	foreign := filesOf(t, theirs)[walFileName]
+	foreign := filesOf(t, theirs)[format.WALFileName]
 	dir := t.TempDir()
 	s := open(t, dir, d, smallMap)
 	w := takeOver(t, s, 0)
-	writeFiles(t, dir, map[string]string{walFileName: foreign})
+	writeFiles(t, dir, map[string]string{format.WALFileName: foreign})
 	for range 2 {
 		err := w.try(w.event(1))
 		errorIs(t, err, storage.ErrForeign)
 		equal(t, false, strings.Contains(err.Error(), messages.ErrOutcomeUnknown.Error()), err)
 		equal(t, true, strings.Contains(err.Error(), walPath(dir)), err)
-		equal(t, foreign, filesOf(t, dir)[walFileName])
+		equal(t, foreign, filesOf(t, dir)[format.WALFileName])
 	}
 	noError(t, os.Remove(walPath(dir)))
 	w.append(1, 2)
@@ -186,7 +187,7 @@ func TestForeignWALStays(t *testing.T) {
 // A log.wal that is put in the place of ours is not removed by Close, which says so; log.db has all by then.
 func TestExchangedWALStays(t *testing.T) {
 	theirs, d, _ := leftBehind(t)
-	foreign := filesOf(t, theirs)[walFileName]
+	foreign := filesOf(t, theirs)[format.WALFileName]
 	dir := t.TempDir()
 	s, err := Open(t.Context(), dir, d, smallMap)
 	noError(t, err)
@@ -194,11 +195,11 @@ func TestExchangedWALStays(t *testing.T) {
 	w.append(1)
 	ours := filepath.Join(t.TempDir(), "ours")
 	noError(t, os.Rename(walPath(dir), ours))
-	writeFiles(t, dir, map[string]string{walFileName: foreign})
+	writeFiles(t, dir, map[string]string{format.WALFileName: foreign})
 	w.append(2, 1)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	errorIs(t, s.Close(t.Context()), storage.ErrForeign)
-	equal(t, foreign, filesOf(t, dir)[walFileName])
+	equal(t, foreign, filesOf(t, dir)[format.WALFileName])
 	_, err = Open(t.Context(), dir, d, smallMap)
 	errorIs(t, err, storage.ErrForeign)
 	noError(t, os.Remove(walPath(dir)))
@@ -210,16 +211,16 @@ func TestExchangedWALStays(t *testing.T) {
 func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 	left, d, events := leftLarge(t)
 	full := smallMap
-	full.MaxSize = int64(len(filesOf(t, left)[logFileName]))
+	full.MaxSize = int64(len(filesOf(t, left)[format.LogFileName]))
 	s := open(t, left, d, full)
-	content := filesOf(t, left)[walFileName]
+	content := filesOf(t, left)[format.WALFileName]
 	noError(t, os.Remove(walPath(left)))
-	writeFiles(t, left, map[string]string{walFileName: content})
-	s.log.db.MaxSize = 0
+	writeFiles(t, left, map[string]string{format.WALFileName: content})
+	s.log.DB.MaxSize = 0
 	w := takeOver(t, s, 0)
 	errorIs(t, w.try(w.event(1)), storage.ErrForeign)
 	noError(t, s.Close(t.Context()))
-	equal(t, content, filesOf(t, left)[walFileName])
+	equal(t, content, filesOf(t, left)[format.WALFileName])
 	opensWith(t, left, d, events)
 }
 
@@ -227,13 +228,13 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 func TestRemoveOnly(t *testing.T) {
 	dir := t.TempDir()
 	d := held(t, dir)
-	f, err := d.makeFile("f", 0)
+	f, err := d.MakeFile("f", 0)
 	noError(t, err)
 	defer func() { noError(t, f.Close()) }()
 	noError(t, os.Remove(filepath.Join(dir, "f")))
-	noError(t, d.removeOnly("f", f)) // it is gone already
+	noError(t, d.RemoveOnly("f", f)) // it is gone already
 	writeFiles(t, dir, map[string]string{"f": "another"})
-	errorIs(t, d.removeOnly("f", f), storage.ErrForeign)
+	errorIs(t, d.RemoveOnly("f", f), storage.ErrForeign)
 	equal(t, map[string]string{"f": "another"}, filesOf(t, dir))
 }
 
@@ -283,7 +284,7 @@ func TestFilesExchangedInPlace(t *testing.T) {
 	theirs, d, _ := leftBehind(t)
 	for name, put := range map[string]map[string]string{"emptied": {}, "another store": filesOf(t, theirs)} {
 		t.Run(name, func(t *testing.T) {
-			delete(put, walFileName)
+			delete(put, format.WALFileName)
 			dir := t.TempDir()
 			s := open(t, dir, d, smallMap)
 			w := takeOver(t, s, 0)

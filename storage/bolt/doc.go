@@ -4,22 +4,42 @@
 //	log.wal    what was appended last, and log.db has not got yet
 //	state.db   projections of the log, each partition's valid up to its checkpoint
 //
-// A third file, subscriptions.db, is made with the first subscription: where durable
-// consumers stand. The keeper owns it, and writes all moves that wait in one transaction.
+// A third file, subscriptions.db, is made with the first subscription: where durable consumers stand.
 //
-// An append writes to log.wal only, at its end. One goroutine, the committer, owns
-// that file: it takes all appends that wait and makes one synced write of them.
-// Another, the applier, brings many of those to log.db in one transaction. A third,
-// the flusher, owns state.db and writes what flushes ask for in big transactions
-// sorted by key. What the log has and the projections
-// have not yet is the tail, which is in memory: positions, numbers and record
-// ids, never bodies or rows. Readers take the tail's view first, then state.db's;
-// the bodies they find in log.db, or among those that are pending.
+// Four goroutines write, each one file: the committer log.wal, the applier log.db, the flusher state.db, and the
+// keeper subscriptions.db. Each takes all that waits for it and makes one transaction of it.
+//
+// What the log has and the projections have not yet is the tail, which is in memory: positions, numbers and record
+// ids, never bodies or rows. Readers take the tail's view first, then state.db's; the bodies they find in log.db, or
+// among those that are pending.
 //
 // Deleting state.db is harmless: the next Open rebuilds it from the log.
 //
-// Reading the source: open.go and scan.go (how a store comes to life), admit.go
-// and committer.go (an append), wal.go and applier.go (its way to log.db), flusher.go and project.go (a flush), read.go,
-// guard.go (everything that touches bbolt goes through it). The byte layouts are
-// drawn in docs/format.md and above each codec.
+// # The trip of an append
+//
+//	append.go     Append, TakeEpoch: checks a batch, encodes it
+//	submit.go     Submit: the same without waiting; what it cannot judge by memory is the rest, for who may block
+//	ahead.go      what the caller's goroutine can look up, so that the committer need not
+//	committer.go  takes what waits, large requests by themselves; publishes and answers
+//	admit.go      accepts or refuses each request, over what is published and what is staged
+//	commit.go     seals the accepted events, and chooses log.wal or log.db
+//	internal/wal  one synced write
+//	tail.go       what is durable, as readers see it
+//	applier.go    brings many commits from log.wal to log.db, in the background
+//
+// # The rooms
+//
+//	internal/format    bytes: names, keys, headers, codecs
+//	internal/queue     tickets of those who wait, and a writer's pace
+//	internal/boltfile  one bbolt file, guarded, and the held directory
+//	internal/wal       log.wal: writer and reader
+//	internal/dedup     the index of deduplication ids
+//	internal/schema    what an event may contain
+//	internal/subsdb    subscriptions.db in a transaction
+//
+// Here are opening (open.go, loading.go, scan.go, wal_open.go, vouch.go, origin.go), appending (above), flushing
+// (flusher.go, collect.go, project.go), reading (read.go, wlog_end.go, records.go, numbers.go, dedup.go, await.go),
+// subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, image.go, copy.go,
+// backup.go, compact.go, restore.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above
+// each codec.
 package bolt

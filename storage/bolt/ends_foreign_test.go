@@ -9,13 +9,14 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A foreign entry ahead in a workspace's log is not taken for its end.
 func TestEndsBeforeAForeignWLogEntry(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	put(t, s.state, bucketWLog, appendWLogKey(nil, 2, 4), []byte("foreign!"))
+	put(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 2, 4), []byte("foreign!"))
 	w.append(2)
 	e := w.event(2)
 	e.WLogOffset = 5
@@ -29,7 +30,7 @@ func TestEndsBeforeAForeignWLogEntry(t *testing.T) {
 func TestEndsOfABatchBehindTheEnd(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 4), []byte("foreign!"))
+	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 0, 4), []byte("foreign!"))
 	e := w.event(2)
 	e.PLogOffset = 10
 	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
@@ -59,7 +60,7 @@ func TestEndBeforeAForeignKey(t *testing.T) {
 		"a foreign one alone": {[][]byte{append(key(70), 0)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tx, err := s.state.db.Begin(true)
+			tx, err := s.state.DB.Begin(true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,7 @@ func TestTakeEpochBeforeAForeignPLogEntry(t *testing.T) {
 	if !s.partitions[0].ends.plogFree {
 		t.Fatal("those who append look there")
 	}
-	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 2), []byte("foreign!"))
+	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 0, 2), []byte("foreign!"))
 	if _, err := s.TakeEpoch(t.Context(), 0); !conflictAt(err, storage.PlacePLog) {
 		t.Errorf("got %v, want a conflict", err)
 	}

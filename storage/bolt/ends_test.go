@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // forgetEnds makes the store look into state.db again, as after it was opened:
@@ -30,7 +31,7 @@ func coveredNow(s *Store, events ...messages.Event) bool {
 			return false
 		}
 	}
-	_, covered := r.coveredAt(s.schema.trust)
+	_, covered := r.coveredAt(s.schema.Trust)
 	return covered
 }
 
@@ -66,7 +67,7 @@ func TestEndsAreNeverTooLow(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 		defer closeStore(t, s)
 		w := takeOver(t, s, 0)
-		taken := make(map[recordKey]bool)
+		taken := make(map[format.RecordKey]bool)
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0:
@@ -84,7 +85,7 @@ func TestEndsAreNeverTooLow(t *testing.T) {
 				e.Numbers, e.Records = nil, e.Records[:1]
 				id := &e.Records[0].ID
 				id.Number = max(id.Number+messages.Number(rapid.IntRange(0, 6).Draw(rt, "from the end")), messages.InitialCRecordID+3) - 3
-				k := recordKey{ws: e.Workspace, id: *id}
+				k := format.RecordKey{Workspace: e.Workspace, ID: *id}
 				if taken[k] && coveredNow(s, e) {
 					rt.Fatalf("%v is covered, but taken", k)
 				}
@@ -123,7 +124,7 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	put(t, s.state, bucketPLog, appendPLogKey(nil, 0, 4), []byte("foreign!"))
+	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 0, 4), []byte("foreign!"))
 	w.append(2, 2, 2)
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlacePLog) {
 		t.Errorf("got %v, want a conflict", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A sync that fails leaves the outcome unknown: nothing is acknowledged, the store
@@ -24,7 +25,7 @@ func TestUnknownOutcomeClosesTheStore(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(2)
-	s.wal.afterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.wal.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	if err := w.try(w.event(2)); !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("got %v", err)
 	}
@@ -54,7 +55,7 @@ func TestUnknownOutcomeOfFlush(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
-	s.state.afterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	if err := s.Flush(t.Context(), w.pending()); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}
@@ -76,7 +77,7 @@ func TestNoSpaceIsRefused(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(1)
 	full := func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
-	s.log.beforeCommit, s.wal.beforeCommit, s.state.beforeCommit = full, full, full
+	s.log.BeforeCommit, s.wal.BeforeCommit, s.state.BeforeCommit = full, full, full
 	for range 3 {
 		if err := w.try(w.event(1)); !errors.Is(err, storage.ErrFull) {
 			t.Fatalf("append: got %v", err)
@@ -91,7 +92,7 @@ func TestNoSpaceIsRefused(t *testing.T) {
 	if reg, err := s.Register(t.Context(), 0); err != nil || reg.Last != 1 || reg.Checkpoint != 1 || reg.Epoch != w.epoch {
 		t.Fatalf("got %+v, %v", reg, err)
 	}
-	s.log.beforeCommit, s.wal.beforeCommit, s.state.beforeCommit = nil, nil, nil
+	s.log.BeforeCommit, s.wal.BeforeCommit, s.state.BeforeCommit = nil, nil, nil
 	w.append(1)
 	w.flush()
 	closeStore(t, s)
@@ -184,11 +185,11 @@ func TestStateMaxSize(t *testing.T) {
 func TestPanicIsDamage(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.wal.beforeCommit = func() error { return nil }
-	if err := s.log.view(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
+	s.wal.BeforeCommit = func() error { return nil }
+	if err := s.log.View(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("view: got %v", err)
 	}
-	if err := s.log.update(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
+	if err := s.log.Update(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("update: got %v", err)
 	}
 	w.append(1)
@@ -201,12 +202,12 @@ func TestPoisonedFileCloses(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(1)
-	tx, err := s.log.db.Begin(true) // its locks are never released
+	tx, err := s.log.DB.Begin(true) // its locks are never released
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = tx
-	s.log.poison(errors.New("a panic in the middle"))
+	s.log.Poison(errors.New("a panic in the middle"))
 	if err := w.try(w.event(1)); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("append: got %v", err)
 	}
@@ -220,7 +221,7 @@ func TestContextEnds(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.beforeCommit = func() error {
+	s.wal.BeforeCommit = func() error {
 		entered <- struct{}{}
 		<-proceed
 		return nil
@@ -247,7 +248,7 @@ func TestContextEnds(t *testing.T) {
 	if err := s.Append(ctx, storage.Batch{Partition: 0, Epoch: w.epoch}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	s.wal.beforeCommit = nil
+	s.wal.BeforeCommit = nil
 	close(proceed)
 	reg, err := s.TakeEpoch(t.Context(), 0)
 	if err != nil || reg.Last != 1 {
@@ -264,7 +265,7 @@ func TestClose(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.beforeCommit = func() error {
+	s.wal.BeforeCommit = func() error {
 		close(entered)
 		<-proceed
 		return nil
@@ -294,7 +295,7 @@ func TestTakeEpochWaitsForFlush(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		entered <- struct{}{}
 		<-proceed
 		return nil
@@ -341,7 +342,7 @@ func TestTakeEpochWaitsForFlush(t *testing.T) {
 // and the store still closes.
 func TestFileCutWhileOpen(t *testing.T) {
 	for _, size := range []int64{0, 2 * 4096} {
-		for _, cut := range []string{logFileName, stateFileName} {
+		for _, cut := range []string{format.LogFileName, format.StateFileName} {
 			t.Run(fmt.Sprintf("%s to %d", cut, size), func(t *testing.T) {
 				dir := t.TempDir()
 				s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
@@ -373,7 +374,7 @@ func TestFileCutWhileOpen(t *testing.T) {
 func TestNoSpaceTooLateIsUnknown(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.wal.afterCommit = func() error { return syscall.ENOSPC }
+	s.wal.AfterCommit = func() error { return syscall.ENOSPC }
 	if err := w.try(w.event(1)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -30,19 +32,19 @@ func fnvOf(b []byte) uint64 {
 func FuzzFiles(f *testing.F) {
 	closed, crashed := smallStore(f)
 	files := []*fuzzedFile{
-		closed.file(f, logFileName), closed.file(f, stateFileName), crashed.file(f, logFileName), crashed.file(f, stateFileName),
-		crashed.file(f, subscriptionsFileName), crashed.file(f, walFileName),
+		closed.file(f, format.LogFileName), closed.file(f, format.StateFileName), crashed.file(f, format.LogFileName), crashed.file(f, format.StateFileName),
+		crashed.file(f, format.SubscriptionsFileName), crashed.file(f, format.WALFileName),
 	}
 	f.Add(uint8(0), uint32(0), []byte{})
 	f.Add(uint8(1), uint32(4096+32), []byte{0xff, 0xff})
 	f.Add(uint8(2), uint32(3*4096), []byte("any page"))
 	f.Add(uint8(3), uint32(5*4096+8), []byte{1, 0, 0xff, 0xff})
 	f.Add(uint8(4), uint32(4*4096+20), []byte{3})
-	f.Add(uint8(5), uint32(walHeaderLen-8), []byte{1})
-	f.Add(uint8(5), uint32(2*walBlockLen+walHeadLen+walCommitLen), []byte("any event"))
+	f.Add(uint8(5), uint32(wal.HeaderLen-8), []byte{1})
+	f.Add(uint8(5), uint32(2*wal.BlockLen+wal.WALHeadLen+wal.WALCommitLen), []byte("any event"))
 	for _, c := range crashed.commits {
-		f.Add(uint8(5), uint32(c.behind-walSectorLen), make([]byte, walSectorLen))
-		f.Add(uint8(5), uint32(c.behind), []byte("where the next one begins"))
+		f.Add(uint8(5), uint32(c.Behind-wal.SectorLen), make([]byte, wal.SectorLen))
+		f.Add(uint8(5), uint32(c.Behind), []byte("where the next one begins"))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint32, data []byte) {
 		file := files[int(which)%len(files)]
@@ -70,7 +72,7 @@ type fuzzedStore struct {
 	numbers       map[messages.WSID]storage.WorkspaceNumbers
 	subscriptions []storage.Subscription
 	// commits are those in log.wal.
-	commits []walCommit
+	commits []wal.Commit
 }
 
 type fuzzedFile struct {
@@ -145,11 +147,11 @@ func (f *fuzzedFile) kept(t *testing.T, s *Store) int {
 	if n >= uint64(len(f.events)) {
 		return len(f.events)
 	}
-	data := []byte(filesOf(t, f.dir)[walFileName])
+	data := []byte(filesOf(t, f.dir)[format.WALFileName])
 	for i := range f.commits {
 		c := &f.commits[i]
-		for at := c.behind - walSize(c.values); uint64(c.first) == n+1 && at < c.behind; at += walSectorLen {
-			if bytes.Equal(data[at:at+walSectorLen], noSector[:]) {
+		for at := c.Behind - wal.Size(c.Values); uint64(c.First) == n+1 && at < c.Behind; at += wal.SectorLen {
+			if bytes.Equal(data[at:at+wal.SectorLen], wal.NoSector[:]) {
 				return int(n)
 			}
 		}
@@ -230,11 +232,11 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	crashed.read(t, s)
 	release()
 	closeStore(t, s)
-	left := wal{directory: held(t, crashed.dir), store: s.id, half: walHalf}
-	r, err := left.read()
+	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.id, Half: wal.Half}
+	r, err := left.Read()
 	noError(t, err)
-	noError(t, left.close())
-	crashed.commits = r.commits
+	noError(t, left.Close())
+	crashed.commits = r.Commits
 	closed = new(*crashed)
 	closed.dir, closed.commits = dir, nil
 	return closed, crashed

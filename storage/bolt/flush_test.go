@@ -172,7 +172,7 @@ func TestFlushesShareTransactions(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(partitions, messages.TrustNone), Options{})
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var blocked bool
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		if !blocked {
 			blocked = true
 			close(entered)
@@ -223,7 +223,7 @@ func TestFlushesOfOnePartitionQueue(t *testing.T) {
 
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var blocked bool
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		if !blocked {
 			blocked = true
 			close(entered)

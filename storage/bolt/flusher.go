@@ -9,6 +9,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // maxFlushEvents is how many events one transaction of state.db takes before it
@@ -27,7 +29,7 @@ const (
 // flushRequest is a flush on its way to state.db. It shares nothing with its
 // caller, who may be gone before it is served.
 type flushRequest struct {
-	ticket
+	queue.Ticket
 	partition *partition
 	epoch     messages.Epoch
 	// from and to are the old and the new checkpoint.
@@ -49,7 +51,7 @@ type flushRequest struct {
 	refusal error
 }
 
-// numberPut is a last number of a sequence; for kindSeq, a workspace's kind.
+// numberPut is a last number of a sequence; for format.KindSeq, a workspace's kind.
 type numberPut struct {
 	ws     messages.WSID
 	seq    messages.SeqID
@@ -68,9 +70,9 @@ func (s *Store) Flush(ctx context.Context, f storage.Flush) error {
 	if err != nil {
 		return err
 	}
-	r := &flushRequest{ticket: newTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint}
+	r := &flushRequest{Ticket: queue.NewTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint}
 	r.given = flatten(f.Numbers)
-	return handOver(ctx, s.flushes, r, &r.ticket, s.closing, s.flushed)
+	return queue.HandOver(ctx, s.flushes, r, &r.Ticket, s.closing, s.flushed)
 }
 
 // flatten copies a flush's numbers into one list, ordered by key.
@@ -83,7 +85,7 @@ func flatten(numbers []messages.WorkspaceNumbers) []numberPut {
 	for i := range numbers {
 		w := &numbers[i]
 		if w.Kind != 0 {
-			flat = append(flat, numberPut{ws: w.Workspace, seq: kindSeq, number: messages.Number(w.Kind)})
+			flat = append(flat, numberPut{ws: w.Workspace, seq: format.KindSeq, number: messages.Number(w.Kind)})
 		}
 		for _, n := range w.Numbers {
 			flat = append(flat, numberPut{ws: w.Workspace, seq: n.Seq, number: n.Number})
@@ -99,7 +101,7 @@ type flusher struct {
 	s *Store
 	// held was taken off the queue and must wait for the next transaction.
 	held []*flushRequest
-	pace pace
+	pace queue.Pace
 }
 
 func newFlusher(s *Store) *flusher { return &flusher{s: s} }
@@ -139,14 +141,14 @@ func (f *flusher) serve(first *flushRequest) bool {
 	if len(group) == 0 {
 		return true
 	}
-	err := f.pace.run(func() error { return f.s.project(group) })
+	err := f.pace.Run(func() error { return f.s.project(group) })
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	if unknown {
 		f.s.triggerClose()
 	}
 	for _, r := range group {
 		r.partition.endFlush()
-		r.reply(cmp.Or(r.refusal, err))
+		r.Reply(cmp.Or(r.refusal, err))
 	}
 	return !unknown
 }
@@ -167,11 +169,11 @@ func (f *flusher) gather(first *flushRequest) []*flushRequest {
 			}
 			continue
 		}
-		if !r.claim() {
+		if !r.Claim() {
 			continue
 		}
 		if done, err := f.begin(r); done {
-			r.reply(err)
+			r.Reply(err)
 			continue
 		}
 		taken[r.partition] = true

@@ -8,13 +8,14 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // flushRequest is the flush of everything that was appended, as Flush makes it.
 func (w *writer) flushRequest() *flushRequest {
 	f := w.pending()
 	return &flushRequest{
-		ticket: newTicket(), partition: &w.s.partitions[w.id], epoch: f.Epoch, from: f.Expected, to: f.Checkpoint, given: flatten(f.Numbers),
+		Ticket: queue.NewTicket(), partition: &w.s.partitions[w.id], epoch: f.Epoch, from: f.Expected, to: f.Checkpoint, given: flatten(f.Numbers),
 	}
 }
 
@@ -34,7 +35,7 @@ func flushesOf(w *writer, events int) (requests []*flushRequest) {
 func flushTogether(t *testing.T, s *Store, requests []*flushRequest) (transactions int, outcomes []error) {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.beforeCommit = func() error {
+	s.state.BeforeCommit = func() error {
 		if transactions++; transactions == 1 {
 			close(entered)
 			<-proceed
@@ -48,7 +49,7 @@ func flushTogether(t *testing.T, s *Store, requests []*flushRequest) (transactio
 	}
 	close(proceed)
 	for _, r := range requests {
-		outcomes = append(outcomes, r.await(t.Context(), s.flushed))
+		outcomes = append(outcomes, r.Await(t.Context(), s.flushed))
 	}
 	return transactions, outcomes
 }
@@ -69,7 +70,7 @@ func TestFlushesOfAPartitionWait(t *testing.T) {
 func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.state.afterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	transactions, outcomes := flushTogether(t, s, flushesOf(w, 3))
 	if transactions != 1 || !errors.Is(outcomes[0], messages.ErrOutcomeUnknown) {
 		t.Errorf("got %d transactions, the first: %v, want one: %v", transactions, outcomes[0], messages.ErrOutcomeUnknown)
@@ -113,12 +114,12 @@ func TestAbandonedFlush(t *testing.T) {
 	abandoned := w.flushRequest()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := abandoned.await(gone, s.flushed); !errors.Is(err, context.Canceled) {
+	if err := abandoned.Await(gone, s.flushed); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want %v", err, context.Canceled)
 	}
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.beforeCommit = func() error {
-		s.state.beforeCommit = nil
+	s.state.BeforeCommit = func() error {
+		s.state.BeforeCommit = nil
 		close(entered)
 		<-proceed
 		return nil
@@ -128,7 +129,7 @@ func TestAbandonedFlush(t *testing.T) {
 	<-entered
 	s.flushes <- abandoned
 	close(proceed)
-	if err := first.await(t.Context(), s.flushed); err != nil {
+	if err := first.Await(t.Context(), s.flushed); err != nil {
 		t.Fatal(err)
 	}
 	busy.flushed, busy.changed = busy.next, map[numberKey]messages.Number{}

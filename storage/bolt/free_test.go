@@ -9,9 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// Asked in any order, and while the keys that were asked for are put, freeKeys says
+// Asked in any order, and while the keys that were asked for are put, boltfile.FreeKeys says
 // what Get says.
 func TestFreeKeys(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
@@ -23,7 +25,7 @@ func TestFreeKeys(t *testing.T) {
 			slices.Sort(asked)
 		}
 		puts := rapid.Bool().Draw(rt, "puts")
-		tx, err := s.state.db.Begin(true)
+		tx, err := s.state.DB.Begin(true)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -35,9 +37,9 @@ func TestFreeKeys(t *testing.T) {
 		for _, n := range stored {
 			mustPut(rt, b, key(n))
 		}
-		keys := newFreeKeys(b)
+		keys := boltfile.NewFreeKeys(b)
 		for _, n := range asked {
-			if got, want := keys.free(key(n)), b.Get(key(n)) == nil; got != want {
+			if got, want := keys.Free(key(n)), b.Get(key(n)) == nil; got != want {
 				rt.Fatalf("key %d: free is %v, want %v", n, got, want)
 			}
 			if puts {
@@ -49,16 +51,16 @@ func TestFreeKeys(t *testing.T) {
 
 func TestKeyIsFreeOnce(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	err := s.state.update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketRecords)
-		keys := newFreeKeys(b)
-		if !keys.free([]byte{1}) || !keys.free([]byte{2}) {
+	err := s.state.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketRecords)
+		keys := boltfile.NewFreeKeys(b)
+		if !keys.Free([]byte{1}) || !keys.Free([]byte{2}) {
 			t.Error("got taken, want free")
 		}
 		if err := b.Put([]byte{2}, nil); err != nil {
 			return err
 		}
-		if keys.free([]byte{2}) {
+		if keys.Free([]byte{2}) {
 			t.Error("got free, want taken: it was put meanwhile")
 		}
 		return nil

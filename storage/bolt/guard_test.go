@@ -12,20 +12,22 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
 // freelistOf returns where the list of free pages of a file begins.
-func freelistOf(t *testing.T, dir string, r role) int {
+func freelistOf(t *testing.T, dir string, r format.Role) int {
 	t.Helper()
 	f := openPlain(t, dir, r)
 	freelist := uint64(0)
-	err := f.view(func(tx *bbolt.Tx) (err error) {
-		c := f.newPageCheck(t.Context(), tx, nil, nil)
-		_, freelist, err = c.meta(uint64(tx.ID()))
+	err := f.View(func(tx *bbolt.Tx) (err error) {
+		c := f.NewPageCheck(t.Context(), tx, nil, nil)
+		_, freelist, err = c.Meta(uint64(tx.ID()))
 		return err
 	})
-	if err := errors.Join(err, f.close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return int(freelist) * os.Getpagesize()
@@ -37,8 +39,8 @@ func TestPanicWhileOpening(t *testing.T) {
 	whole, d := runningStore(t)
 	dir := t.TempDir()
 	writeFiles(t, dir, whole)
-	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
-		writeFiles(t, dir, withByte(whole, name, freelistOf(t, dir, r)+pageFlagsAt, 1<<5))
+	for name, r := range map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState} {
+		writeFiles(t, dir, withByte(whole, name, freelistOf(t, dir, r)+boltfile.PageFlagsAt, 1<<5))
 		path := filepath.Join(dir, name)
 		if _, err := openPath(t, path, path, &bbolt.Options{}); !errors.Is(err, storage.ErrDamaged) {
 			t.Errorf("%s: got %v, want damage", name, err)
@@ -61,12 +63,12 @@ func TestFreelistLongerThanMemory(t *testing.T) {
 	whole, d := runningStore(t)
 	dir := t.TempDir()
 	writeFiles(t, dir, whole)
-	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
+	for name, r := range map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState} {
 		at := freelistOf(t, dir, r)
 		damaged := maps.Clone(whole)
 		content := []byte(damaged[name])
-		binary.NativeEndian.PutUint16(content[at+pageCountAt:], manyFree)
-		binary.NativeEndian.PutUint64(content[at+pageHeaderLen:], 1<<60-1)
+		binary.NativeEndian.PutUint16(content[at+boltfile.PageCountAt:], boltfile.ManyFree)
+		binary.NativeEndian.PutUint64(content[at+boltfile.PageHeaderLen:], 1<<60-1)
 		damaged[name] = string(content)
 		writeFiles(t, dir, damaged)
 		if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -111,7 +113,7 @@ func (w *writer) learn(e *messages.Event) {
 		}
 	}
 	if e.WLogOffset == 1 && e.PLogOffset >= w.flushed {
-		w.changed[numberKey{e.Workspace, kindSeq}] = messages.Number(e.WorkspaceKind)
+		w.changed[numberKey{e.Workspace, format.KindSeq}] = messages.Number(e.WorkspaceKind)
 	}
 	set(messages.SeqWLogOffset, messages.Number(e.WLogOffset))
 	for _, n := range e.Numbering().Numbers {
@@ -202,7 +204,7 @@ func unflatten(flat []numberPut) []messages.WorkspaceNumbers {
 			w = &messages.WorkspaceNumbers{Workspace: n.ws}
 			byWS[n.ws] = w
 		}
-		if n.seq == kindSeq {
+		if n.seq == format.KindSeq {
 			w.Kind = messages.WSKind(n.number)
 			continue
 		}
@@ -249,12 +251,12 @@ func collectRows(t testing.TB, s *Store, ws messages.WSID, r storage.RecordRange
 	return list
 }
 
-func crcOf(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+func crcOf(data []byte) uint32 { return crc32.Checksum(data, format.Castagnoli) }
 
 // openPlain opens a file of a store without the store.
-func openPlain(t *testing.T, dir string, r role) *file {
+func openPlain(t *testing.T, dir string, r format.Role) *boltfile.File {
 	t.Helper()
-	f, err := openPath(t, filepath.Join(dir, r.fileName()), r.fileName(), &bbolt.Options{})
+	f, err := openPath(t, filepath.Join(dir, r.FileName()), r.FileName(), &bbolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

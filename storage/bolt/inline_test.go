@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // The root page of a file holds its small buckets too. Whatever bit of it is wrong, the
@@ -17,14 +18,14 @@ func TestDamagedRootPage(t *testing.T) {
 	whole, d := runningStore(t)
 	dir := t.TempDir()
 	writeFiles(t, dir, whole)
-	for name, r := range map[string]role{logFileName: roleLog, stateFileName: roleState} {
+	for name, r := range map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState} {
 		f := openPlain(t, dir, r)
 		root := 0
-		err := f.view(func(tx *bbolt.Tx) error {
+		err := f.View(func(tx *bbolt.Tx) error {
 			root = int(tx.Cursor().Bucket().RootPage()) * tx.DB().Info().PageSize
 			return nil
 		})
-		if err := errors.Join(err, f.close()); err != nil {
+		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for at := root; at < root+512; at++ {

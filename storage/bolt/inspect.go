@@ -2,14 +2,15 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 // Inspection is what a store says about itself.
@@ -25,7 +26,7 @@ type Inspection struct {
 	// counting was broken off.
 	Workspaces     uint64
 	MoreWorkspaces bool
-	Log, State     FileInspection
+	Log, State     boltfile.FileInspection
 	// WAL is nil if there is no log.wal.
 	WAL *WALInspection
 	// Subscriptions is nil if there is no subscriptions.db.
@@ -52,7 +53,7 @@ func (p *PartitionInspection) Lag() uint64 {
 
 // SubscriptionsInspection is about subscriptions.db.
 type SubscriptionsInspection struct {
-	FileInspection
+	boltfile.FileInspection
 	// Count is how many subscriptions there are.
 	Count uint64
 }
@@ -66,17 +67,6 @@ type WALInspection struct {
 	Size int64
 	// Pending is how many events it has that log.db has not.
 	Pending uint64
-}
-
-// FileInspection is about one file.
-type FileInspection struct {
-	Name string
-	// Format is the file's format version.
-	Format uint16
-	// Size is in bytes. Pages are all that are in use or free; free ones are written again.
-	Size            int64
-	PageSize        int
-	Pages, FreePage uint64
 }
 
 // maxCountedWorkspaces bounds the time that counting takes: about a microsecond each.
@@ -96,13 +86,13 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 		p.mu.RUnlock()
 	}
 	var err error
-	if in.Log, err = s.log.inspect(roleLog); err != nil {
+	if in.Log, err = s.log.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
 	if in.WAL, err = s.inspectWAL(); err != nil {
 		return in, err
 	}
-	if in.State, err = s.state.inspect(roleState); err != nil {
+	if in.State, err = s.state.Inspect(format.RoleState); err != nil {
 		return in, err
 	}
 	if in.Subscriptions, err = s.subscriptions.inspect(); err != nil {
@@ -117,7 +107,7 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 
 // inspectWAL returns nil if there is no file.
 func (s *Store) inspectWAL() (*WALInspection, error) {
-	info, err := s.directory.stat(walFileName)
+	info, err := s.directory.Stat(format.WALFileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // as said
 	}
@@ -125,36 +115,7 @@ func (s *Store) inspectWAL() (*WALInspection, error) {
 		return nil, err
 	}
 	_, values := s.pending.all()
-	return &WALInspection{Name: walFileName, Format: walFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
-}
-
-func (f *file) inspect(r role) (FileInspection, error) {
-	in := FileInspection{Name: r.fileName(), Size: f.size()}
-	h, err := f.header(r)
-	if err != nil {
-		return in, err
-	}
-	in.Format = h.format
-	for range overtaken {
-		var at, now int
-		err = f.view(func(tx *bbolt.Tx) (err error) {
-			// Only in a transaction: the map may be made anew, or be gone, at any other time.
-			in.PageSize = f.db.Info().PageSize
-			at, in.Pages = tx.ID(), uint64(tx.Size())/uint64(in.PageSize)
-			in.FreePage, err = f.freePages(at, in.PageSize)
-			return err
-		})
-		if err == nil {
-			return in, nil
-		}
-		if err := f.view(func(tx *bbolt.Tx) error { now = tx.ID(); return nil }); err != nil {
-			return in, err
-		}
-		if now == at {
-			break
-		}
-	}
-	return in, err
+	return &WALInspection{Name: format.WALFileName, Format: format.WALFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
 }
 
 // inspect returns nil if there is no file.
@@ -165,45 +126,22 @@ func (s *subscriptions) inspect() (*SubscriptionsInspection, error) {
 	}
 	in := &SubscriptionsInspection{}
 	var err error
-	if in.FileInspection, err = f.inspect(roleSubscriptions); err != nil {
+	if in.FileInspection, err = f.Inspect(format.RoleSubscriptions); err != nil {
 		return nil, err
 	}
-	err = s.view(func(tx subscriptionTx) (err error) {
-		in.Count, err = tx.count()
+	err = s.view(func(tx subsdb.Tx) (err error) {
+		in.Count, err = tx.Count()
 		return err
 	})
 	return in, err
 }
 
-// overtaken is how often an inspection begins anew because so many commits came between
-// the beginning of its transaction and its look at the meta pages that none is left of it.
-const overtaken = 100
-
-// freePages returns how many pages are free, as the list says to which the transaction's
-// meta page refers.
-func (f *file) freePages(tx, pageSize int) (uint64, error) {
-	c := &pageCheck{f: f, pageSize: pageSize, used: newBitmap(metaPages)}
-	_, freelist, err := c.meta(uint64(tx))
-	if err != nil || freelist == noFreelist {
-		return 0, err
-	}
-	var start [pageHeaderLen + 8]byte
-	if _, err := f.handle.ReadAt(start[:], int64(freelist)*int64(pageSize)); err != nil {
-		return 0, fmt.Errorf("read the freelist of %s: %w", f.name, err)
-	}
-	free := uint64(pageCount(start[:]))
-	if free == manyFree {
-		free = binary.NativeEndian.Uint64(start[pageHeaderLen:])
-	}
-	return free, nil
-}
-
 // storedProjected returns how far the log is projected, as stored.
 func (s *Store) storedProjected() (messages.LSN, error) {
 	n := uint64(1)
-	err := s.state.view(func(tx *bbolt.Tx) (err error) {
-		if v := tx.Bucket(bucketHeader).Get(keyProjected); v != nil {
-			n, err = unsealUint(bucketHeader, keyProjected, v)
+	err := s.state.View(func(tx *bbolt.Tx) (err error) {
+		if v := tx.Bucket(format.BucketHeader).Get(format.KeyProjected); v != nil {
+			n, err = format.UnsealUint(format.BucketHeader, format.KeyProjected, v)
 		}
 		return err
 	})
@@ -213,19 +151,22 @@ func (s *Store) storedProjected() (messages.LSN, error) {
 // countWorkspaces counts the workspaces that have an index, by leaping from one to the
 // next.
 func (s *Store) countWorkspaces(ctx context.Context) (n uint64, more bool, err error) {
-	err = s.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketWLog).Cursor()
-		for k, _ := c.First(); len(k) == wlogKeyLen; n++ {
+	err = s.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketWLog).Cursor()
+		for k, _ := c.First(); len(k) == format.WLogKeyLen; n++ {
 			if n == maxCountedWorkspaces {
 				more = true
 				return nil
 			}
-			if n%imageChunk == 0 && ctx.Err() != nil {
+			if n%boltfile.ImageChunk == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			k, _ = c.Seek(appendWLogKey(nil, messages.WSID(be64(k)), ^messages.WLogOffset(0)))
+			k, _ = c.Seek(format.AppendWLogKey(nil, messages.WSID(format.Uint64(k)), ^messages.WLogOffset(0)))
 		}
 		return nil
 	})
 	return n, more, err
 }
+
+// FileInspection tells about one bbolt file of a store.
+type FileInspection = boltfile.FileInspection

@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // TestInspectWhileWritten: commits that overtake an inspection are no damage.
@@ -28,7 +29,7 @@ func TestInspectWhileWritten(t *testing.T) {
 		}
 	})
 	for range 20000 {
-		if _, err := s.log.inspect(roleLog); err != nil {
+		if _, err := s.log.Inspect(format.RoleLog); err != nil {
 			t.Error(err)
 			break
 		}

@@ -10,6 +10,10 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 const (
@@ -22,19 +26,19 @@ const (
 
 // subscriptionRequest is a write of subscriptions.db. It shares nothing with its caller.
 type subscriptionRequest struct {
-	ticket
+	queue.Ticket
 	// puts says that it may make the first subscription.
 	puts bool
 	// judge returns what to write, or why it is refused. It writes nothing itself.
-	judge func(subscriptionTx) ([]change, error)
+	judge func(subsdb.Tx) ([]subsdb.Change, error)
 	// refusal is why this request alone is refused, nil if it is not.
 	refusal error
 }
 
 // keep hands a request to the keeper and waits for its outcome.
 func (s *Store) keep(ctx context.Context, r *subscriptionRequest) error {
-	r.ticket = newTicket()
-	return handOver(ctx, s.subscriptions.requests, r, &r.ticket, s.closing, s.subscriptions.ended)
+	r.Ticket = queue.NewTicket()
+	return queue.HandOver(ctx, s.subscriptions.requests, r, &r.Ticket, s.closing, s.subscriptions.ended)
 }
 
 // keeper is the only writer of subscriptions.db. It takes every request that waits, judges
@@ -43,14 +47,14 @@ func (s *Store) keep(ctx context.Context, r *subscriptionRequest) error {
 // commit waits for two.
 type keeper struct {
 	s    *Store
-	pace pace
+	pace queue.Pace
 }
 
 func newKeeper(s *Store) *keeper { return &keeper{s: s} }
 
 func (k *keeper) run() {
 	defer close(k.s.subscriptions.ended)
-	serveAll(k.s.subscriptions.requests, k.s.closing, k.serve)
+	queue.Serve(k.s.subscriptions.requests, k.s.closing, k.serve)
 }
 
 // serve makes one commit of a request and of those that wait behind it. It returns false
@@ -58,21 +62,21 @@ func (k *keeper) run() {
 // it: if the commit fails, it fails too.
 func (k *keeper) serve(first *subscriptionRequest) bool {
 	batch := k.gather(first)
-	err := k.pace.run(func() error { return k.commit(batch) })
+	err := k.pace.Run(func() error { return k.commit(batch) })
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	if unknown {
 		k.s.triggerClose()
 	}
 	for _, r := range batch {
-		r.reply(cmp.Or(err, r.refusal))
+		r.Reply(cmp.Or(err, r.refusal))
 	}
 	return !unknown
 }
 
 // gather returns the requests that wait and whose callers do.
 func (k *keeper) gather(first *subscriptionRequest) (batch []*subscriptionRequest) {
-	for r := first; r != nil; r = nextRequest(&k.pace, k.s.subscriptions.requests) {
-		if r.claim() {
+	for r := first; r != nil; r = queue.Next(&k.pace, k.s.subscriptions.requests) {
+		if r.Claim() {
 			batch = append(batch, r)
 		}
 		if len(batch) == maxKeptRequests {
@@ -99,7 +103,7 @@ func (k *keeper) commit(batch []*subscriptionRequest) error {
 		}
 		return nil
 	}
-	err = f.update(func(tx *bbolt.Tx) error { return k.write(newSubscriptionTx(f, tx), batch) })
+	err = f.Update(func(tx *bbolt.Tx) error { return k.write(subsdb.NewTx(f, tx), batch) })
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -109,24 +113,24 @@ func (k *keeper) commit(batch []*subscriptionRequest) error {
 	return err
 }
 
-func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
+func (k *keeper) write(tx subsdb.Tx, batch []*subscriptionRequest) error {
 	// What is there already may not be on the disk yet: a commit vouches for it.
 	written := false
 	for _, r := range batch {
-		var changes []change
+		var changes []subsdb.Change
 		if changes, r.refusal = r.judge(tx); r.refusal != nil {
 			continue
 		}
-		if err := tx.apply(changes); err != nil {
+		if err := tx.Apply(changes); err != nil {
 			return err
 		}
-		written = written || len(changes) > 0 || !tx.f.vouched
+		written = written || len(changes) > 0 || !tx.F.Vouched
 	}
 	if !written {
 		return errNothing
 	}
 	if old := k.s.subscriptions.old; old != nil {
-		if err := tx.header.Put(keyHeader, old.encode()); err != nil {
+		if err := tx.Header.Put(format.KeyHeader, old.Encode()); err != nil {
 			return err
 		}
 	}
@@ -135,7 +139,7 @@ func (k *keeper) write(tx subscriptionTx, batch []*subscriptionRequest) error {
 
 // file returns the file, and makes it if a request may need it. It returns nil if there is
 // none.
-func (k *keeper) file(batch []*subscriptionRequest) (*file, error) {
+func (k *keeper) file(batch []*subscriptionRequest) (*boltfile.File, error) {
 	kept := &k.s.subscriptions
 	f := kept.file.Load()
 	for i := 0; f == nil && i < len(batch); i++ {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // loadState reads the checkpoints, the lasting conflicts, how far the log is projected,
@@ -17,56 +19,56 @@ func (op *opening) loadState() error {
 		op.partitions[i].checkpoint = 1
 		op.partitions[i].tail.restart(1)
 	}
-	return op.state.view(func(tx *bbolt.Tx) error {
+	return op.state.View(func(tx *bbolt.Tx) error {
 		op.projected = 1
-		if v := tx.Bucket(bucketHeader).Get(keyProjected); v != nil {
-			n, err := unsealUint(bucketHeader, keyProjected, v)
+		if v := tx.Bucket(format.BucketHeader).Get(format.KeyProjected); v != nil {
+			n, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, v)
 			if err != nil || n == 0 {
-				return &storage.DamagedError{Where: op.state.placeOf(bucketHeader, "%s", keyProjected), Cause: errChecksum}
+				return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketHeader, "%s", format.KeyProjected), Cause: format.ErrChecksum}
 			}
 			op.projected = messages.LSN(n)
 		}
 		if err := op.loadWitness(tx); err != nil {
 			return err
 		}
-		if err := tx.Bucket(bucketCheckpoints).ForEach(op.loadCheckpoint); err != nil {
+		if err := tx.Bucket(format.BucketCheckpoints).ForEach(op.loadCheckpoint); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketConflicts).ForEach(op.loadConflict)
+		return tx.Bucket(format.BucketConflicts).ForEach(op.loadConflict)
 	})
 }
 
 func (op *opening) loadCheckpoint(k, v []byte) error {
-	p, err := op.partitionKey(op.state, bucketCheckpoints, k)
+	p, err := op.partitionKey(op.state, format.BucketCheckpoints, k)
 	if err != nil {
 		return err
 	}
-	c, err := decodeCheckpoint(k, v)
+	c, err := format.DecodeCheckpoint(k, v)
 	if err != nil {
-		return &storage.DamagedError{Where: op.state.placeOf(bucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
+		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
 	}
-	p.checkpoint, p.last, p.lastAt, p.lastLSN = c.next, c.next-1, c.at, c.lsn
-	op.logEpochs[p.id] = c.epoch
-	p.tail.restart(c.next)
+	p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
+	op.logEpochs[p.id] = c.Epoch
+	p.tail.restart(c.Next)
 	return nil
 }
 
-func (op *opening) partitionKey(f *file, bucket, k []byte) (*partition, error) {
-	if len(k) == partitionKeyLen {
-		if id := messages.PartitionID(be32(k)); uint64(id) < uint64(len(op.partitions)) {
+func (op *opening) partitionKey(f *boltfile.File, bucket, k []byte) (*partition, error) {
+	if len(k) == format.PartitionKeyLen {
+		if id := messages.PartitionID(format.Uint32(k)); uint64(id) < uint64(len(op.partitions)) {
 			return &op.partitions[id], nil
 		}
 	}
-	return nil, &storage.DamagedError{Where: f.placeOf(bucket, "key %x", k), Cause: errLayout}
+	return nil, &storage.DamagedError{Where: f.PlaceOf(bucket, "key %x", k), Cause: format.ErrLayout}
 }
 
 func (op *opening) loadConflict(k, v []byte) error {
-	e, err := decodeConflict(k, v)
+	e, err := format.DecodeConflict(k, v)
 	if err != nil {
-		return &storage.DamagedError{Where: op.state.placeOf(bucketConflicts, "key %x", k), Cause: err}
+		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketConflicts, "key %x", k), Cause: err}
 	}
 	if uint64(e.Partition) >= uint64(len(op.partitions)) {
-		return &storage.DamagedError{Where: op.state.placeOf(bucketConflicts, "key %x", k), Cause: errLayout}
+		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketConflicts, "key %x", k), Cause: format.ErrLayout}
 	}
 	op.partitions[e.Partition].addConflict(e)
 	return nil
@@ -75,13 +77,13 @@ func (op *opening) loadConflict(k, v []byte) error {
 // logEnd returns the last LSN, and makes sure that nothing was lost behind it.
 func (op *opening) logEnd() (messages.LSN, error) {
 	var end messages.LSN
-	err := op.log.view(func(tx *bbolt.Tx) error {
+	err := op.log.View(func(tx *bbolt.Tx) error {
 		op.logCommit = uint64(tx.ID())
-		b := tx.Bucket(bucketLog)
+		b := tx.Bucket(format.BucketLog)
 		if k, _ := b.Cursor().Last(); k != nil {
-			lsn, ok := parseLSN(k)
+			lsn, ok := format.ParseLSN(k)
 			if !ok || lsn == 0 || lsn == math.MaxUint64 { // nothing can follow that one
-				return &storage.DamagedError{Where: op.log.placeOf(bucketLog, "key %x", k), Cause: errLayout}
+				return &storage.DamagedError{Where: op.log.PlaceOf(format.BucketLog, "key %x", k), Cause: format.ErrLayout}
 			}
 			end = lsn
 		}
@@ -89,7 +91,7 @@ func (op *opening) logEnd() (messages.LSN, error) {
 		// foreign, and is found when it is read.
 		if want := messages.LSN(b.Sequence()); end < want {
 			return &storage.DamagedError{
-				Where: "file " + op.log.name,
+				Where: "file " + op.log.Name,
 				Cause: fmt.Errorf("the log ends at LSN %d, its sequence says %d", end, want),
 			}
 		}
@@ -107,15 +109,15 @@ func (op *opening) logEnd() (messages.LSN, error) {
 // loadEpochs reads the current epochs. A partition whose epoch is damaged, or older
 // than the log's, has failed: it could be fenced in vain.
 func (op *opening) loadEpochs() error {
-	err := op.log.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketEpochs).ForEach(func(k, v []byte) error {
-			p, err := op.partitionKey(op.log, bucketEpochs, k)
+	err := op.log.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketEpochs).ForEach(func(k, v []byte) error {
+			p, err := op.partitionKey(op.log, format.BucketEpochs, k)
 			if err != nil {
 				return err
 			}
-			n, damage := unsealUint(bucketEpochs, k, v)
+			n, damage := format.UnsealUint(format.BucketEpochs, k, v)
 			if damage != nil {
-				p.fail(&storage.DamagedError{Where: op.log.placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
+				p.fail(&storage.DamagedError{Where: op.log.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
 			}
 			p.epoch = messages.Epoch(n)
 			return nil
@@ -128,7 +130,7 @@ func (op *opening) loadEpochs() error {
 		p := &op.partitions[i]
 		if p.failed == nil && p.epoch < op.logEpochs[i] {
 			p.fail(&storage.DamagedError{
-				Where: op.log.placeOf(bucketEpochs, "partition %d", p.id), Partition: p.id,
+				Where: op.log.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id,
 				Cause: fmt.Errorf("got epoch %d, the log has %d", p.epoch, op.logEpochs[i]),
 			})
 		}
@@ -140,8 +142,8 @@ func (op *opening) loadEpochs() error {
 // the partition's log that is taken: nothing but a projection puts entries there,
 // and a projection moves the checkpoint with them.
 func (op *opening) checkForeign() error {
-	return op.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketPLog).Cursor()
+	return op.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketPLog).Cursor()
 		for i := range op.partitions {
 			p := &op.partitions[i]
 			if p.tail.len() == 0 || p.failed != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -38,23 +39,23 @@ func OpenLog(ctx context.Context, dir string) (*LogFile, error) {
 }
 
 func (op *opening) openLogOnly() error {
-	there, err := op.directory.present(logFileName)
+	there, err := op.directory.Present(format.LogFileName)
 	if err != nil {
 		return err
 	}
 	if !there {
-		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.path)
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.Path)
 	}
-	h, err := op.inspect(roleLog)
+	h, err := op.inspect(format.RoleLog)
 	if err != nil {
 		return err
 	}
-	op.id, op.descriptor, op.projected = h.id, h.descriptor, 1
+	op.id, op.descriptor, op.projected = h.ID, h.Descriptor, 1
 	subscriptionsThere, err := op.inspectSubscriptions()
 	if err != nil {
 		return err
 	}
-	if op.log, err = op.openAgain(roleLog); err != nil {
+	if op.log, err = op.openAgain(format.RoleLog); err != nil {
 		return err
 	}
 	if subscriptionsThere {
@@ -73,7 +74,7 @@ func (op *opening) openLogOnly() error {
 
 // Close releases the files. Nobody may read any more.
 func (l *LogFile) Close() error {
-	return errors.Join(l.s.log.close(), l.s.subscriptions.close(), l.s.wal.close(), l.s.directory.close())
+	return errors.Join(l.s.log.Close(), l.s.subscriptions.close(), l.s.wal.Close(), l.s.directory.Close())
 }
 
 // Descriptor returns the application's description.
@@ -124,7 +125,7 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 		r.Checkpoint = 1
 		in.Partitions = append(in.Partitions, PartitionInspection{Partition: messages.PartitionID(i), Register: r, Failed: l.s.partitions[i].failed})
 	}
-	if in.Log, err = l.s.log.inspect(roleLog); err != nil {
+	if in.Log, err = l.s.log.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
 	if in.WAL, err = l.s.inspectWAL(); err != nil {

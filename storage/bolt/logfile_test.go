@@ -14,12 +14,13 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
 func loseState(t testing.TB, dir string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,8 +36,8 @@ func TestVerifyWithoutState(t *testing.T) {
 			closeStore(t, s)
 			loseState(t, dir)
 			r := verified(t, dir, verify.Options{})
-			if r.FaultCount == 0 || r.Faults[0].Check != verify.CheckMissing || !strings.HasSuffix(r.Faults[0].Where, stateFileName) {
-				t.Fatalf("got %v, want that %s is missing", r, stateFileName)
+			if r.FaultCount == 0 || r.Faults[0].Check != verify.CheckMissing || !strings.HasSuffix(r.Faults[0].Where, format.StateFileName) {
+				t.Fatalf("got %v, want that %s is missing", r, format.StateFileName)
 			}
 			var got, want []string
 			for _, f := range r.Faults[1:] {
@@ -60,16 +61,16 @@ func TestVerifyWithoutStateKeepsTheFirst(t *testing.T) {
 	dir, s := verifiable(t)
 	closeStore(t, s)
 	loseState(t, dir)
-	log := openPlain(t, dir, roleLog)
-	noError(t, log.update(func(tx *bbolt.Tx) error {
+	log := openPlain(t, dir, format.RoleLog)
+	noError(t, log.Update(func(tx *bbolt.Tx) error {
 		for i := range 150 {
-			if err := tx.Bucket(bucketHeader).Put([]byte{byte(i)}, nil); err != nil {
+			if err := tx.Bucket(format.BucketHeader).Put([]byte{byte(i)}, nil); err != nil {
 				return err
 			}
 		}
 		return nil
 	}))
-	noError(t, log.close())
+	noError(t, log.Close())
 	for limit, want := range map[int]int{0: 100, 1: 1, 200: 151} {
 		r := verified(t, dir, verify.Options{MaxFaults: limit})
 		equal(t, want, len(r.Faults))

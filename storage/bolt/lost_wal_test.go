@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -17,7 +19,7 @@ import (
 // store; a copy of log.db without the note is restored to what log.db had.
 func TestLostWAL(t *testing.T) {
 	dir, _, want := leftBehind(t)
-	id := hex.EncodeToString([]byte(filesOf(t, dir)[walFileName])[headerFixed:][:walIDLen])
+	id := hex.EncodeToString([]byte(filesOf(t, dir)[format.WALFileName])[format.HeaderFixed:][:wal.IDLen])
 	lack := "log.db names the log.wal with id " + id + ", and ends at LSN 1 (partition 0, offset 1): what was acknowledged from LSN 2 on is in that file alone; " +
 		"put it back beside log.db, or restore from a backup"
 	other, _, _ := leftBehind(t)
@@ -39,8 +41,8 @@ func TestLostWAL(t *testing.T) {
 	equal(t, uint64(1), verified(t, dir, verify.Options{}).FaultCount)
 
 	from := mkdir(t, filepath.Join(base, "from"))
-	path := filepath.Join(from, logFileName)
-	writeFiles(t, from, map[string]string{logFileName: filesOf(t, dir)[logFileName]})
+	path := filepath.Join(from, format.LogFileName)
+	writeFiles(t, from, map[string]string{format.LogFileName: filesOf(t, dir)[format.LogFileName]})
 	db, err := bbolt.Open(path, 0o600, nil)
 	noError(t, err)
 	noError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("header")).Delete([]byte("wal")) }))

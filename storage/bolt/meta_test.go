@@ -16,6 +16,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // runningStore makes a store with 30 events, 20 of them projected, and returns its
@@ -56,10 +58,10 @@ func withByte(files map[string]string, name string, at int, bits byte) map[strin
 func TestDamagedMetaPage(t *testing.T) {
 	whole, d := runningStore(t)
 	dir := t.TempDir()
-	for _, name := range []string{logFileName, stateFileName} {
-		for page := range metaPages {
+	for _, name := range []string{format.LogFileName, format.StateFileName} {
+		for page := range boltfile.MetaPages {
 			where := fmt.Sprintf("file %s, meta page %d at byte %d", filepath.Join(dir, name), page, page*4096)
-			for at := page*4096 + metaMagicAt; at < page*4096+metaEnd; at++ {
+			for at := page*4096 + boltfile.MetaMagicAt; at < page*4096+boltfile.MetaEnd; at++ {
 				files := withByte(whole, name, at, 1<<(at%8))
 				writeFiles(t, dir, files)
 				for _, readOnly := range []bool{false, true} {
@@ -85,12 +87,12 @@ func TestMetaPageSlack(t *testing.T) {
 	t.Parallel()
 	whole, d := runningStore(t)
 	dir := t.TempDir()
-	offsets := []int{metaEnd, metaEnd + 1, 511, 512, 4095}
-	for at := range metaMagicAt {
+	offsets := []int{boltfile.MetaEnd, boltfile.MetaEnd + 1, 511, 512, 4095}
+	for at := range boltfile.MetaMagicAt {
 		offsets = append(offsets, at)
 	}
-	for _, name := range []string{logFileName, stateFileName} {
-		for page := range metaPages {
+	for _, name := range []string{format.LogFileName, format.StateFileName} {
+		for page := range boltfile.MetaPages {
 			for _, at := range offsets {
 				writeFiles(t, dir, withByte(whole, name, page*4096+at, 0xFF))
 				s := open(t, dir, d, Options{})
@@ -112,26 +114,26 @@ func TestMetaPageSlack(t *testing.T) {
 // The page size is the file's own, not this machine's.
 func TestMetaPageSize(t *testing.T) {
 	for _, size := range []int{1024, 4096, 65536} {
-		path := filepath.Join(t.TempDir(), logFileName)
+		path := filepath.Join(t.TempDir(), format.LogFileName)
 		f, err := openPath(t, path, path, &bbolt.Options{PageSize: size})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // both pages become the newer one
-			if err := f.checkMeta(roleLog); err != nil {
+			if err := f.CheckMeta(format.RoleLog); err != nil {
 				t.Fatalf("page size %d: %v", size, err)
 			}
-			if err := f.update(func(*bbolt.Tx) error { return nil }); err != nil {
+			if err := f.Update(func(*bbolt.Tx) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := f.handle.WriteAt([]byte{1}, int64(size)+metaPageSizeAt+3); err != nil {
+		if _, err := f.Handle.WriteAt([]byte{1}, int64(size)+boltfile.MetaPageSizeAt+3); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.checkMeta(roleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "page size") {
+		if err := f.CheckMeta(format.RoleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "page size") {
 			t.Fatalf("page size %d: got %v", size, err)
 		}
-		if err := f.close(); err != nil {
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,12 +144,12 @@ func TestMetaPageSize(t *testing.T) {
 // was closed.
 func TestMetaPageRepair(t *testing.T) {
 	whole, d := runningStore(t)
-	for page := range metaPages {
+	for page := range boltfile.MetaPages {
 		dir := t.TempDir()
-		content := []byte(withByte(whole, logFileName, page*4096+25, 1)[logFileName])
+		content := []byte(withByte(whole, format.LogFileName, page*4096+25, 1)[format.LogFileName])
 		valid := (1 - page) * 4096
-		copy(content[page*4096+metaMagicAt:page*4096+metaEnd], content[valid+metaMagicAt:])
-		writeFiles(t, dir, map[string]string{logFileName: string(content)})
+		copy(content[page*4096+boltfile.MetaMagicAt:page*4096+boltfile.MetaEnd], content[valid+boltfile.MetaMagicAt:])
+		writeFiles(t, dir, map[string]string{format.LogFileName: string(content)})
 		for range 3 {
 			s := open(t, dir, d, Options{})
 			got := collectEvents(t, s.Log(t.Context(), 0))
@@ -171,17 +173,17 @@ func TestMetaPageRepair(t *testing.T) {
 func TestMetaIsVouchedFor(t *testing.T) {
 	dir := t.TempDir()
 	closeStore(t, open(t, dir, testDescriptor(1, messages.TrustNone), smallMap))
-	path := filepath.Join(dir, logFileName)
+	path := filepath.Join(dir, format.LogFileName)
 	before, err := os.ReadFile(path)
 	noError(t, err)
 	f, err := openPath(t, path, path, &bbolt.Options{MaxSize: len(before)})
 	noError(t, err)
-	defer func() { noError(t, f.close()) }()
+	defer func() { noError(t, f.Close()) }()
 	long := time.Unix(1_000_000_000, 0)
 	for _, wantWritten := range []bool{true, false} {
 		noError(t, os.Chtimes(path, long, long))
-		errorIs(t, f.update(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucketLog).Put(appendLSNKey(nil, 1), make([]byte, len(before)))
+		errorIs(t, f.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, 1), make([]byte, len(before)))
 		}), storage.ErrFull)
 		info, err := os.Stat(path)
 		noError(t, err)

@@ -9,25 +9,26 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // numberEntry encodes an entry of bucket numbers.
 func numberEntry(n numberPut) (key, value []byte) {
-	b := make([]byte, 0, numberKeyLen+sealedNumberLen)
-	b = appendNumberKey(b, n.ws, n.seq)
-	key = b[:numberKeyLen:numberKeyLen]
-	return key, sealedUint(b, bucketNumbers, key, uint64(n.number))[numberKeyLen:]
+	b := make([]byte, 0, format.NumberKeyLen+format.SealedNumberLen)
+	b = format.AppendNumberKey(b, n.ws, n.seq)
+	key = b[:format.NumberKeyLen:format.NumberKeyLen]
+	return key, format.SealedUint(b, format.BucketNumbers, key, uint64(n.number))[format.NumberKeyLen:]
 }
 
 // storedNumber returns the last number of a sequence, or the kind of a workspace, 0
 // if there is none.
 func storedNumber(b *bbolt.Bucket, ws messages.WSID, seq messages.SeqID) (messages.Number, error) {
-	key := appendNumberKey(make([]byte, 0, numberKeyLen), ws, seq)
+	key := format.AppendNumberKey(make([]byte, 0, format.NumberKeyLen), ws, seq)
 	v := b.Get(key)
 	if v == nil {
 		return 0, nil
 	}
-	n, err := unsealUint(bucketNumbers, key, v)
+	n, err := format.UnsealUint(format.BucketNumbers, key, v)
 	if err != nil {
 		return 0, damagedNumber(ws, seq, err)
 	}
@@ -36,13 +37,13 @@ func storedNumber(b *bbolt.Bucket, ws messages.WSID, seq messages.SeqID) (messag
 
 // decodeNumber returns what an entry says of its sequence.
 func decodeNumber(k, v []byte) (messages.SeqID, messages.Number, error) {
-	if len(k) != numberKeyLen {
-		return 0, 0, &storage.DamagedError{Where: placeOf(bucketNumbers, "key %x", k), Cause: errLayout}
+	if len(k) != format.NumberKeyLen {
+		return 0, 0, &storage.DamagedError{Where: format.PlaceOf(format.BucketNumbers, "key %x", k), Cause: format.ErrLayout}
 	}
-	seq := messages.SeqID(binary.BigEndian.Uint16(k[workspaceKeyLen:]))
-	n, err := unsealUint(bucketNumbers, k, v)
+	seq := messages.SeqID(binary.BigEndian.Uint16(k[format.WorkspaceKeyLen:]))
+	n, err := format.UnsealUint(format.BucketNumbers, k, v)
 	if err != nil {
-		return 0, 0, damagedNumber(messages.WSID(be64(k)), seq, err)
+		return 0, 0, damagedNumber(messages.WSID(format.Uint64(k)), seq, err)
 	}
 	return seq, messages.Number(n), nil
 }
@@ -60,7 +61,7 @@ func checkBefore(c *bbolt.Cursor, first []byte) error {
 		k, v = c.Last()
 	} else {
 		if bytes.Compare(k, first) < 0 {
-			return astray(bucketNumbers, first)
+			return astray(format.BucketNumbers, first)
 		}
 		k, v = c.Prev()
 	}
@@ -68,14 +69,14 @@ func checkBefore(c *bbolt.Cursor, first []byte) error {
 		return nil
 	}
 	if bytes.Compare(k, first) >= 0 {
-		return astray(bucketNumbers, first)
+		return astray(format.BucketNumbers, first)
 	}
 	_, _, err := decodeNumber(k, v)
 	return err
 }
 
 func damagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
-	return &storage.DamagedError{Where: placeOf(bucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
+	return &storage.DamagedError{Where: format.PlaceOf(format.BucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
 }
 
 // settleNumbers merges what the log says with what is stored, by maximum, and
@@ -84,7 +85,7 @@ func damagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
 // with the stored value or with the largest that these events say. An error is a
 // [*storage.NumbersError] or damage.
 func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketNumbers)
+	b := tx.Bucket(format.BucketNumbers)
 	given := r.given
 	changed := r.derived[:0]
 	for _, n := range r.derived {
@@ -121,7 +122,7 @@ func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
 
 // merged is what will be stored: the larger number; a kind once and for all.
 func (n numberPut) merged(stored messages.Number) messages.Number {
-	if n.seq == kindSeq && stored != 0 {
+	if n.seq == format.KindSeq && stored != 0 {
 		return stored
 	}
 	return max(stored, n.number)
@@ -136,7 +137,7 @@ func (n numberPut) agrees(got, stored, want messages.Number) bool {
 	case want != stored:
 		return false
 	}
-	return got == 0 || got == n.number && n.seq != kindSeq
+	return got == 0 || got == n.number && n.seq != format.KindSeq
 }
 
 // checkUnchanged makes sure that a number given is the stored one.
@@ -156,14 +157,14 @@ func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
 
 // checkRepeated makes sure that a flush that has happened gave what is stored.
 func (s *Store) checkRepeated(r *flushRequest) error {
-	return s.state.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketNumbers)
+	return s.state.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketNumbers)
 		for _, n := range r.given {
 			stored, err := storedNumber(b, n.ws, n.seq)
 			if err != nil {
 				return err
 			}
-			if n.number > stored || n.seq == kindSeq && n.number != stored {
+			if n.number > stored || n.seq == format.KindSeq && n.number != stored {
 				return r.numbersError(n, stored)
 			}
 		}
@@ -177,9 +178,9 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.Workspac
 		return storage.WorkspaceNumbers{}, err
 	}
 	w := storage.WorkspaceNumbers{Workspace: ws}
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		first := appendNumberKey(make([]byte, 0, numberKeyLen), ws, 0)
-		c := tx.Bucket(bucketNumbers).Cursor()
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		first := format.AppendNumberKey(make([]byte, 0, format.NumberKeyLen), ws, 0)
+		c := tx.Bucket(format.BucketNumbers).Cursor()
 		if err := checkBefore(c, first); err != nil {
 			return err
 		}
@@ -188,10 +189,10 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.Workspac
 			if err != nil {
 				return err
 			}
-			if !bytes.HasPrefix(k, first[:workspaceKeyLen]) {
+			if !bytes.HasPrefix(k, first[:format.WorkspaceKeyLen]) {
 				break
 			}
-			if seq == kindSeq {
+			if seq == format.KindSeq {
 				w.Kind = messages.WSKind(n)
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A bit of a key is flipped, in some bytes of each entry, wherever it lies in the file:
@@ -32,15 +33,15 @@ func TestDamagedNumberKeys(t *testing.T) {
 		want[ws] = n
 	}
 	closeStore(t, s)
-	path := filepath.Join(dir, stateFileName)
+	path := filepath.Join(dir, format.StateFileName)
 	intact, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found, flips := 0, 0
 	for _, n := range want {
-		for _, seq := range append([]messages.SequenceNumber{{Seq: kindSeq}}, n.Numbers...) {
-			key := appendNumberKey(nil, n.Workspace, seq.Seq)
+		for _, seq := range append([]messages.SequenceNumber{{Seq: format.KindSeq}}, n.Numbers...) {
+			key := format.AppendNumberKey(nil, n.Workspace, seq.Seq)
 			for at := bytes.Index(intact, key); at >= 0; {
 				for _, i := range []int{0, 4, 7, 9} {
 					flips++

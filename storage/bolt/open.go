@@ -13,6 +13,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
 // Open opens the store of an application in a directory, or creates both. The
@@ -80,29 +83,29 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 
 // holdDirectory opens the directory, and makes it if a store is to be made.
 func (op *opening) holdDirectory(dir string) (err error) {
-	op.directory, err = openDirectory(dir)
+	op.directory, err = boltfile.OpenDirectory(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if op.wanted == nil || op.options.ReadOnly {
 		return fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
-	if err := makeDirs(dir, syncAbove); err != nil {
+	if err := boltfile.MakeDirs(dir, boltfile.SyncAbove); err != nil {
 		return err
 	}
-	op.directory, err = openDirectory(dir)
+	op.directory, err = boltfile.OpenDirectory(dir)
 	return err
 }
 
 // abandon closes what was opened.
 func (op *opening) abandon() error {
 	var errs []error
-	for _, f := range []*file{op.log, op.state, op.subscriptions.file.Load()} {
+	for _, f := range []*boltfile.File{op.log, op.state, op.subscriptions.file.Load()} {
 		if f != nil {
-			errs = append(errs, f.close())
+			errs = append(errs, f.Close())
 		}
 	}
-	return errors.Join(append(errs, op.wal.close(), op.directory.close())...)
+	return errors.Join(append(errs, op.wal.Close(), op.directory.Close())...)
 }
 
 func (op *opening) run(ctx context.Context) error {
@@ -126,7 +129,7 @@ func (op *opening) run(ctx context.Context) error {
 }
 
 func (op *opening) makePartitions() {
-	op.schema = newSchema(&op.descriptor)
+	op.schema = schema.New(&op.descriptor)
 	op.partitions = make([]partition, op.descriptor.Partitions)
 	op.logEpochs = make([]messages.Epoch, op.descriptor.Partitions)
 	for i := range op.partitions {
@@ -137,11 +140,11 @@ func (op *opening) makePartitions() {
 // openFiles finds out what is there, without changing anything, and opens or
 // creates both files.
 func (op *opening) openFiles() error {
-	logThere, err := op.directory.present(logFileName)
+	logThere, err := op.directory.Present(format.LogFileName)
 	if err != nil {
 		return err
 	}
-	stateThere, err := op.directory.present(stateFileName)
+	stateThere, err := op.directory.Present(format.StateFileName)
 	if err != nil {
 		return err
 	}
@@ -152,18 +155,18 @@ func (op *opening) openFiles() error {
 	}
 	switch {
 	case !logThere && (op.wanted == nil || op.options.ReadOnly):
-		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.path)
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, op.directory.Path)
 	case !logThere:
 		return op.createStore()
 	}
 	return op.openExisting(stateThere)
 }
 
-func (op *opening) path(name string) string { return op.directory.join(name) }
+func (op *opening) path(name string) string { return op.directory.Join(name) }
 
 func (op *opening) createStore() error {
 	// Whoever made the directory may have been killed before this.
-	if err := syncAbove(filepath.Dir(op.directory.path)); err != nil {
+	if err := boltfile.SyncAbove(filepath.Dir(op.directory.Path)); err != nil {
 		return err
 	}
 	op.descriptor, op.stored = *op.wanted, *op.wanted
@@ -171,21 +174,21 @@ func (op *opening) createStore() error {
 		return err
 	}
 	var err error
-	if op.log, err = op.create(roleLog); err != nil {
+	if op.log, err = op.create(format.RoleLog); err != nil {
 		return err
 	}
-	op.state, err = op.create(roleState)
+	op.state, err = op.create(format.RoleState)
 	return err
 }
 
 // openExisting opens the files of a store. Both headers are read before either
 // file is opened for writing.
 func (op *opening) openExisting(stateThere bool) error {
-	logHeader, err := op.inspect(roleLog)
+	logHeader, err := op.inspect(format.RoleLog)
 	if err != nil {
 		return err
 	}
-	op.id, op.stored, op.descriptor = logHeader.id, logHeader.descriptor, logHeader.descriptor
+	op.id, op.stored, op.descriptor = logHeader.ID, logHeader.Descriptor, logHeader.Descriptor
 	if op.wanted != nil {
 		if err := op.wanted.Extends(&op.stored); err != nil {
 			return err
@@ -199,13 +202,13 @@ func (op *opening) openExisting(stateThere bool) error {
 			return err
 		}
 	case op.options.ReadOnly:
-		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, op.path(stateFileName))
+		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, op.path(format.StateFileName))
 	}
 	subscriptionsThere, err := op.inspectSubscriptions()
 	if err != nil {
 		return err
 	}
-	if op.log, err = op.openAgain(roleLog); err != nil {
+	if op.log, err = op.openAgain(format.RoleLog); err != nil {
 		return err
 	}
 	if subscriptionsThere {
@@ -214,16 +217,16 @@ func (op *opening) openExisting(stateThere bool) error {
 		}
 	}
 	if stateThere {
-		op.state, err = op.openAgain(roleState)
+		op.state, err = op.openAgain(format.RoleState)
 		return err
 	}
 	op.rebuild = true
-	op.state, err = op.create(roleState)
+	op.state, err = op.create(format.RoleState)
 	return err
 }
 
 func (op *opening) inspectState() error {
-	h, err := op.inspect(roleState)
+	h, err := op.inspect(format.RoleState)
 	if err != nil {
 		return err
 	}
@@ -233,74 +236,63 @@ func (op *opening) inspectState() error {
 	if err := op.knowsAll(&h); err != nil {
 		return err
 	}
-	op.staleState = !sameDescriptor(&op.descriptor, &h.descriptor)
+	op.staleState = !sameDescriptor(&op.descriptor, &h.Descriptor)
 	return nil
 }
 
 // sameStore makes sure that state.db is of the store that the log is of.
-func (op *opening) sameStore(state *header) error {
-	if state.id == op.id {
+func (op *opening) sameStore(state *format.Header) error {
+	if state.ID == op.id {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, op.path(stateFileName), state.id, logFileName, op.id)
+	return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, op.path(format.StateFileName), state.ID, format.LogFileName, op.id)
 }
 
 // knowsAll makes sure that state.db has no kind or sequence that is not known.
-func (op *opening) knowsAll(state *header) error {
-	if err := op.descriptor.Extends(&state.descriptor); err != nil {
-		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, op.path(stateFileName), err)
+func (op *opening) knowsAll(state *format.Header) error {
+	if err := op.descriptor.Extends(&state.Descriptor); err != nil {
+		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, op.path(format.StateFileName), err)
 	}
 	return nil
 }
 
 func sameDescriptor(a, b *messages.Descriptor) bool {
-	return bytes.Equal(appendDescriptor(nil, a), appendDescriptor(nil, b))
+	return bytes.Equal(format.AppendDescriptor(nil, a), format.AppendDescriptor(nil, b))
 }
 
 // inspect reads a file's header through a read-only handle, and makes sure that what is
 // behind it can be read, and written.
-func (op *opening) inspect(r role) (header, error) {
+func (op *opening) inspect(r format.Role) (format.Header, error) {
 	f, err := op.openFile(r, true)
 	if err != nil {
-		return header{}, err
+		return format.Header{}, err
 	}
-	h, err := f.readHeader(r)
+	h, err := f.ReadHeader(r)
 	if err == nil && !op.options.ReadOnly {
-		err = f.checkFreelist()
+		err = f.CheckFreelist()
 	}
-	return h, errors.Join(err, f.close())
+	return h, errors.Join(err, f.Close())
 }
 
 // openAgain opens a file whose header was found right, and makes sure that it is
 // still the same.
-func (op *opening) openAgain(r role) (*file, error) {
+func (op *opening) openAgain(r format.Role) (*boltfile.File, error) {
 	f, err := op.openFile(r, op.options.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
-	h, err := f.readHeader(r)
-	if err == nil && h.id != op.id {
-		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.name)
+	h, err := f.ReadHeader(r)
+	if err == nil && h.ID != op.id {
+		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.Name)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func (op *opening) openFile(r role, readOnly bool) (*file, error) {
-	return openFile(op.directory, r.fileName(), op.path(r.fileName()), op.bboltOptions(r, readOnly))
-}
-
-func (r role) fileName() string {
-	switch r {
-	case roleState:
-	case roleLog:
-		return logFileName
-	case roleSubscriptions:
-		return subscriptionsFileName
-	}
-	return stateFileName
+func (op *opening) openFile(r format.Role, readOnly bool) (*boltfile.File, error) {
+	return boltfile.OpenFile(op.directory, r.FileName(), op.path(r.FileName()), op.bboltOptions(r, readOnly))
 }
 
 // subscriptionsMmapSize is how much of subscriptions.db is mapped first, which makes it as
@@ -311,7 +303,7 @@ const subscriptionsMmapSize = 1 << 20
 // freelist is written with every commit: log.db has hardly any free page, and
 // state.db is written rarely and in big pieces, so that costs little, while a
 // freelist that must be found out by reading the file makes opening slow.
-func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
+func (op *opening) bboltOptions(r format.Role, readOnly bool) *bbolt.Options {
 	o := &bbolt.Options{
 		Timeout:         op.options.LockTimeout,
 		FreelistType:    bbolt.FreelistMapType,
@@ -321,74 +313,14 @@ func (op *opening) bboltOptions(r role, readOnly bool) *bbolt.Options {
 		MaxSize:         int(op.options.MaxSize),
 	}
 	switch r {
-	case roleLog:
-	case roleState:
+	case format.RoleLog:
+	case format.RoleState:
 		o.MaxSize = int(op.options.StateMaxSize)
-	case roleSubscriptions:
+	case format.RoleSubscriptions:
 		o.MaxSize = int(op.options.SubscriptionsMaxSize)
 		o.InitialMmapSize = min(o.InitialMmapSize, subscriptionsMmapSize)
 	}
 	return o
-}
-
-// readHeader reads and checks a file's header, its meta pages, its buckets and its
-// length.
-func (f *file) readHeader(r role) (header, error) {
-	checkMeta := func() error { return f.checkMeta(r) }
-	for _, check := range []func() error{checkMeta, f.truncated, f.checkRoot, f.checkTrees} {
-		if err := check(); err != nil {
-			return header{}, err
-		}
-	}
-	return f.header(r)
-}
-
-// header reads and checks a file's header and looks for its buckets. The file may be in
-// use.
-func (f *file) header(r role) (h header, err error) {
-	err = f.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketHeader)
-		if b == nil {
-			return f.noHeader(tx, r)
-		}
-		h, err = decodeHeader(b.Get(keyHeader))
-		switch {
-		case errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
-			return fmt.Errorf("%s: %w", f.name, err)
-		case err != nil:
-			return &storage.DamagedError{Where: f.placeOf(bucketHeader, "%s", keyHeader), Cause: err}
-		case h.role != r:
-			return fmt.Errorf("%w: %s: got a %v file, want a %v file", storage.ErrForeign, f.name, h.role, r)
-		}
-		for _, name := range r.buckets() {
-			if tx.Bucket(name) == nil {
-				return &storage.DamagedError{Where: f.placeOf(name, "the bucket"), Cause: errMissing}
-			}
-		}
-		return nil
-	})
-	return h, err
-}
-
-// noHeader says what a file without a header is: damaged, if it has all our other buckets.
-func (f *file) noHeader(tx *bbolt.Tx, r role) error {
-	for _, name := range r.buckets() {
-		if !bytes.Equal(name, bucketHeader) && tx.Bucket(name) == nil {
-			return fmt.Errorf("%w: %s: no header", storage.ErrForeign, f.name)
-		}
-	}
-	return &storage.DamagedError{Where: f.placeOf(bucketHeader, "the bucket"), Cause: errMissing}
-}
-
-func (r role) buckets() [][]byte {
-	switch r {
-	case roleState:
-	case roleLog:
-		return logBuckets
-	case roleSubscriptions:
-		return subscriptionsBuckets
-	}
-	return stateBuckets
 }
 
 // writeHeaders writes the descriptor to the headers that have an older one.
@@ -397,19 +329,19 @@ func (op *opening) writeHeaders() error {
 		return nil
 	}
 	if op.staleLog {
-		if err := op.writeHeader(op.log, roleLog); err != nil {
+		if err := op.writeHeader(op.log, format.RoleLog); err != nil {
 			return err
 		}
 	}
 	if op.staleState {
-		return op.writeHeader(op.state, roleState)
+		return op.writeHeader(op.state, format.RoleState)
 	}
 	return nil
 }
 
-func (op *opening) writeHeader(f *file, r role) error {
-	h := header{role: r, id: op.id, descriptor: op.descriptor}
-	return f.update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketHeader).Put(keyHeader, h.encode())
+func (op *opening) writeHeader(f *boltfile.File, r format.Role) error {
+	h := format.Header{Role: r, ID: op.id, Descriptor: op.descriptor}
+	return f.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketHeader).Put(format.KeyHeader, h.Encode())
 	})
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // filesOf reads all files of a directory.
@@ -41,10 +43,10 @@ func filesOf(t testing.TB, dir string) map[string]string {
 }
 
 // dump reads all entries of a bbolt file.
-func dump(t testing.TB, f *file) map[string]string {
+func dump(t testing.TB, f *boltfile.File) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	err := f.view(func(tx *bbolt.Tx) error {
+	err := f.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(k, v []byte) error {
 				all[fmt.Sprintf("%s/%x", name, k)] = string(v)
@@ -81,14 +83,14 @@ func cutLastPage(data []byte) []byte {
 }
 
 // inFile changes what is in a file of a closed store.
-func inFile(name string, change func(*testing.T, *file)) func(*testing.T, string) {
+func inFile(name string, change func(*testing.T, *boltfile.File)) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		f, err := openPath(t, filepath.Join(dir, name), name, &bbolt.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(t, f)
-		if err := f.close(); err != nil {
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,27 +111,27 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 			}
 		}
 	}
-	setHeader := func(name string, r role, change func(*header, []byte) []byte) func(*testing.T, string) {
-		return inFile(name, func(t *testing.T, f *file) {
-			h, err := f.readHeader(r)
+	setHeader := func(name string, r format.Role, change func(*format.Header, []byte) []byte) func(*testing.T, string) {
+		return inFile(name, func(t *testing.T, f *boltfile.File) {
+			h, err := f.ReadHeader(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, f, bucketHeader, keyHeader, change(&h, h.encode()))
+			put(t, f, format.BucketHeader, format.KeyHeader, change(&h, h.Encode()))
 		})
 	}
 	plant := func(name string, bucket, key []byte) func(*testing.T, string) {
-		return inFile(name, func(t *testing.T, f *file) { put(t, f, bucket, key, []byte("planted")) })
+		return inFile(name, func(t *testing.T, f *boltfile.File) { put(t, f, bucket, key, []byte("planted")) })
 	}
 	removeBucket := func(name string, bucket []byte) func(*testing.T, string) {
-		return inFile(name, func(t *testing.T, f *file) {
-			if err := f.update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucket) }); err != nil {
+		return inFile(name, func(t *testing.T, f *boltfile.File) {
+			if err := f.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucket) }); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	garbage := func([]byte) []byte { return bytes.Repeat([]byte("no database "), 5000) }
-	newer := func(_ *header, value []byte) []byte { value[9]++; return value }
+	newer := func(_ *format.Header, value []byte) []byte { value[9]++; return value }
 	remove := func(name string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -150,65 +152,65 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		spoil func(*testing.T, string)
 		want  []error
 	}{
-		{"log is garbage", edit(logFileName, garbage), []error{storage.ErrForeign}},
-		{"state is garbage", edit(stateFileName, garbage), []error{storage.ErrForeign}},
-		{"log is empty", edit(logFileName, func([]byte) []byte { return nil }), []error{storage.ErrDamaged}},
-		{"log is gone", remove(logFileName), []error{storage.ErrDamaged}},
+		{"log is garbage", edit(format.LogFileName, garbage), []error{storage.ErrForeign}},
+		{"state is garbage", edit(format.StateFileName, garbage), []error{storage.ErrForeign}},
+		{"log is empty", edit(format.LogFileName, func([]byte) []byte { return nil }), []error{storage.ErrDamaged}},
+		{"log is gone", remove(format.LogFileName), []error{storage.ErrDamaged}},
 		{"log is garbage and alone", func(t *testing.T, dir string) {
-			remove(stateFileName)(t, dir)
-			edit(logFileName, garbage)(t, dir)
+			remove(format.StateFileName)(t, dir)
+			edit(format.LogFileName, garbage)(t, dir)
 		}, []error{storage.ErrForeign}},
-		{"log is little garbage", edit(logFileName, func([]byte) []byte { return garbage(nil)[:5000] }), []error{storage.ErrForeign}},
-		{"log is a few bytes", edit(logFileName, func(b []byte) []byte { return b[:100] }), []error{storage.ErrDamaged}},
-		{"log is one page", edit(logFileName, func(b []byte) []byte { return b[:4096] }), []error{storage.ErrDamaged}},
-		{"state is cut in its second page", edit(stateFileName, func(b []byte) []byte { return b[:5000] }), []error{storage.ErrDamaged}},
-		{"log's meta pages are damaged", edit(logFileName, func(b []byte) []byte {
+		{"log is little garbage", edit(format.LogFileName, func([]byte) []byte { return garbage(nil)[:5000] }), []error{storage.ErrForeign}},
+		{"log is a few bytes", edit(format.LogFileName, func(b []byte) []byte { return b[:100] }), []error{storage.ErrDamaged}},
+		{"log is one page", edit(format.LogFileName, func(b []byte) []byte { return b[:4096] }), []error{storage.ErrDamaged}},
+		{"state is cut in its second page", edit(format.StateFileName, func(b []byte) []byte { return b[:5000] }), []error{storage.ErrDamaged}},
+		{"log's meta pages are damaged", edit(format.LogFileName, func(b []byte) []byte {
 			b[40]++
 			b[4096+40]++
 			return b
 		}), []error{storage.ErrDamaged}},
-		{"a key of the log is wrong", plant(logFileName, bucketLog, []byte("zzz")), []error{storage.ErrDamaged}},
-		{"a key of the epochs is wrong", plant(logFileName, bucketEpochs, []byte("zzz")), []error{storage.ErrDamaged}},
-		{"a key of the checkpoints is wrong", plant(stateFileName, bucketCheckpoints, []byte("zzz")), []error{storage.ErrDamaged}},
-		{"a checkpoint is damaged", plant(stateFileName, bucketCheckpoints, appendPartitionKey(nil, 1)), []error{storage.ErrDamaged}},
-		{"a conflict is damaged", plant(stateFileName, bucketConflicts, []byte("zzz")), []error{storage.ErrDamaged}},
-		{"projected is damaged", plant(stateFileName, bucketHeader, keyProjected), []error{storage.ErrDamaged}},
-		{"log lacks a bucket", removeBucket(logFileName, bucketEpochs), []error{storage.ErrDamaged}},
-		{"log is cut", edit(logFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
-		{"state is cut", edit(stateFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
-		{"log lacks its last page", edit(logFileName, cutLastPage), []error{storage.ErrDamaged}},
-		{"state lacks its last page", edit(stateFileName, cutLastPage), []error{storage.ErrDamaged}},
-		{"log is zeros", edit(logFileName, func(b []byte) []byte { return make([]byte, len(b)) }), []error{storage.ErrForeign}},
-		{"log has no pages", edit(logFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},
-		{"state has no pages", edit(stateFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},
-		{"log is a directory", directory(logFileName), []error{storage.ErrForeign}},
-		{"state is a directory", directory(stateFileName), []error{storage.ErrForeign}},
-		{"log is newer", setHeader(logFileName, roleLog, newer), []error{storage.ErrFormat}},
-		{"state is newer", setHeader(stateFileName, roleState, newer), []error{storage.ErrFormat}},
-		{"state of another store", setHeader(stateFileName, roleState, func(h *header, _ []byte) []byte {
-			h.id[3]++
-			return h.encode()
+		{"a key of the log is wrong", plant(format.LogFileName, format.BucketLog, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a key of the epochs is wrong", plant(format.LogFileName, format.BucketEpochs, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a key of the checkpoints is wrong", plant(format.StateFileName, format.BucketCheckpoints, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"a checkpoint is damaged", plant(format.StateFileName, format.BucketCheckpoints, format.AppendPartitionKey(nil, 1)), []error{storage.ErrDamaged}},
+		{"a conflict is damaged", plant(format.StateFileName, format.BucketConflicts, []byte("zzz")), []error{storage.ErrDamaged}},
+		{"projected is damaged", plant(format.StateFileName, format.BucketHeader, format.KeyProjected), []error{storage.ErrDamaged}},
+		{"log lacks a bucket", removeBucket(format.LogFileName, format.BucketEpochs), []error{storage.ErrDamaged}},
+		{"log is cut", edit(format.LogFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
+		{"state is cut", edit(format.StateFileName, func(b []byte) []byte { return b[:3*4096] }), []error{storage.ErrDamaged}},
+		{"log lacks its last page", edit(format.LogFileName, cutLastPage), []error{storage.ErrDamaged}},
+		{"state lacks its last page", edit(format.StateFileName, cutLastPage), []error{storage.ErrDamaged}},
+		{"log is zeros", edit(format.LogFileName, func(b []byte) []byte { return make([]byte, len(b)) }), []error{storage.ErrForeign}},
+		{"log has no pages", edit(format.LogFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},
+		{"state has no pages", edit(format.StateFileName, func(b []byte) []byte { clear(b[2*4096:]); return b }), []error{storage.ErrDamaged}},
+		{"log is a directory", directory(format.LogFileName), []error{storage.ErrForeign}},
+		{"state is a directory", directory(format.StateFileName), []error{storage.ErrForeign}},
+		{"log is newer", setHeader(format.LogFileName, format.RoleLog, newer), []error{storage.ErrFormat}},
+		{"state is newer", setHeader(format.StateFileName, format.RoleState, newer), []error{storage.ErrFormat}},
+		{"state of another store", setHeader(format.StateFileName, format.RoleState, func(h *format.Header, _ []byte) []byte {
+			h.ID[3]++
+			return h.Encode()
 		}), []error{storage.ErrForeign}},
 		{"state in the log's place", func(t *testing.T, dir string) {
-			data, err := os.ReadFile(filepath.Join(dir, stateFileName))
+			data, err := os.ReadFile(filepath.Join(dir, format.StateFileName))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, logFileName), data, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, format.LogFileName), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, []error{storage.ErrForeign}},
-		{"log's header is damaged", setHeader(logFileName, roleLog, func(_ *header, value []byte) []byte {
+		{"log's header is damaged", setHeader(format.LogFileName, format.RoleLog, func(_ *format.Header, value []byte) []byte {
 			value[len(value)-1]++
 			return value
 		}), []error{storage.ErrDamaged}},
-		{"another application", setHeader(logFileName, roleLog, func(h *header, _ []byte) []byte {
-			h.descriptor.Application = "another"
-			return h.encode()
+		{"another application", setHeader(format.LogFileName, format.RoleLog, func(h *format.Header, _ []byte) []byte {
+			h.Descriptor.Application = "another"
+			return h.Encode()
 		}), []error{messages.ErrDescriptor}},
 		{"a bbolt file of somebody else", func(t *testing.T, dir string) {
-			remove(logFileName)(t, dir)
-			db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+			remove(format.LogFileName)(t, dir)
+			db, err := bbolt.Open(filepath.Join(dir, format.LogFileName), 0o600, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,13 +320,13 @@ func TestReadOnly(t *testing.T) {
 	}
 	closeStore(t, second)
 	closeStore(t, s)
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), dir, d, Options{ReadOnly: true}); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatalf("without state.db: got %v", err)
 	}
-	delete(before, stateFileName)
+	delete(before, format.StateFileName)
 	if !reflect.DeepEqual(before, filesOf(t, dir)) {
 		t.Fatal("the files were changed")
 	}
@@ -363,10 +365,10 @@ func TestDescriptorExtension(t *testing.T) {
 	if got := s.Descriptor(); !reflect.DeepEqual(got, more.Normalized()) {
 		t.Fatalf("got %+v", got)
 	}
-	for f, r := range map[*file]role{s.log: roleLog, s.state: roleState} {
-		h, err := f.readHeader(r)
-		if err != nil || !reflect.DeepEqual(h.descriptor, more.Normalized()) {
-			t.Fatalf("%s: got %+v, %v", f.name, h, err)
+	for f, r := range map[*boltfile.File]format.Role{s.log: format.RoleLog, s.state: format.RoleState} {
+		h, err := f.ReadHeader(r)
+		if err != nil || !reflect.DeepEqual(h.Descriptor, more.Normalized()) {
+			t.Fatalf("%s: got %+v, %v", f.Name, h, err)
 		}
 	}
 }
@@ -394,7 +396,7 @@ func TestRebuild(t *testing.T) {
 	}
 	want := dump(t, s.state)
 	closeStore(t, s)
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	var last Progress
@@ -463,7 +465,7 @@ func TestCrashWhileCreating(t *testing.T) {
 	t.Run("only log.db", func(t *testing.T) {
 		dir := t.TempDir()
 		closeStore(t, open(t, dir, d, Options{}))
-		if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 			t.Fatal(err)
 		}
 		takeOver(t, open(t, dir, d, Options{}), 0).append(1)
@@ -477,7 +479,7 @@ func TestCrashWhileCreating(t *testing.T) {
 	})
 	t.Run("empty files", func(t *testing.T) {
 		dir := t.TempDir()
-		for _, name := range []string{logFileName, stateFileName} {
+		for _, name := range []string{format.LogFileName, format.StateFileName} {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -489,13 +491,13 @@ func TestCrashWhileCreating(t *testing.T) {
 // A log that ends before its projections has lost events.
 func TestLogOlderThanState(t *testing.T) {
 	dir, d := someStore(t)
-	old := filesOf(t, dir)[logFileName]
+	old := filesOf(t, dir)[format.LogFileName]
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(0, 0)
 	w.flush()
 	closeStore(t, s)
-	if err := os.WriteFile(filepath.Join(dir, logFileName), []byte(old), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, format.LogFileName), []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
@@ -507,11 +509,11 @@ func TestLogOlderThanState(t *testing.T) {
 // bucket's name may be another one.
 func TestHeaderThatIsGone(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
-	for _, name := range []string{logFileName, stateFileName} {
+	for _, name := range []string{format.LogFileName, format.StateFileName} {
 		dir := t.TempDir()
 		closeStore(t, open(t, dir, d, smallMap))
-		inFile(name, func(t *testing.T, f *file) {
-			noError(t, f.update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketHeader) }))
+		inFile(name, func(t *testing.T, f *boltfile.File) {
+			noError(t, f.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketHeader) }))
 		})(t, dir)
 		_, err := Open(t.Context(), dir, d, smallMap)
 		errorIs(t, err, storage.ErrDamaged, name)

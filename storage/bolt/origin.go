@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // errOtherLog says what is wrong with a state.db, and what to do about it.
@@ -15,18 +16,18 @@ var errOtherLog = errors.New("it was made from another log, perhaps of a copy of
 
 // errLostEnd says what is wrong with a log that is too short. What there is to do about it depends on
 // which of the two it is.
-var errLostEnd = errors.New("it has lost its end, or " + stateFileName + " is of a longer copy of the store")
+var errLostEnd = errors.New("it has lost its end, or " + format.StateFileName + " is of a longer copy of the store")
 
 // checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the witness and, since programs that wrote none may have flushed behind it, by what each
 // checkpoint says of its last event. What of the log cannot be read is told by who needs it.
 func (op *opening) checkOrigin(end messages.LSN) error {
 	err := op.viewLog(func(log *logReader) error {
-		var v eventView
-		if v.decode(op.witness.lsn, log.value(op.witness.lsn)) == nil && v.crc != op.witness.crc {
-			return op.otherLog(bucketHeader, string(keyWitness), "LSN %d: got CRC %08x, the log has %08x", op.witness.lsn, op.witness.crc, v.crc)
+		var v format.EventView
+		if v.Decode(op.witness.LSN, log.value(op.witness.LSN)) == nil && v.CRC != op.witness.CRC {
+			return op.otherLog(format.BucketHeader, string(format.KeyWitness), "LSN %d: got CRC %08x, the log has %08x", op.witness.LSN, op.witness.CRC, v.CRC)
 		}
 		for i := range op.partitions {
-			if p := &op.partitions[i]; p.lastLSN > 0 && v.decode(p.lastLSN, log.value(p.lastLSN)) == nil {
+			if p := &op.partitions[i]; p.lastLSN > 0 && v.Decode(p.lastLSN, log.value(p.lastLSN)) == nil {
 				if err := op.compareCheckpoint(p, &v); err != nil {
 					return err
 				}
@@ -42,25 +43,25 @@ func (op *opening) checkOrigin(end messages.LSN) error {
 
 func (op *opening) otherLog(bucket []byte, place, format string, args ...any) *storage.DamagedError {
 	return &storage.DamagedError{
-		Where: op.state.placeOf(bucket, "%s", place),
+		Where: op.state.PlaceOf(bucket, "%s", place),
 		Cause: fmt.Errorf("%w: %s", errOtherLog, fmt.Sprintf(format, args...)),
 	}
 }
 
-func (op *opening) compareCheckpoint(p *partition, v *eventView) error {
+func (op *opening) compareCheckpoint(p *partition, v *format.EventView) error {
 	epoch := op.logEpochs[p.id]
-	if v.partition == p.id && v.offset == p.last && v.at == p.lastAt && v.epoch == epoch {
+	if v.Partition == p.id && v.PLogOffset == p.last && v.RegisteredAt == p.lastAt && v.Epoch == epoch {
 		return nil
 	}
-	return op.otherLog(bucketCheckpoints, fmt.Sprintf("partition %d", p.id),
+	return op.otherLog(format.BucketCheckpoints, fmt.Sprintf("partition %d", p.id),
 		"LSN %d: got partition %d, offset %d, at %d us, epoch %d, the log has partition %d, offset %d, at %d us, epoch %d",
-		p.lastLSN, p.id, p.last, p.lastAt, epoch, v.partition, v.offset, v.at, v.epoch)
+		p.lastLSN, p.id, p.last, p.lastAt, epoch, v.Partition, v.PLogOffset, v.RegisteredAt, v.Epoch)
 }
 
 // checkProjected makes sure that the log has what the projections say that it had. If it
 // has less, either it has lost its end or they are of a longer log: it is for the operator to say.
 func (op *opening) checkProjected(end messages.LSN) error {
-	want := max(op.projected-1, op.witness.lsn)
+	want := max(op.projected-1, op.witness.LSN)
 	for i := range op.partitions {
 		want = max(want, op.partitions[i].lastLSN)
 	}
@@ -73,8 +74,8 @@ func (op *opening) endsBehind(end, stated messages.LSN) error {
 		return nil
 	}
 	return &storage.DamagedError{
-		Where: "file " + op.log.name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, stateFileName, stated, errLostEnd),
+		Where: "file " + op.log.Name,
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, format.StateFileName, stated, errLostEnd),
 	}
 }
 
@@ -82,17 +83,17 @@ func (op *opening) endsBehind(end, stated messages.LSN) error {
 // read.
 func (op *opening) stated() (last messages.LSN) {
 	// An error is told by who needs what cannot be read.
-	_ = op.state.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketHeader)
-		if next, err := unsealUint(bucketHeader, keyProjected, b.Get(keyProjected)); err == nil && next > 0 {
+	_ = op.state.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketHeader)
+		if next, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, b.Get(format.KeyProjected)); err == nil && next > 0 {
 			last = messages.LSN(next) - 1
 		}
-		if w, err := decodeWitness(b.Get(keyWitness)); err == nil {
-			last = max(last, w.lsn)
+		if w, err := format.DecodeWitness(b.Get(format.KeyWitness)); err == nil {
+			last = max(last, w.LSN)
 		}
-		return tx.Bucket(bucketCheckpoints).ForEach(func(k, v []byte) error {
-			if c, err := decodeCheckpoint(k, v); err == nil {
-				last = max(last, c.lsn)
+		return tx.Bucket(format.BucketCheckpoints).ForEach(func(k, v []byte) error {
+			if c, err := format.DecodeCheckpoint(k, v); err == nil {
+				last = max(last, c.LSN)
 			}
 			return nil
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -59,7 +60,7 @@ func (c *twoCopies) dir(name string) string { return filepath.Join(c.base, name)
 
 func (c *twoCopies) state(name string) []byte {
 	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.dir(name), stateFileName))
+	data, err := os.ReadFile(filepath.Join(c.dir(name), format.StateFileName))
 	noError(c.t, err)
 	return data
 }
@@ -67,10 +68,10 @@ func (c *twoCopies) state(name string) []byte {
 // put gives b a state.db; edit, if it is not nil, changes what stands in it.
 func (c *twoCopies) put(data []byte, edit func(tx *bbolt.Tx) error) {
 	c.t.Helper()
-	noError(c.t, os.WriteFile(filepath.Join(c.dir("b"), stateFileName), data, 0o600))
+	noError(c.t, os.WriteFile(filepath.Join(c.dir("b"), format.StateFileName), data, 0o600))
 	if edit != nil {
-		f := openPlain(c.t, c.dir("b"), roleState)
-		noError(c.t, errors.Join(f.update(edit), f.close()))
+		f := openPlain(c.t, c.dir("b"), format.RoleState)
+		noError(c.t, errors.Join(f.Update(edit), f.Close()))
 	}
 }
 
@@ -83,7 +84,7 @@ func (c *twoCopies) refused(what string, bucket []byte) {
 		errorIs(c.t, err, errOtherLog, what)
 	}
 	r := verified(c.t, c.dir("b"), verify.Options{})
-	where := placeOf(bucket, "")
+	where := format.PlaceOf(bucket, "")
 	if len(r.Faults) != 1 || !r.Faults[0].Projection || !strings.Contains(r.Faults[0].Where, where) || r.Events != 5 {
 		c.t.Errorf("%s: got %v, want that %s of state.db is wrong, and that the log is not", what, r, where)
 	}
@@ -102,7 +103,7 @@ func (c *twoCopies) opens(what string) {
 func TestStateOfAnotherCopy(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
 	c.put(c.state("a"), nil)
-	c.refused("by the witness", bucketHeader)
+	c.refused("by the witness", format.BucketHeader)
 	c.put(c.older, nil)
 	c.opens("an older one is this log's")
 	c.put(nil, nil)
@@ -113,24 +114,26 @@ func TestStateOfAnotherCopy(t *testing.T) {
 // event that both logs have, with or without a witness for that.
 func TestStateOfAnotherCopyWithoutWitness(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
-	key := appendPartitionKey(nil, 0)
+	key := format.AppendPartitionKey(nil, 0)
 	otherTime := func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketCheckpoints)
-		at, err := decodeCheckpoint(key, b.Get(key))
-		at.at++
-		return errors.Join(err, b.Put(key, at.encode(key)))
+		b := tx.Bucket(format.BucketCheckpoints)
+		at, err := format.DecodeCheckpoint(key, b.Get(key))
+		at.RegisteredAt++
+		return errors.Join(err, b.Put(key, at.Encode(key)))
 	}
 	c.put(c.older, nil)
-	older := openPlain(t, c.dir("b"), roleState)
-	stale := get(t, older, bucketHeader, keyWitness)
-	noError(t, older.close())
+	older := openPlain(t, c.dir("b"), format.RoleState)
+	stale := get(t, older, format.BucketHeader, format.KeyWitness)
+	noError(t, older.Close())
 	for what, edit := range map[string]func(tx *bbolt.Tx) error{
-		"no witness":    func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWitness) },
-		"an old one":    func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, stale) },
-		"the first one": func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, witness{}.encode()) },
+		"no witness": func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWitness) },
+		"an old one": func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, stale) },
+		"the first one": func(tx *bbolt.Tx) error {
+			return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, format.Witness{}.Encode())
+		},
 	} {
 		c.put(c.state("a"), func(tx *bbolt.Tx) error { return errors.Join(edit(tx), otherTime(tx)) })
-		c.refused(what, bucketCheckpoints)
+		c.refused(what, format.BucketCheckpoints)
 	}
 }
 
@@ -139,15 +142,15 @@ func TestStateOfAnotherCopyWithoutWitness(t *testing.T) {
 func TestStateOfAnotherCopyBesideDamage(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
 	c.put(c.state("a"), func(tx *bbolt.Tx) error {
-		key := appendPartitionKey(nil, 1)
-		b := tx.Bucket(bucketCheckpoints)
-		at, err := decodeCheckpoint(key, b.Get(key))
-		at.at++
-		return errors.Join(err, b.Put(key, at.encode(key)))
+		key := format.AppendPartitionKey(nil, 1)
+		b := tx.Bucket(format.BucketCheckpoints)
+		at, err := format.DecodeCheckpoint(key, b.Get(key))
+		at.RegisteredAt++
+		return errors.Join(err, b.Put(key, at.Encode(key)))
 	})
-	log := openPlain(t, c.dir("b"), roleLog)
-	put(t, log, bucketLog, appendLSNKey(nil, 5), []byte("damaged"))
-	noError(t, log.close())
+	log := openPlain(t, c.dir("b"), format.RoleLog)
+	put(t, log, format.BucketLog, format.AppendLSNKey(nil, 5), []byte("damaged"))
+	noError(t, log.Close())
 	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
 	errorIs(t, err, errOtherLog)
 }
@@ -159,7 +162,7 @@ func (c *twoCopies) tooShort(want string) {
 	for _, o := range []Options{{}, {ReadOnly: true}} {
 		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
 		damage, ok := errors.AsType[*storage.DamagedError](err)
-		if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, logFileName) || !strings.Contains(err.Error(), want) {
+		if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, format.LogFileName) || !strings.Contains(err.Error(), want) {
 			c.t.Errorf("got %v, want that log.db is damaged, and %s", err, want)
 		}
 	}
@@ -190,16 +193,16 @@ func TestLogHasLostItsEnd(t *testing.T) {
 	c.put(c.state("a"), nil)
 	c.tooShort("LSN 5, state.db has projections up to 6: it has lost its end, or state.db is of a longer copy of the store")
 	c.put(c.state("b"), func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketHeader).Put(keyWitness, witness{lsn: 9}.encode())
+		return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, format.Witness{LSN: 9}.Encode())
 	})
 	c.tooShort("LSN 5, state.db has projections up to 9")
 }
 
 // witnessOf returns what state.db has.
-func witnessOf(t *testing.T, s *Store) witness {
+func witnessOf(t *testing.T, s *Store) format.Witness {
 	t.Helper()
 	op := &opening{Store: &Store{state: s.state}}
-	noError(t, s.state.view(op.loadWitness))
+	noError(t, s.state.View(op.loadWitness))
 	return op.witness
 }
 
@@ -211,16 +214,16 @@ func TestWitness(t *testing.T) {
 	two.append(1)
 	one.append(2)
 	one.flush()
-	equal(t, messages.LSN(2), witnessOf(t, s).lsn)
+	equal(t, messages.LSN(2), witnessOf(t, s).LSN)
 	two.flush()
 	newest := witnessOf(t, s)
-	equal(t, messages.LSN(2), newest.lsn, "an older event does not take its place")
-	v := get(t, s.state, bucketHeader, keyWitness)
+	equal(t, messages.LSN(2), newest.LSN, "an older event does not take its place")
+	v := get(t, s.state, format.BucketHeader, format.KeyWitness)
 	v[3] ^= 1
-	put(t, s.state, bucketHeader, keyWitness, v)
+	put(t, s.state, format.BucketHeader, format.KeyWitness, v)
 	two.append(1)
 	two.flush()
-	equal(t, messages.LSN(3), witnessOf(t, s).lsn)
+	equal(t, messages.LSN(3), witnessOf(t, s).LSN)
 	dir := filepath.Join(t.TempDir(), "copy")
 	_, err := s.Backup(t.Context(), dir, CopyOptions{})
 	noError(t, err)
@@ -239,8 +242,8 @@ func TestWitness(t *testing.T) {
 func TestLogEndsAtTheLastKey(t *testing.T) {
 	dir, s := verifiable(t)
 	d := s.Descriptor()
-	noError(t, s.log.update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketLog).Put(appendLSNKey(nil, math.MaxUint64), []byte("foreign"))
+	noError(t, s.log.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, math.MaxUint64), []byte("foreign"))
 	}))
 	closeStore(t, s)
 	for _, o := range []Options{{ReadOnly: true}, {}} {

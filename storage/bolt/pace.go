@@ -3,50 +3,13 @@ package bolt
 import (
 	"runtime"
 	"time"
+
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // Every writer writes what waits in one transaction, and what a transaction costs
 // hardly depends on how much is in it. So each takes its time, as long as somebody is
 // about to join and nobody waits for long.
-
-// pace remembers a writer's last transaction.
-type pace struct {
-	// ended is when it ended, took how long it took.
-	ended time.Time
-	took  time.Duration
-}
-
-// run runs a transaction.
-func (p *pace) run(transaction func() error) error {
-	begin := time.Now()
-	err := transaction()
-	p.ended = time.Now()
-	p.took = p.ended.Sub(begin)
-	return err
-}
-
-// gatherYields is how often in a row a writer lets others run without a request
-// coming of it before it believes that none is on its way.
-const gatherYields = 16
-
-// nextRequest returns a request that waits, nil if there is none. Those who were answered
-// by the last commit, or whose partition was, come back at once: the processors are
-// left to them for up to half the time that a commit takes. A caller alone is not
-// made to wait: when nobody can run, letting others run takes no time.
-func nextRequest[R any](p *pace, requests <-chan *R) *R {
-	for range gatherYields {
-		select {
-		case r := <-requests:
-			return r
-		default:
-		}
-		if time.Since(p.ended) > p.took/2 {
-			return nil
-		}
-		runtime.Gosched()
-	}
-	return nil
-}
 
 // A flush rewrites each page of state.db that has a key of it, so that the fewer and
 // larger they are the less is written; and between them processors and disk are left
@@ -80,8 +43,8 @@ func (s *Store) yield(i int) {
 }
 
 // rest pauses until it is time for the flush after the last one, or nobody appends any more.
-func (s *Store) rest(last *pace) {
-	end := last.ended.Add(min(paceLimit, paceFactor*last.took))
+func (s *Store) rest(last *queue.Pace) {
+	end := last.Ended.Add(min(paceLimit, paceFactor*last.Took))
 	busy := true
 	for left := time.Until(end); left > 0 && busy && !s.pressed(); left = time.Until(end) {
 		lsn := s.lastLSN.Load()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // partition is what the store holds in memory of one partition: everything that
@@ -27,7 +28,7 @@ type partition struct {
 	// failed is why nothing can be written before a repair, nil otherwise.
 	failed error
 	// conflicts are the lasting ones of the partition's workspaces; nil if none.
-	conflicts map[conflictKey]*storage.ConflictError
+	conflicts map[format.ConflictKey]*storage.ConflictError
 	// flushing is closed when the flush under way has ended; nil if there is none.
 	flushing chan struct{}
 }
@@ -58,9 +59,9 @@ func (p *partition) fail(err error) {
 // addConflict notes a conflict that lasts. The caller holds the lock.
 func (p *partition) addConflict(e *storage.ConflictError) {
 	if p.conflicts == nil {
-		p.conflicts = make(map[conflictKey]*storage.ConflictError)
+		p.conflicts = make(map[format.ConflictKey]*storage.ConflictError)
 	}
-	k := conflictKeyOf(e)
+	k := format.ConflictKeyOf(e)
 	if p.conflicts[k] == nil {
 		p.conflicts[k] = e
 	}
@@ -72,16 +73,16 @@ func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNu
 	if len(p.conflicts) == 0 {
 		return nil
 	}
-	if e := p.conflicts[conflictKey{place: storage.PlaceWLog, ws: ws}]; e != nil {
+	if e := p.conflicts[format.ConflictKey{Place: storage.PlaceWLog, Workspace: ws}]; e != nil {
 		return e
 	}
 	for _, n := range numbers {
-		if e := p.conflicts[conflictKey{place: storage.PlaceRecord, ws: ws, seq: n.Seq}]; e != nil {
+		if e := p.conflicts[format.ConflictKey{Place: storage.PlaceRecord, Workspace: ws, Seq: n.Seq}]; e != nil {
 			return e
 		}
 	}
 	for _, r := range records {
-		if e := p.conflicts[conflictKey{place: storage.PlaceRecord, ws: ws, seq: r.seq}]; e != nil {
+		if e := p.conflicts[format.ConflictKey{Place: storage.PlaceRecord, Workspace: ws, Seq: r.seq}]; e != nil {
 			return e
 		}
 	}

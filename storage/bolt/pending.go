@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // pending are the events at the end of the log that log.wal has and log.db has not. Their
@@ -125,8 +126,8 @@ type logReader struct {
 func (s *Store) viewLog(fn func(*logReader) error) error {
 	// In this order: what is not pending any more is in log.db.
 	first, values := s.pending.all()
-	return s.log.view(func(tx *bbolt.Tx) error {
-		return fn(&logReader{cursor: tx.Bucket(bucketLog).Cursor(), first: first, values: values})
+	return s.log.View(func(tx *bbolt.Tx) error {
+		return fn(&logReader{cursor: tx.Bucket(format.BucketLog).Cursor(), first: first, values: values})
 	})
 }
 
@@ -135,8 +136,8 @@ func (r *logReader) value(lsn messages.LSN) []byte {
 	if lsn >= r.first && lsn-r.first < messages.LSN(len(r.values)) {
 		return r.values[lsn-r.first]
 	}
-	var key [lsnKeyLen]byte
-	appendLSNKey(key[:0], lsn)
+	var key [format.LSNKeyLen]byte
+	format.AppendLSNKey(key[:0], lsn)
 	var k, v []byte
 	if r.at != 0 && lsn == r.at+1 {
 		k, v = r.cursor.Next()

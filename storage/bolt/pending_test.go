@@ -8,6 +8,9 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // pendingOf returns what is pending behind LSN 10: events of these lengths.
@@ -81,7 +84,7 @@ func TestLogReaderInAnyOrder(t *testing.T) {
 	noError(t, s.viewLog(func(r *logReader) error {
 		noError(t, s.pending.each(func(lsn messages.LSN, v []byte) error { all[lsn] = string(v); return nil }))
 		return r.cursor.Bucket().ForEach(func(k, v []byte) error {
-			lsn, _ := parseLSN(k)
+			lsn, _ := format.ParseLSN(k)
 			all[lsn] = string(v)
 			return nil
 		})
@@ -112,16 +115,16 @@ func TestRewriteLogInPieces(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
 	takeOver(t, s, 0).append(1)
 	sizes := make([]int64, 0, 2)
-	settled(t, s).beforeCommit = func() error { sizes = append(sizes, int64(len(s.wal.left))); return nil }
-	defer func() { s.log.beforeCommit = nil }()
+	settled(t, s).BeforeCommit = func() error { sizes = append(sizes, int64(len(s.wal.Left))); return nil }
+	defer func() { s.log.BeforeCommit = nil }()
 	half := make([]byte, applyMost/2)
 	for i := range 3 {
-		s.wal.left = append(s.wal.left, walCommit{first: messages.LSN(10 + i), values: [][]byte{half}})
+		s.wal.Left = append(s.wal.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
 	}
 	noError(t, s.rewriteLog())
 	equal(t, []int64{3, 1}, sizes)
-	noError(t, s.log.view(func(tx *bbolt.Tx) error {
-		equal(t, 1, tx.Bucket(bucketLog).Stats().KeyN)
+	noError(t, s.log.View(func(tx *bbolt.Tx) error {
+		equal(t, 1, tx.Bucket(format.BucketLog).Stats().KeyN)
 		return nil
 	}))
 }
@@ -138,7 +141,7 @@ func TestRewriteWholeCommits(t *testing.T) {
 	values, places := loggedAt(t, settled(t, s))
 	equal(t, len(events), len(values))
 	for i := 0; i < len(values); i += 8 {
-		s.wal.left = append(s.wal.left, walCommit{first: messages.LSN(i + 1), values: values[i : i+8]})
+		s.wal.Left = append(s.wal.Left, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
 	}
 	noError(t, s.rewriteLog())
 	again, moved := loggedAt(t, s.log)
@@ -151,10 +154,10 @@ func TestRewriteWholeCommits(t *testing.T) {
 }
 
 // loggedAt returns what log.db has, and where in the map of the file.
-func loggedAt(t *testing.T, log *file) (values [][]byte, places []*byte) {
+func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte) {
 	t.Helper()
-	noError(t, log.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketLog).ForEach(func(_, v []byte) error {
+	noError(t, log.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketLog).ForEach(func(_, v []byte) error {
 			values, places = append(values, bytes.Clone(v)), append(places, &v[0])
 			return nil
 		})

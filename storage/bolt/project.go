@@ -3,13 +3,14 @@ package bolt
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // stateFill leaves some room in pages: keys are ascending within a partition, a
@@ -26,9 +27,9 @@ type projection struct {
 	records []recordPut
 	ids     []idPut
 	// witness is the newest event that was read.
-	witness witness
+	witness format.Witness
 	// arena holds the encoded rows until the commit.
-	arena byteArena
+	arena boltfile.ByteArena
 }
 
 // indexPut is an event on its way into an index.
@@ -41,7 +42,7 @@ type indexPut struct {
 // recordPut is a row on its way.
 type recordPut struct {
 	indexPut
-	key   recordKey
+	key   format.RecordKey
 	value []byte
 	// isNew says that the event creates the record.
 	isNew bool
@@ -63,8 +64,8 @@ func compareWLog(a, b indexPut) int {
 // compareRecords orders by key, and the writes of one record by time: an event may write a
 // record several times, too.
 func compareRecords(a, b recordPut) int {
-	return cmp.Or(cmp.Compare(a.key.ws, b.key.ws), cmp.Compare(a.key.id.Seq, b.key.id.Seq),
-		cmp.Compare(a.key.id.Number, b.key.id.Number), cmp.Compare(a.write, b.write))
+	return cmp.Or(cmp.Compare(a.key.Workspace, b.key.Workspace), cmp.Compare(a.key.ID.Seq, b.key.ID.Seq),
+		cmp.Compare(a.key.ID.Number, b.key.ID.Number), cmp.Compare(a.write, b.write))
 }
 
 // errNothingAccepted ends a transaction in which no flush is left.
@@ -81,7 +82,7 @@ func (s *Store) project(group []*flushRequest) error {
 	}
 	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
 	var projected messages.LSN
-	err := s.state.update(func(tx *bbolt.Tx) (err error) {
+	err := s.state.Update(func(tx *bbolt.Tx) (err error) {
 		projected, err = p.write(tx)
 		return err
 	})
@@ -130,14 +131,14 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 // one is not, the partition has failed. At trust level 2 only what was recovered
 // is checked.
 func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
-	c := tx.Bucket(bucketPLog).Cursor()
+	c := tx.Bucket(format.BucketPLog).Cursor()
 	for from := r.from; from < r.to; {
 		taken, ok := firstPLogKey(c, r.partition.id, from)
 		if !ok || taken >= r.to {
 			return nil
 		}
 		e := &r.entries[taken-r.from]
-		if e.recovered || p.s.schema.trust < messages.TrustAll {
+		if e.recovered || p.s.schema.Trust < messages.TrustAll {
 			conflict := newConflict(storage.PlacePLog, indexPut{r: r, e: e, o: taken})
 			r.partition.fail(conflict)
 			p.s.board.RingAll()
@@ -156,9 +157,9 @@ func newConflict(place storage.Place, at indexPut) *storage.ConflictError {
 }
 
 func (p *projection) putPLog(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketPLog)
+	b := tx.Bucket(format.BucketPLog)
 	b.FillPercent = stateFill
-	var key [plogKeyLen]byte
+	var key [format.PLogKeyLen]byte
 	put := 0
 	for _, r := range p.group {
 		if r.refusal != nil {
@@ -167,8 +168,8 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 		for i := range r.entries {
 			p.s.yield(put)
 			put++
-			k := appendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
-			if err := b.Put(k, p.arena.lsn(r.entries[i].lsn)); err != nil {
+			k := format.AppendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
+			if err := b.Put(k, p.arena.LSN(r.entries[i].lsn)); err != nil {
 				return err
 			}
 		}
@@ -179,23 +180,23 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 // putWLog puts the entries of the workspaces' logs. One that is taken stays as it
 // is, and the workspace errs from now on.
 func (p *projection) putWLog(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketWLog)
+	b := tx.Bucket(format.BucketWLog)
 	b.FillPercent = stateFill
-	keys := newFreeKeys(b)
-	var key [wlogKeyLen]byte
+	keys := boltfile.NewFreeKeys(b)
+	var key [format.WLogKeyLen]byte
 	for i, w := range p.wlog {
 		p.s.yield(i)
 		if w.r.refusal != nil {
 			continue
 		}
-		k := appendWLogKey(key[:0], w.e.ws, w.e.wlog)
-		if (w.e.recovered || p.s.schema.trust < messages.TrustAll) && !keys.free(k) {
-			if lsn, ok := parseLSN(b.Get(k)); !ok || lsn != w.e.lsn {
+		k := format.AppendWLogKey(key[:0], w.e.ws, w.e.wlog)
+		if (w.e.recovered || p.s.schema.Trust < messages.TrustAll) && !keys.Free(k) {
+			if lsn, ok := format.ParseLSN(b.Get(k)); !ok || lsn != w.e.lsn {
 				w.r.conflicts = append(w.r.conflicts, newConflict(storage.PlaceWLog, w))
 				continue
 			}
 		}
-		if err := b.Put(k, p.arena.lsn(w.e.lsn)); err != nil {
+		if err := b.Put(k, p.arena.LSN(w.e.lsn)); err != nil {
 			return err
 		}
 	}
@@ -206,10 +207,10 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 // would overwrite something foreign stays as it is, and its sequence of the
 // workspace errs from now on.
 func (p *projection) putRecords(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketRecords)
+	b := tx.Bucket(format.BucketRecords)
 	b.FillPercent = stateFill
-	keys := newFreeKeys(b)
-	var key [recordKeyLen]byte
+	keys := boltfile.NewFreeKeys(b)
+	var key [format.RecordKeyLen]byte
 	for i, first := 0, 0; first < len(p.records); i++ {
 		p.s.yield(i)
 		end := first + 1
@@ -221,10 +222,10 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 		if writes[0].r.refusal != nil {
 			continue
 		}
-		k := appendRecordKey(key[:0], writes[0].key)
+		k := format.AppendRecordKey(key[:0], writes[0].key)
 		if p.overwritesForeign(b, keys, k, writes) {
 			conflict := newConflict(storage.PlaceRecord, writes[0].indexPut)
-			conflict.Record = writes[0].key.id
+			conflict.Record = writes[0].key.ID
 			writes[0].r.conflicts = append(writes[0].r.conflicts, conflict)
 			continue
 		}
@@ -238,14 +239,14 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 // overwritesForeign reports whether a record's key is taken by what its writes must
 // not overwrite. At trust level 0 a new record's key must be free. What was
 // recovered overwrites only what the log itself has written, at every level.
-func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *freeKeys, k []byte, writes []recordPut) bool {
+func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *boltfile.FreeKeys, k []byte, writes []recordPut) bool {
 	isNew, recovered := false, false
 	for i := range writes {
 		isNew = isNew || writes[i].isNew
 		recovered = recovered || writes[i].e.recovered
 	}
-	strict := isNew && p.s.schema.trust == messages.TrustNone
-	if !strict && !recovered || keys.free(k) {
+	strict := isNew && p.s.schema.Trust == messages.TrustNone
+	if !strict && !recovered || keys.Free(k) {
 		return false
 	}
 	return strict || !p.s.ownRow(writes[0].key, b.Get(k), writes[0].r, isNew)
@@ -253,25 +254,25 @@ func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *freeKeys, k []byte
 
 // ownRow reports whether a stored row was written by an event of the partition
 // before the flush. thorough asks the log.
-func (s *Store) ownRow(k recordKey, value []byte, r *flushRequest, thorough bool) bool {
-	stored, err := decodeRow(k, value)
-	if err != nil || stored.partition != r.partition.id || stored.offset >= r.from {
+func (s *Store) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorough bool) bool {
+	stored, err := format.DecodeRow(k, value)
+	if err != nil || stored.Partition != r.partition.id || stored.Offset >= r.from {
 		return false
 	}
 	if !thorough {
 		return true
 	}
 	own := false
-	err = s.scanLog([]messages.LSN{stored.lsn}, func(v *eventView) error {
-		own = v.partition == stored.partition && v.offset == stored.offset && v.ws == k.ws &&
-			slices.ContainsFunc(v.records, func(rec messages.Record) bool { return rec.ID == k.id })
+	err = s.scanLog([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
+		own = v.Partition == stored.Partition && v.PLogOffset == stored.Offset && v.Workspace == k.Workspace &&
+			slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == k.ID })
 		return nil
 	})
 	return err == nil && own
 }
 
 func (p *projection) putNumbers(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketNumbers)
+	b := tx.Bucket(format.BucketNumbers)
 	var all []numberPut
 	for _, r := range p.group {
 		if r.refusal == nil {
@@ -289,15 +290,15 @@ func (p *projection) putNumbers(tx *bbolt.Tx) error {
 }
 
 func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketCheckpoints)
+	b := tx.Bucket(format.BucketCheckpoints)
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
 		last := r.entries[len(r.entries)-1]
-		key := appendPartitionKey(make([]byte, 0, partitionKeyLen), r.partition.id)
-		c := checkpoint{next: r.to, lsn: last.lsn, at: last.at, epoch: last.epoch}
-		if err := b.Put(key, c.encode(key)); err != nil {
+		key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), r.partition.id)
+		c := format.Checkpoint{Next: r.to, LSN: last.lsn, RegisteredAt: last.at, Epoch: last.epoch}
+		if err := b.Put(key, c.Encode(key)); err != nil {
 			return err
 		}
 	}
@@ -305,17 +306,17 @@ func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
 }
 
 func (p *projection) putConflicts(tx *bbolt.Tx) error {
-	b := tx.Bucket(bucketConflicts)
+	b := tx.Bucket(format.BucketConflicts)
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
 		for _, e := range r.conflicts {
-			key := conflictKeyOf(e).append(make([]byte, 0, conflictKeyLen))
+			key := format.ConflictKeyOf(e).Append(make([]byte, 0, format.ConflictKeyLen))
 			if b.Get(key) != nil {
 				continue
 			}
-			if err := b.Put(key, encodeConflict(key, e)); err != nil {
+			if err := b.Put(key, format.EncodeConflict(key, e)); err != nil {
 				return err
 			}
 		}
@@ -354,41 +355,5 @@ func (p *projection) lowWater() messages.LSN {
 }
 
 func putProjected(tx *bbolt.Tx, lsn messages.LSN) error {
-	return tx.Bucket(bucketHeader).Put(keyProjected, sealedUint(nil, bucketHeader, keyProjected, uint64(lsn)))
-}
-
-// arenaChunk is how much memory an arena takes at a time, in bytes.
-const arenaChunk = 1 << 20
-
-// byteArena gives out memory that lives as long as a transaction: bbolt keeps
-// values by reference until the commit.
-type byteArena struct{ free []byte }
-
-// reserve returns an empty slice with room for n bytes.
-func (a *byteArena) reserve(n int) []byte {
-	if cap(a.free)-len(a.free) < n {
-		a.free = make([]byte, 0, max(arenaChunk, n))
-	}
-	start := len(a.free)
-	a.free = a.free[:start+n]
-	return a.free[start : start : start+n]
-}
-
-func (a *byteArena) lsn(lsn messages.LSN) []byte {
-	return appendLSNKey(a.reserve(indexedLSNLen), lsn)
-}
-
-// damagedEvent names a damaged entry of the log.
-func damagedEvent(lsn messages.LSN, p messages.PartitionID, o messages.PLogOffset, cause error) *storage.DamagedError {
-	return &storage.DamagedError{Where: logPlace(lsn), Partition: p, PLogOffset: o, Cause: cause}
-}
-
-func logPlace(lsn messages.LSN) string { return placeOf(bucketLog, "LSN %d", lsn) }
-
-// belongs returns nil if the event is the one that the index says.
-func (v *eventView) belongs(p messages.PartitionID, o messages.PLogOffset) error {
-	if v.partition != p || v.offset != o {
-		return fmt.Errorf("%w: it is partition %d, offset %d", errMisplaced, v.partition, v.offset)
-	}
-	return nil
+	return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, format.SealedUint(nil, format.BucketHeader, format.KeyProjected, uint64(lsn)))
 }

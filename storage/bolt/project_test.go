@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A flush that is refused leaves nothing in state.db, also if others share its transaction.
@@ -80,7 +81,7 @@ func TestAgrees(t *testing.T) {
 		want bool
 	}{
 		{testSeq, 0, true}, {testSeq, 9, true}, {testSeq, 5, true}, {testSeq, 4, false}, {testSeq, 8, false},
-		{kindSeq, 0, true}, {kindSeq, 9, true}, {kindSeq, 5, false},
+		{format.KindSeq, 0, true}, {format.KindSeq, 9, true}, {format.KindSeq, 5, false},
 	} {
 		if got := (numberPut{ws: 1, seq: tt.seq, number: 5}).agrees(tt.got, stored, stored); got != tt.want {
 			t.Errorf("sequence %d: %d given, 5 in the log, 9 stored: got %v, want %v", tt.seq, tt.got, got, tt.want)
@@ -125,7 +126,7 @@ func TestTailForgetsWhatItDrops(t *testing.T) {
 	}
 	tail.drop(2)
 	for n, want := range []messages.PLogOffset{1: 0, 2: 2, 3: 3} {
-		if got := tail.written[recordKey{ws: 1, id: messages.RecordID{Seq: testSeq, Number: messages.Number(n)}}]; got != want {
+		if got := tail.written[format.RecordKey{Workspace: 1, ID: messages.RecordID{Seq: testSeq, Number: messages.Number(n)}}]; got != want {
 			t.Errorf("record %d: got offset %d, want %d", n, got, want)
 		}
 	}

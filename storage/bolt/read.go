@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A reader copies a chunk inside one short transaction, closes it and then yields.
@@ -126,14 +127,14 @@ func (s *Store) plogPlaces(p *partition, from, to messages.PLogOffset) ([]place,
 
 func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset) ([]place, error) {
 	places := make([]place, 0, to-from)
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketPLog).Cursor()
-		k, v := c.Seek(appendPLogKey(nil, p, from))
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketPLog).Cursor()
+		k, v := c.Seek(format.AppendPLogKey(nil, p, from))
 		for o := from; o < to; o++ {
-			lsn, ok := parseLSN(v)
-			if string(k) != string(appendPLogKey(nil, p, o)) || !ok {
+			lsn, ok := format.ParseLSN(v)
+			if string(k) != string(format.AppendPLogKey(nil, p, o)) || !ok {
 				return &storage.DamagedError{
-					Where: placeOf(bucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: errMissing,
+					Where: format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: format.ErrMissing,
 				}
 			}
 			places = append(places, place{lsn: lsn, partition: p, offset: o})
@@ -216,13 +217,13 @@ func (s *Store) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []plac
 // storedWLog finds entries of a workspace's log in state.db, all of which must be there.
 func (s *Store) storedWLog(ws messages.WSID, from, to messages.WLogOffset) ([]place, error) {
 	places := make([]place, 0, to-from)
-	err := s.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketWLog).Cursor()
-		k, v := c.Seek(appendWLogKey(nil, ws, from))
+	err := s.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketWLog).Cursor()
+		k, v := c.Seek(format.AppendWLogKey(nil, ws, from))
 		for o := from; o < to; o++ {
-			lsn, ok := parseLSN(v)
-			if string(k) != string(appendWLogKey(nil, ws, o)) || !ok {
-				return &storage.DamagedError{Where: placeOf(bucketWLog, "workspace %d, offset %d", ws, o), Cause: errMissing}
+			lsn, ok := format.ParseLSN(v)
+			if string(k) != string(format.AppendWLogKey(nil, ws, o)) || !ok {
+				return &storage.DamagedError{Where: format.PlaceOf(format.BucketWLog, "workspace %d, offset %d", ws, o), Cause: format.ErrMissing}
 			}
 			places = append(places, place{lsn: lsn, ws: ws, wlog: o})
 			k, v = c.Next()
@@ -243,21 +244,21 @@ type place struct {
 }
 
 // check returns nil if the event is the one that the index says.
-func (at *place) check(v *eventView) error {
+func (at *place) check(v *format.EventView) error {
 	if at.offset != 0 {
-		if err := v.belongs(at.partition, at.offset); err != nil {
+		if err := v.Belongs(at.partition, at.offset); err != nil {
 			return err
 		}
 	}
-	if at.wlog != 0 && (v.ws != at.ws || v.wlog != at.wlog) {
-		return fmt.Errorf("%w: it is workspace %d, offset %d", errMisplaced, v.ws, v.wlog)
+	if at.wlog != 0 && (v.Workspace != at.ws || v.WLogOffset != at.wlog) {
+		return fmt.Errorf("%w: it is workspace %d, offset %d", format.ErrMisplaced, v.Workspace, v.WLogOffset)
 	}
 	return nil
 }
 
 // damaged names the place as exactly as it is known.
 func (at *place) damaged(cause error) *storage.DamagedError {
-	damage := damagedEvent(at.lsn, at.partition, at.offset, cause)
+	damage := format.DamagedEvent(at.lsn, at.partition, at.offset, cause)
 	if at.offset == 0 && at.wlog != 0 {
 		damage.Where += fmt.Sprintf(", workspace %d, offset %d", at.ws, at.wlog)
 	}
@@ -326,21 +327,21 @@ func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(Logg
 func (s *Store) readEvents(places []place) ([]messages.Event, error) {
 	events := make([]messages.Event, 0, len(places))
 	err := s.viewLog(func(log *logReader) error {
-		var view eventView
+		var view format.EventView
 		bytes := 0
 		for i := range places {
 			value := log.value(places[i].lsn)
 			if value == nil {
-				return places[i].damaged(errMissing)
+				return places[i].damaged(format.ErrMissing)
 			}
-			err := view.decode(places[i].lsn, value)
+			err := view.Decode(places[i].lsn, value)
 			if err == nil {
 				err = places[i].check(&view)
 			}
 			if err != nil {
 				return places[i].damaged(err)
 			}
-			events = append(events, view.event())
+			events = append(events, view.Event())
 			if bytes += events[i].Memory(); bytes >= maxReadBytes {
 				return nil
 			}

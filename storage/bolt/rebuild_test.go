@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A rebuild takes no more at a time than is said, be it events or what they hold.
@@ -39,7 +40,7 @@ func TestRebuildInPieces(t *testing.T) {
 				noError(t, w.try(e))
 			}
 			closeStore(t, s)
-			noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+			noError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 			s = open(t, dir, d, pieces)
 			st := s.Stats()
 			equal(t, uint64(test.events), st.Rebuilt)
@@ -78,9 +79,9 @@ func TestRestoreInPieces(t *testing.T) {
 		to := filepath.Join(t.TempDir(), "copy")
 		_, err := Restore(t.Context(), dir, to, o)
 		noError(t, err)
-		f := openPlain(t, to, roleState)
-		noError(t, f.view(func(tx *bbolt.Tx) error { seen = uint64(tx.ID()); return nil }))
-		noError(t, f.close())
+		f := openPlain(t, to, format.RoleState)
+		noError(t, f.View(func(tx *bbolt.Tx) error { seen = uint64(tx.ID()); return nil }))
+		noError(t, f.Close())
 		return int(seen)
 	}
 	equal(t, pieces(0)+2, pieces(scanChunk))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // tailRow is a record that the tail has written: the row lies in an event.
@@ -106,7 +107,7 @@ func newTailRow(p messages.PartitionID, o messages.PLogOffset, e *entry, n messa
 
 // tailRow finds one record. The caller holds the lock.
 func (p *partition) tailRow(ws messages.WSID, id messages.RecordID) []tailRow {
-	o, ok := p.tail.written[recordKey{ws: ws, id: id}]
+	o, ok := p.tail.written[format.RecordKey{Workspace: ws, ID: id}]
 	if !ok {
 		return nil
 	}
@@ -116,10 +117,10 @@ func (p *partition) tailRow(ws messages.WSID, id messages.RecordID) []tailRow {
 // storedRows copies rows of a range from state.db, as many as fit a chunk. next is
 // where the following chunk begins, 0 if there is none.
 func (s *Store) storedRows(ws messages.WSID, r storage.RecordRange, limit int) (rows []storedRow, next messages.Number, err error) {
-	err = s.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketRecords).Cursor()
-		key := recordKey{ws: ws, id: messages.RecordID{Seq: r.Seq, Number: r.From}}
-		from := appendRecordKey(make([]byte, 0, recordKeyLen), key)
+	err = s.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketRecords).Cursor()
+		key := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}}
+		from := format.AppendRecordKey(make([]byte, 0, format.RecordKeyLen), key)
 		size := 0
 		k, v := c.Seek(from)
 		if !bytes.Equal(k, from) {
@@ -129,26 +130,26 @@ func (s *Store) storedRows(ws messages.WSID, r storage.RecordRange, limit int) (
 			k, v = c.Seek(from)
 		}
 		for ; k != nil; k, v = c.Next() {
-			if len(k) != recordKeyLen {
-				return &storage.DamagedError{Where: placeOf(bucketRecords, "key %x", k), Cause: errLayout}
+			if len(k) != format.RecordKeyLen {
+				return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "key %x", k), Cause: format.ErrLayout}
 			}
-			key = parseRecordKey(k)
-			stored, err := decodeRow(key, v)
+			key = format.ParseRecordKey(k)
+			stored, err := format.DecodeRow(key, v)
 			if err != nil {
 				return damagedRow(key, err)
 			}
-			if !bytes.HasPrefix(k, from[:recordPrefixLen]) || key.id.Number > r.To {
+			if !bytes.HasPrefix(k, from[:format.RecordPrefixLen]) || key.ID.Number > r.To {
 				return nil
 			}
 			if len(rows) >= limit || size >= maxReadBytes {
-				next = key.id.Number
+				next = key.ID.Number
 				return nil
 			}
 			size += len(v)
-			rows = append(rows, storedRow{lsn: stored.lsn, Row: storage.Row{
-				ID: key.id, Data: cloneData(stored.data), Partition: stored.partition, PLogOffset: stored.offset,
+			rows = append(rows, storedRow{lsn: stored.LSN, Row: storage.Row{
+				ID: key.ID, Data: cloneData(stored.Data), Partition: stored.Partition, PLogOffset: stored.Offset,
 			}})
-			if key.id.Number == r.To {
+			if key.ID.Number == r.To {
 				return nil
 			}
 		}
@@ -166,7 +167,7 @@ func checkRowBefore(c *bbolt.Cursor, found, sought []byte) error {
 		k, v = c.Last()
 	} else {
 		if bytes.Compare(found, sought) < 0 {
-			return astray(bucketRecords, sought)
+			return astray(format.BucketRecords, sought)
 		}
 		k, v = c.Prev()
 	}
@@ -174,19 +175,19 @@ func checkRowBefore(c *bbolt.Cursor, found, sought []byte) error {
 	case k == nil:
 		return nil
 	case bytes.Compare(k, sought) >= 0:
-		return astray(bucketRecords, sought)
-	case len(k) != recordKeyLen:
-		return &storage.DamagedError{Where: placeOf(bucketRecords, "key %x", k), Cause: errLayout}
+		return astray(format.BucketRecords, sought)
+	case len(k) != format.RecordKeyLen:
+		return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "key %x", k), Cause: format.ErrLayout}
 	}
-	key := parseRecordKey(k)
-	if _, err := decodeRow(key, v); err != nil {
+	key := format.ParseRecordKey(k)
+	if _, err := format.DecodeRow(key, v); err != nil {
 		return damagedRow(key, err)
 	}
 	return nil
 }
 
-func damagedRow(k recordKey, cause error) *storage.DamagedError {
-	return &storage.DamagedError{Where: placeOf(bucketRecords, "workspace %d, record %v", k.ws, k.id), Cause: cause}
+func damagedRow(k format.RecordKey, cause error) *storage.DamagedError {
+	return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "workspace %d, record %v", k.Workspace, k.ID), Cause: cause}
 }
 
 // cloneData copies data; empty data becomes nil.
@@ -221,7 +222,7 @@ func (s *Store) yieldRows(
 		var row storage.Row
 		var err error
 		if fromTail {
-			row, err = s.readRow(recordKey{ws: ws, id: messages.RecordID{Seq: seq, Number: tail[0].number}}, &tail[0].place)
+			row, err = s.readRow(format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: seq, Number: tail[0].number}}, &tail[0].place)
 			tail = tail[1:]
 		} else {
 			row = stored[0].Row
@@ -239,14 +240,14 @@ func (s *Store) yieldRows(
 }
 
 // readRow reads a row out of the event that wrote it.
-func (s *Store) readRow(k recordKey, at *place) (row storage.Row, err error) {
+func (s *Store) readRow(k format.RecordKey, at *place) (row storage.Row, err error) {
 	err = s.viewLog(func(log *logReader) error {
 		value := log.value(at.lsn)
 		if value == nil {
-			return at.damaged(errMissing)
+			return at.damaged(format.ErrMissing)
 		}
-		var view eventView
-		err := view.decode(at.lsn, value)
+		var view format.EventView
+		err := view.Decode(at.lsn, value)
 		if err == nil {
 			err = at.check(&view)
 		}
@@ -254,13 +255,13 @@ func (s *Store) readRow(k recordKey, at *place) (row storage.Row, err error) {
 			return at.damaged(err)
 		}
 		// The last write of a record in an event counts.
-		for _, rec := range slices.Backward(view.records) {
-			if rec.ID == k.id {
-				row = storage.Row{ID: k.id, Data: cloneData(rec.Data), Partition: view.partition, PLogOffset: view.offset}
+		for _, rec := range slices.Backward(view.Records) {
+			if rec.ID == k.ID {
+				row = storage.Row{ID: k.ID, Data: cloneData(rec.Data), Partition: view.Partition, PLogOffset: view.PLogOffset}
 				return nil
 			}
 		}
-		return at.damaged(errMisplaced)
+		return at.damaged(format.ErrMisplaced)
 	})
 	return row, err
 }

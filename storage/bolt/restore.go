@@ -8,6 +8,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
@@ -25,7 +27,7 @@ func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	op := newReading()
 	err := op.holdLog(from)
 	if err == nil {
-		err = c.into(ctx, to, func(temporary *directory) error { return c.restore(ctx, op, temporary) })
+		err = c.into(ctx, to, func(temporary *boltfile.Directory) error { return c.restore(ctx, op, temporary) })
 	}
 	return c.result, errors.Join(err, op.abandon())
 }
@@ -40,22 +42,22 @@ func (op *opening) holdLog(dir string) error {
 	if err := op.holdDirectory(dir); err != nil {
 		return err
 	}
-	there, err := op.directory.present(logFileName)
+	there, err := op.directory.Present(format.LogFileName)
 	if err == nil && !there {
-		err = fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(logFileName))
+		err = fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(format.LogFileName))
 	}
 	if err == nil {
-		op.log, err = op.openFile(roleLog, true)
+		op.log, err = op.openFile(format.RoleLog, true)
 	}
 	return err
 }
 
 // readLogEnd reads the header of log.db, and with log.wal where the log ends.
-func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
-	if h, err = op.log.readHeader(roleLog); err != nil {
+func (op *opening) readLogEnd() (h format.Header, last messages.LSN, err error) {
+	if h, err = op.log.ReadHeader(format.RoleLog); err != nil {
 		return h, 0, err
 	}
-	op.id, op.descriptor, op.projected = h.id, h.descriptor, 1
+	op.id, op.descriptor, op.projected = h.ID, h.Descriptor, 1
 	last, err = op.logEnd()
 	return h, last, err
 }
@@ -63,8 +65,8 @@ func (op *opening) readLogEnd() (h header, last messages.LSN, err error) {
 // askState asks the state.db beside a log, if there is one, whether it is of this log, and the log is whole. unread
 // says why it could not be asked.
 func (op *opening) askState(end messages.LSN) (unread, err error) {
-	path := op.path(stateFileName)
-	there, err := op.directory.presentWhole(stateFileName)
+	path := op.path(format.StateFileName)
+	there, err := op.directory.PresentWhole(format.StateFileName)
 	if err == nil && there {
 		err = op.compareState(end)
 	}
@@ -76,7 +78,7 @@ func (op *opening) askState(end messages.LSN) (unread, err error) {
 	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
 		return err, nil
 	}
-	return nil, fmt.Errorf("%w; without %s nobody asks whether %s is whole", err, path, logFileName)
+	return nil, fmt.Errorf("%w; without %s nobody asks whether %s is whole", err, path, format.LogFileName)
 }
 
 // compareState compares state.db with a log that ends at an LSN.
@@ -95,11 +97,11 @@ func (op *opening) compareState(end messages.LSN) error {
 }
 
 // openState opens the state.db of this store to be read. An error says what is wrong with it.
-func (op *opening) openState() (h header, err error) {
-	if op.state, err = op.openFile(roleState, true); err != nil {
+func (op *opening) openState() (h format.Header, err error) {
+	if op.state, err = op.openFile(format.RoleState, true); err != nil {
 		return h, err
 	}
-	if h, err = op.state.readHeader(roleState); err == nil {
+	if h, err = op.state.ReadHeader(format.RoleState); err == nil {
 		err = op.sameStore(&h)
 	}
 	return h, err
@@ -108,19 +110,16 @@ func (op *opening) openState() (h header, err error) {
 // checkEnd is checkProjected for a state.db of which not everything can be read. Nothing is
 // asked of one that may be another store's, or that bbolt cannot read and end.
 func (op *opening) checkEnd(end messages.LSN) error {
-	if op.state == nil || !op.state.ends() {
+	if op.state == nil || !op.state.Ends() {
 		return nil
 	}
-	if h, _ := op.state.header(roleState); h.id != op.id {
+	if h, _ := op.state.Header(format.RoleState); h.ID != op.id {
 		return nil
 	}
 	return op.endsBehind(end, op.stated())
 }
 
-// ends reports whether bbolt can read a damaged file and end.
-func (f *file) ends() bool { return f.checkRoot() == nil && f.checkTrees() == nil }
-
-func (c *copying) restore(ctx context.Context, op *opening, dir *directory) error {
+func (c *copying) restore(ctx context.Context, op *opening, dir *boltfile.Directory) error {
 	h, last, err := op.readLogEnd()
 	if err != nil {
 		return err
@@ -136,11 +135,11 @@ func (c *copying) restore(ctx context.Context, op *opening, dir *directory) erro
 	if err := c.restoreSubscriptions(ctx, op, &h, dir, id); err != nil {
 		return err
 	}
-	if err := c.copyLog(ctx, op.Store, dir, id, h.descriptor, last); err != nil {
+	if err := c.copyLog(ctx, op.Store, dir, id, h.Descriptor, last); err != nil {
 		return err
 	}
-	s, err := OpenExisting(ctx, dir.path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
-		c.o.Progress(CopyProgress{Phase: "rebuild " + stateFileName, Done: p.Done, Total: p.Total})
+	s, err := OpenExisting(ctx, dir.Path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
+		c.o.Progress(CopyProgress{Phase: "rebuild " + format.StateFileName, Done: p.Done, Total: p.Total})
 	}})
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -31,7 +33,7 @@ func (c *twoCopies) notRestored(cause error) {
 	_, err := Restore(c.t.Context(), c.dir("b"), to, CopyOptions{})
 	errorIs(c.t, err, storage.ErrDamaged)
 	errorIs(c.t, err, cause)
-	if !strings.Contains(err.Error(), "whoever knows that "+filepath.Join(c.dir("b"), stateFileName)+" is the wrong file moves it away") {
+	if !strings.Contains(err.Error(), "whoever knows that "+filepath.Join(c.dir("b"), format.StateFileName)+" is the wrong file moves it away") {
 		c.t.Errorf("got %v", err)
 	}
 	if !maps.Equal(before, filesOf(c.t, c.dir("b"))) {
@@ -46,10 +48,10 @@ func (c *twoCopies) notRestored(cause error) {
 func TestRestoreOfALogThatIsTooShort(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
 	state := c.state("b")
-	noError(t, os.Rename(filepath.Join(c.dir("a"), logFileName), filepath.Join(c.dir("b"), logFileName)))
+	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	c.put(state, nil)
 	c.notRestored(errLostEnd)
-	noError(t, os.Remove(filepath.Join(c.dir("b"), stateFileName)))
+	noError(t, os.Remove(filepath.Join(c.dir("b"), format.StateFileName)))
 	copied, err := c.restore()
 	noError(t, err)
 	equal(t, 5, copied.Events)
@@ -60,28 +62,30 @@ func TestRestoreOfALogThatIsTooShort(t *testing.T) {
 func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
 	state := c.state("b")
-	noError(t, os.Rename(filepath.Join(c.dir("a"), logFileName), filepath.Join(c.dir("b"), logFileName)))
+	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	bad := []byte("x")
 	for _, edit := range []func(tx *bbolt.Tx) error{
-		func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyWitness, bad) },
-		func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyProjected, bad) },
-		func(tx *bbolt.Tx) error { return tx.Bucket(bucketConflicts).Put(bad, bad) },
-		func(tx *bbolt.Tx) error { return tx.Bucket(bucketCheckpoints).Put(bad, bad) },
-		func(tx *bbolt.Tx) error { return tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketConflicts).Put(bad, bad) },
+		func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketCheckpoints).Put(bad, bad) },
+		func(tx *bbolt.Tx) error {
+			return tx.Bucket(format.BucketCheckpoints).Put(format.AppendPartitionKey(nil, 0), bad)
+		},
 	} {
 		c.put(state, edit)
 		c.notRestored(errLostEnd)
 	}
-	header := func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket(bucketHeader) }
+	header := func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket(format.BucketHeader) }
 	for _, edit := range []func(tx *bbolt.Tx) error{
 		func(tx *bbolt.Tx) error {
-			return errors.Join(header(tx).Put(keyWitness, bad), header(tx).Put(keyProjected, bad))
+			return errors.Join(header(tx).Put(format.KeyWitness, bad), header(tx).Put(format.KeyProjected, bad))
 		},
 		func(tx *bbolt.Tx) error {
-			return errors.Join(header(tx).Put(keyWitness, bad), tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad))
+			return errors.Join(header(tx).Put(format.KeyWitness, bad), tx.Bucket(format.BucketCheckpoints).Put(format.AppendPartitionKey(nil, 0), bad))
 		},
 		func(tx *bbolt.Tx) error {
-			return errors.Join(header(tx).Put(keyProjected, bad), tx.Bucket(bucketCheckpoints).Put(appendPartitionKey(nil, 0), bad))
+			return errors.Join(header(tx).Put(format.KeyProjected, bad), tx.Bucket(format.BucketCheckpoints).Put(format.AppendPartitionKey(nil, 0), bad))
 		},
 	} {
 		c.put(state, edit)
@@ -92,7 +96,7 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 // A state.db of which bbolt can read no more than a part says it, too, to who restores and to who verifies.
 func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
-	noError(t, os.Rename(filepath.Join(c.dir("a"), logFileName), filepath.Join(c.dir("b"), logFileName)))
+	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	c.put(c.state("b"), func(*bbolt.Tx) error { return nil }) // both meta pages know of the last flush
 	state := c.state("b")
 	withByte := func(at int) []byte {
@@ -101,7 +105,7 @@ func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 		return b
 	}
 	for what, b := range map[string][]byte{
-		"meta page 0": withByte(metaChecksumAt), "meta page 1": withByte(os.Getpagesize() + metaChecksumAt),
+		"meta page 0": withByte(boltfile.MetaChecksumAt), "meta page 1": withByte(os.Getpagesize() + boltfile.MetaChecksumAt),
 	} {
 		c.put(b, nil)
 		c.notRestored(errLostEnd)
@@ -110,14 +114,14 @@ func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 			t.Errorf("%s: got %v, want that the log is too short, too", what, r)
 		}
 	}
-	c.put(state, func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketDedup) })
+	c.put(state, func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketDedup) })
 	c.notRestored(errLostEnd)
 	c.put(state, func(tx *bbolt.Tx) error { // what is projected says it alone
-		return errors.Join(tx.Bucket(bucketHeader).Delete(keyWitness), tx.Bucket(bucketCheckpoints).Delete(appendPartitionKey(nil, 0)))
+		return errors.Join(tx.Bucket(format.BucketHeader).Delete(format.KeyWitness), tx.Bucket(format.BucketCheckpoints).Delete(format.AppendPartitionKey(nil, 0)))
 	})
 	c.put(c.state("b"), func(*bbolt.Tx) error { return nil })
 	state = c.state("b")
-	c.put(withByte(metaChecksumAt), nil)
+	c.put(withByte(boltfile.MetaChecksumAt), nil)
 	c.notRestored(errLostEnd)
 }
 
@@ -132,24 +136,24 @@ func tooShortBesideADamagedIndex(t *testing.T) (dir string) {
 	w.appendMany(3000, 0, 1, 2)
 	w.flush()
 	closeStore(t, s)
-	older := filesOf(t, dir)[logFileName]
+	older := filesOf(t, dir)[format.LogFileName]
 	s = open(t, dir, d, Options{})
 	w = takeOver(t, s, 0)
 	w.append(0, 1)
 	w.flush()
 	closeStore(t, s)
-	writeFiles(t, dir, map[string]string{logFileName: older})
-	f := openPlain(t, dir, roleState)
+	writeFiles(t, dir, map[string]string{format.LogFileName: older})
+	f := openPlain(t, dir, format.RoleState)
 	var root int
-	noError(t, f.view(func(tx *bbolt.Tx) error {
-		root = int(tx.Bucket(bucketPLog).Root())
+	noError(t, f.View(func(tx *bbolt.Tx) error {
+		root = int(tx.Bucket(format.BucketPLog).Root())
 		return nil
 	}))
-	at := root*f.db.Info().PageSize + 8 // its flags
-	noError(t, f.close())
-	state := []byte(filesOf(t, dir)[stateFileName])
+	at := root*f.DB.Info().PageSize + 8 // its flags
+	noError(t, f.Close())
+	state := []byte(filesOf(t, dir)[format.StateFileName])
 	clear(state[at : at+4])
-	writeFiles(t, dir, map[string]string{stateFileName: string(state)})
+	writeFiles(t, dir, map[string]string{format.StateFileName: string(state)})
 	return dir
 }
 
@@ -177,7 +181,7 @@ func extended(t *testing.T, more int) (dir string) {
 	w.append(0)
 	w.flush()
 	closeStore(t, s)
-	older := filesOf(t, dir)[logFileName]
+	older := filesOf(t, dir)[format.LogFileName]
 	d.Kinds = append(d.Kinds, messages.Kind{ID: 2, Name: "other", Sequences: []messages.Sequence{{ID: 17, Name: "x", Initial: 1}}})
 	s = open(t, dir, d, Options{})
 	w = takeOver(t, s, 0)
@@ -186,7 +190,7 @@ func extended(t *testing.T, more int) (dir string) {
 	}
 	w.flush()
 	closeStore(t, s)
-	writeFiles(t, dir, map[string]string{logFileName: older})
+	writeFiles(t, dir, map[string]string{format.LogFileName: older})
 	return dir
 }
 
@@ -225,15 +229,15 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 	whole := c.state("b")
 	other := t.TempDir()
 	closeStore(t, open(t, other, c.d, Options{}))
-	foreign := filesOf(t, other)[stateFileName]
+	foreign := filesOf(t, other)[format.StateFileName]
 	s := open(t, other, c.d, Options{})
 	w := takeOver(t, s, 0)
 	w.appendMany(9, 0)
 	w.flush()
 	closeStore(t, s)
-	longer := filesOf(t, other)[stateFileName]
+	longer := filesOf(t, other)[format.StateFileName]
 	torn := append([]byte(nil), whole...)
-	clear(torn[:metaEnd])
+	clear(torn[:boltfile.MetaEnd])
 	for cause, states := range map[error][][]byte{
 		storage.ErrForeign: {[]byte(foreign), []byte(longer), []byte("no bbolt file")},
 		storage.ErrDamaged: {whole[:len(whole)/2], torn, nil},
@@ -246,17 +250,19 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 			errorIs(t, copied.StateUnread, cause)
 		}
 	}
-	c.put(whole, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Put(keyProjected, []byte("damaged")) })
+	c.put(whole, func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, []byte("damaged"))
+	})
 	copied, err := c.restore()
 	noError(t, err)
 	errorIs(t, copied.StateUnread, storage.ErrDamaged)
 	c.put(whole, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketHeader).Put(keyProjected, sealedUint(nil, bucketHeader, keyProjected, 0))
+		return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, format.SealedUint(nil, format.BucketHeader, format.KeyProjected, 0))
 	})
 	copied, err = c.restore()
 	noError(t, err)
 	errorIs(t, copied.StateUnread, storage.ErrDamaged)
-	path := filepath.Join(c.dir("b"), stateFileName)
+	path := filepath.Join(c.dir("b"), format.StateFileName)
 	noError(t, os.Remove(path))
 	noError(t, os.Symlink("nowhere", path))
 	copied, err = c.restore()
@@ -267,10 +273,10 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 // A state.db that somebody else has open is waited for, and then told.
 func TestRestoreBesideALockedState(t *testing.T) {
 	c := partedCopies(t, nil, []messages.WSID{4, 4})
-	f := openPlain(t, c.dir("b"), roleState)
+	f := openPlain(t, c.dir("b"), format.RoleState)
 	_, err := c.restore()
 	errorIs(t, err, storage.ErrLocked)
-	noError(t, f.close())
+	noError(t, f.Close())
 	_, err = c.restore()
 	noError(t, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // scan reads the log at open, once, from the first entry that a partition needs to
@@ -27,7 +28,7 @@ type scan struct {
 	// projecting says that tails go to state.db instead of staying in memory.
 	projecting bool
 
-	view    eventView
+	view    format.EventView
 	records []recordRef
 
 	losses []loss
@@ -64,7 +65,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := op.log.view(sc.chunk); err != nil {
+		if err := op.log.View(sc.chunk); err != nil {
 			return err
 		}
 		op.lastLSN.Store(uint64(sc.next - 1))
@@ -89,19 +90,19 @@ func (op *opening) fillTails(ctx context.Context) error {
 
 // chunk reads some entries in one transaction.
 func (sc *scan) chunk(tx *bbolt.Tx) error {
-	c := tx.Bucket(bucketLog).Cursor()
-	k, v := c.Seek(appendLSNKey(nil, sc.next))
+	c := tx.Bucket(format.BucketLog).Cursor()
+	k, v := c.Seek(format.AppendLSNKey(nil, sc.next))
 	rows := sc.op.rowBytes.Load()
 	for range scanChunk {
 		if k == nil {
 			return sc.rest()
 		}
-		lsn, ok := parseLSN(k)
+		lsn, ok := format.ParseLSN(k)
 		if !ok {
-			return &storage.DamagedError{Where: sc.op.log.placeOf(bucketLog, "key %x", k), Cause: errLayout}
+			return &storage.DamagedError{Where: sc.op.log.PlaceOf(format.BucketLog, "key %x", k), Cause: format.ErrLayout}
 		}
 		if lsn > sc.next {
-			sc.lose(sc.next, lsn-sc.next, errMissing)
+			sc.lose(sc.next, lsn-sc.next, format.ErrMissing)
 		}
 		sc.read(lsn, v)
 		if sc.projecting && sc.op.rowBytes.Load()-rows >= sc.op.options.TailBytes/pieceOfTail {
@@ -121,7 +122,7 @@ func (sc *scan) rest() error {
 		return nil
 	})
 	if sc.next <= sc.end {
-		sc.lose(sc.next, sc.end+1-sc.next, errMissing)
+		sc.lose(sc.next, sc.end+1-sc.next, format.ErrMissing)
 		sc.next = sc.end + 1
 	}
 	return err
@@ -152,79 +153,79 @@ func (op *opening) holdAt(lsn messages.LSN) {
 // be read, so that its partition is unknown.
 func (sc *scan) take(lsn messages.LSN, value []byte) error {
 	v := &sc.view
-	if err := v.decode(lsn, value); err != nil {
+	if err := v.Decode(lsn, value); err != nil {
 		return err
 	}
 	op := sc.op
-	if uint64(v.partition) >= uint64(len(op.partitions)) || messages.PartitionOf(v.ws, op.schema.partitions) != v.partition {
-		return fmt.Errorf("%w: workspace %d in partition %d", errLayout, v.ws, v.partition)
+	if uint64(v.Partition) >= uint64(len(op.partitions)) || messages.PartitionOf(v.Workspace, op.schema.Partitions) != v.Partition {
+		return fmt.Errorf("%w: workspace %d in partition %d", format.ErrLayout, v.Workspace, v.Partition)
 	}
-	sc.accept(&op.partitions[v.partition], v)
+	sc.accept(&op.partitions[v.Partition], v)
 	return nil
 }
 
 // accept adds an event to its partition's tail, unless it is projected already, or
 // the partition has failed or does so now.
-func (sc *scan) accept(p *partition, v *eventView) {
-	if p.failed != nil || v.lsn <= p.lastLSN {
+func (sc *scan) accept(p *partition, v *format.EventView) {
+	if p.failed != nil || v.LSN <= p.lastLSN {
 		return
 	}
 	if err := sc.checkNext(p, v); err != nil {
 		p.fail(err)
-		sc.op.holdAt(v.lsn)
+		sc.op.holdAt(v.LSN)
 		return
 	}
 	sc.push(p, v)
 }
 
 // checkNext makes sure that an event continues its partition's log.
-func (sc *scan) checkNext(p *partition, v *eventView) error {
+func (sc *scan) checkNext(p *partition, v *format.EventView) error {
 	want := p.last + 1
-	if v.offset != want {
+	if v.PLogOffset != want {
 		return sc.hole(p, v)
 	}
 	var cause error
-	_, known := sc.op.schema.kinds[v.wsKind]
+	_, known := sc.op.schema.Kinds[v.WorkspaceKind]
 	switch {
-	case v.epoch < sc.op.logEpochs[p.id] || v.epoch > p.epoch:
-		cause = fmt.Errorf("got epoch %d after %d, the current one is %d", v.epoch, sc.op.logEpochs[p.id], p.epoch)
-	case v.at < p.lastAt:
-		cause = fmt.Errorf("%w: got %v after %v", storage.ErrTimeFell, v.at, p.lastAt)
-	case v.wlog == 0:
-		cause = errLayout
+	case v.Epoch < sc.op.logEpochs[p.id] || v.Epoch > p.epoch:
+		cause = fmt.Errorf("got epoch %d after %d, the current one is %d", v.Epoch, sc.op.logEpochs[p.id], p.epoch)
+	case v.RegisteredAt < p.lastAt:
+		cause = fmt.Errorf("%w: got %v after %v", storage.ErrTimeFell, v.RegisteredAt, p.lastAt)
+	case v.WLogOffset == 0:
+		cause = format.ErrLayout
 	case !known:
-		cause = fmt.Errorf("kind %d: %w", v.wsKind, messages.ErrUnknownKind)
+		cause = fmt.Errorf("kind %d: %w", v.WorkspaceKind, messages.ErrUnknownKind)
 	default:
 		return nil
 	}
-	return damagedEvent(v.lsn, p.id, v.offset, cause)
+	return format.DamagedEvent(v.LSN, p.id, v.PLogOffset, cause)
 }
 
 // hole explains why an event does not continue its partition's log: by an entry
 // lost since the partition's last one, if there is any.
-func (sc *scan) hole(p *partition, v *eventView) error {
+func (sc *scan) hole(p *partition, v *format.EventView) error {
 	want := p.last + 1
 	i := sort.Search(len(sc.losses), func(i int) bool { return sc.losses[i].lsn > p.lastLSN })
 	var since uint64
 	for _, l := range sc.losses[i:] {
 		since += uint64(l.count)
 	}
-	if missing := uint64(v.offset - want); v.offset > want && missing <= since {
+	if missing := uint64(v.PLogOffset - want); v.PLogOffset > want && missing <= since {
 		sc.found += missing
-		return damagedEvent(sc.losses[i].lsn, p.id, want, sc.losses[i].cause)
+		return format.DamagedEvent(sc.losses[i].lsn, p.id, want, sc.losses[i].cause)
 	}
-	return damagedEvent(v.lsn, p.id, want, fmt.Errorf("%w: the next event has offset %d", errMissing, v.offset))
+	return format.DamagedEvent(v.LSN, p.id, want, fmt.Errorf("%w: the next event has offset %d", format.ErrMissing, v.PLogOffset))
 }
 
-func (sc *scan) push(p *partition, v *eventView) {
+func (sc *scan) push(p *partition, v *format.EventView) {
 	op := sc.op
-	numbers := v.numbering()
-	sc.records = recordRefs(sc.records[:0], v.records)
+	numbers := v.Numbering()
+	sc.records = recordRefs(sc.records[:0], v.Records)
 	size := p.tail.push(entry{
-		lsn: v.lsn, ws: v.ws, wlog: v.wlog, at: v.at, epoch: v.epoch, kind: v.wsKind, recovered: true,
-	}, v.dedup, numbers, sc.records)
-	p.last, p.lastAt, p.lastLSN = v.offset, v.at, v.lsn
-	op.logEpochs[p.id] = v.epoch
+		lsn: v.LSN, ws: v.Workspace, wlog: v.WLogOffset, at: v.RegisteredAt, epoch: v.Epoch, kind: v.WorkspaceKind, recovered: true,
+	}, v.DedupID, numbers, sc.records)
+	p.last, p.lastAt, p.lastLSN = v.PLogOffset, v.RegisteredAt, v.LSN
+	op.logEpochs[p.id] = v.Epoch
 	op.countTail(1, size)
 	bytes := max(op.tailBytes.Load(), p.tail.size.rows)
 	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
@@ -247,7 +248,7 @@ func (sc *scan) failSuspects() error {
 		behind := sort.Search(len(sc.losses), func(i int) bool { return sc.losses[i].lsn > p.lastLSN })
 		if behind < len(sc.losses) {
 			l := sc.losses[behind]
-			p.fail(damagedEvent(l.lsn, p.id, p.last+1, fmt.Errorf("it may be the next event of this partition: %w", l.cause)))
+			p.fail(format.DamagedEvent(l.lsn, p.id, p.last+1, fmt.Errorf("it may be the next event of this partition: %w", l.cause)))
 		}
 	}
 	return nil
@@ -257,8 +258,8 @@ func (sc *scan) failSuspects() error {
 // before they were damaged, so no partition ends at them.
 func (sc *scan) projectedLosses() (uint64, error) {
 	var n uint64
-	err := sc.op.state.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketPLog).Cursor()
+	err := sc.op.state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketPLog).Cursor()
 		for _, l := range sc.losses {
 			if l.count == 1 && sc.op.isProjected(c, l.lsn) {
 				n++
@@ -275,8 +276,8 @@ func (op *opening) isProjected(c *bbolt.Cursor, lsn messages.LSN) bool {
 	for i := range op.partitions {
 		p := &op.partitions[i]
 		at := func(o int) messages.LSN {
-			_, v := c.Seek(appendPLogKey(nil, p.id, messages.PLogOffset(o+1)))
-			stored, _ := parseLSN(v)
+			_, v := c.Seek(format.AppendPLogKey(nil, p.id, messages.PLogOffset(o+1)))
+			stored, _ := format.ParseLSN(v)
 			return stored
 		}
 		n := int(p.checkpoint - 1)

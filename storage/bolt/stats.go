@@ -42,15 +42,7 @@ func (s *Store) Stats() Stats {
 		TailEvents:  s.tailEvents.Load(),
 		TailBytes:   s.tailBytes.Load(),
 		StuckMerges: s.counts.stuckMerges.Load(),
-		LogSize:     s.log.size(),
-		StateSize:   s.state.size(),
+		LogSize:     s.log.Size(),
+		StateSize:   s.state.Size(),
 	}
-}
-
-func (f *file) size() int64 {
-	info, err := f.handle.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }

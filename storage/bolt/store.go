@@ -10,6 +10,11 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
 
@@ -23,13 +28,13 @@ const (
 // write-ahead log before the first. Open and OpenExisting make it.
 type Store struct {
 	descriptor messages.Descriptor
-	schema     *schema
+	schema     *schema.Schema
 	options    Options
-	id         storeID
+	id         format.StoreID
 	// directory is where the files are, as long as one of them is open.
-	directory *directory
+	directory *boltfile.Directory
 
-	log, state *file
+	log, state *boltfile.File
 
 	claim storage.Claim
 
@@ -42,13 +47,13 @@ type Store struct {
 	// open begins to read. Only the flusher changes it.
 	projected messages.LSN
 	// witness is the newest event that a flush has read. Only the flusher changes it.
-	witness witness
+	witness format.Witness
 	// hold is the first entry of the log that Open found damaged or missing, 0 if
 	// none: projected does not pass it, so that the next open finds it too.
 	hold messages.LSN
 	// stuck are the merges of deduplication ids that have met damage since Open. Only
 	// the flusher changes it.
-	stuck stuckMerges
+	stuck dedup.StuckMerges
 
 	subscriptions subscriptions
 
@@ -63,7 +68,7 @@ type Store struct {
 	// pending is what log.wal has and log.db has not; the applier, nil as long as the store is
 	// being opened or only read, brings it there.
 	pending pending
-	wal     wal
+	wal     wal.Writer
 	applier *applier
 	writes  chan *writeRequest
 	door    door
@@ -89,7 +94,7 @@ func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalize
 // Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
 // was to be read then: a change of the working directory does not matter.
 func (s *Store) Displaced() error {
-	if err := s.directory.displaced(); err != nil {
+	if err := s.directory.Displaced(); err != nil {
 		return err
 	}
 	return s.hasLog()
@@ -98,7 +103,7 @@ func (s *Store) Displaced() error {
 // hasLog returns ErrDisplaced, and ErrForeign, if the log.db of its directory is not the one that the store has open: somebody has taken
 // the files away, or put others in their place. Nothing is made beside them. A closed store has none.
 func (s *Store) hasLog() error {
-	err := s.directory.mustBe(logFileName, s.log.handle)
+	err := s.directory.MustBe(format.LogFileName, s.log.Handle)
 	switch {
 	case err == nil, errors.Is(err, storage.ErrClosed), errors.Is(err, fs.ErrClosed):
 		return nil
@@ -167,7 +172,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
-	s.releaseErr = errors.Join(s.endWAL(), s.log.close(), s.state.close(), s.subscriptions.close(), s.wal.close(), s.directory.close())
+	s.releaseErr = errors.Join(s.endWAL(), s.log.Close(), s.state.Close(), s.subscriptions.close(), s.wal.Close(), s.directory.Close())
 	close(s.released)
 }
 
@@ -209,7 +214,7 @@ func (s *Store) partition(id messages.PartitionID) (*partition, error) {
 }
 
 func (s *Store) partitionOf(ws messages.WSID) *partition {
-	return &s.partitions[messages.PartitionOf(ws, s.schema.partitions)]
+	return &s.partitions[messages.PartitionOf(ws, s.schema.Partitions)]
 }
 
 // countTail adds events of a tail to the totals. What was dropped counts below 0.
@@ -217,101 +222,4 @@ func (s *Store) countTail(events int, size tailSize) {
 	s.tailEvents.Add(int64(events))
 	s.tailBytes.Add(size.bytes)
 	s.rowBytes.Add(size.rows)
-}
-
-// Stages of a request. Whoever moves it on from waiting owns it: the goroutine
-// that does it, or the caller that gives up.
-const (
-	requestWaiting uint32 = iota
-	requestTaken
-	requestAbandoned
-)
-
-// ticket is how a caller and the goroutine that serves it agree on an outcome. Its
-// caller waits for done, or is told by then.
-type ticket struct {
-	stage atomic.Uint32
-	done  chan error
-	then  func(error)
-}
-
-func newTicket() ticket { return ticket{done: make(chan error, 1)} }
-
-// claim takes the request over; false means that its caller has given up.
-func (t *ticket) claim() bool { return t.stage.CompareAndSwap(requestWaiting, requestTaken) }
-
-func (t *ticket) reply(err error) {
-	if t.then != nil {
-		t.then(err)
-		return
-	}
-	t.done <- err
-}
-
-// await returns the request's outcome. ended is closed when its server has ended.
-func (t *ticket) await(ctx context.Context, ended <-chan struct{}) error {
-	select {
-	case err := <-t.done:
-		return err
-	case <-ctx.Done():
-		if t.stage.CompareAndSwap(requestWaiting, requestAbandoned) {
-			return ctx.Err()
-		}
-		select {
-		case err := <-t.done:
-			return err
-		default:
-			return fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
-		}
-	case <-ended:
-		select {
-		case err := <-t.done:
-			return err
-		default:
-			return storage.ErrClosed
-		}
-	}
-}
-
-// handOver queues a request and waits for its outcome. closing is closed when no request is
-// taken any more, ended when the one who serves them has ended.
-func handOver[R any](ctx context.Context, queue chan<- R, request R, t *ticket, closing, ended <-chan struct{}) error {
-	select {
-	case queue <- request:
-		return t.await(ctx, ended)
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-closing:
-		return storage.ErrClosed
-	}
-}
-
-// serveAll serves what comes until the store is closing, and then what was handed over
-// before. It ends early when serve returns false.
-func serveAll[R any](queue <-chan R, closing <-chan struct{}, serve func(R) bool) {
-	for {
-		select {
-		case r := <-queue:
-			if !serve(r) {
-				return
-			}
-		case <-closing:
-			serveRest(queue, serve)
-			return
-		}
-	}
-}
-
-// serveRest serves what waits.
-func serveRest[R any](queue <-chan R, serve func(R) bool) {
-	for {
-		select {
-		case r := <-queue:
-			if !serve(r) {
-				return
-			}
-		default:
-			return
-		}
-	}
 }

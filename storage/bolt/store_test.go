@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 func TestAppendFlushReopen(t *testing.T) {
@@ -168,7 +169,7 @@ func TestRecordsShowTheLastWriteOfAnEvent(t *testing.T) {
 		w.flush()
 		check("after a flush")
 		closeStore(t, s)
-		noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+		noError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 		s = open(t, dir, d, Options{})
 		check("rebuilt")
 	}

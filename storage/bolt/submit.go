@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 var _ storage.Submitter = (*Store)(nil)
@@ -26,7 +27,7 @@ func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Con
 		done(err)
 		return nil
 	}
-	r.then = done
+	r.Then = done
 	if !s.needsLookup(r) && s.letIn(r) {
 		return nil
 	}
@@ -39,10 +40,10 @@ func (s *Store) needsLookup(r *writeRequest) bool {
 			return true
 		}
 	}
-	if s.schema.trust == messages.TrustAll {
+	if s.schema.Trust == messages.TrustAll {
 		return false
 	}
-	_, covered := r.coveredAt(s.schema.trust)
+	_, covered := r.coveredAt(s.schema.Trust)
 	return !covered
 }
 
@@ -88,8 +89,8 @@ func (s *Store) shutDoor() {
 	s.door.mu.Lock()
 	s.door.shut = true
 	s.door.mu.Unlock()
-	serveRest(s.writes, func(r *writeRequest) bool {
-		r.reply(storage.ErrClosed)
+	queue.ServeRest(s.writes, func(r *writeRequest) bool {
+		r.Reply(storage.ErrClosed)
 		return true
 	})
 }

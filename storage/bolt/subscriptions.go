@@ -12,6 +12,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 var _ storage.Subscriptions = (*Store)(nil)
@@ -19,28 +22,28 @@ var _ storage.Subscriptions = (*Store)(nil)
 // subscriptions are those of a store, in a file of their own that is made with the first.
 type subscriptions struct {
 	// file is nil until there is one.
-	file     atomic.Pointer[file]
+	file     atomic.Pointer[boltfile.File]
 	requests chan *subscriptionRequest
 	// ended is closed when the keeper has ended.
 	ended chan struct{}
 	// old is the header of a file of an older format, which the first commit makes one of this format; nil
 	// if it is. The keeper has it.
-	old *header
+	old *format.Header
 }
 
 // view reads the file, if there is one.
-func (s *subscriptions) view(fn func(subscriptionTx) error) error {
+func (s *subscriptions) view(fn func(subsdb.Tx) error) error {
 	f := s.file.Load()
 	if f == nil {
 		return nil
 	}
-	return f.view(func(tx *bbolt.Tx) error { return fn(newSubscriptionTx(f, tx)) })
+	return f.View(func(tx *bbolt.Tx) error { return fn(subsdb.NewTx(f, tx)) })
 }
 
 // close releases the file.
 func (s *subscriptions) close() error {
 	if f := s.file.Load(); f != nil {
-		return f.close()
+		return f.Close()
 	}
 	return nil
 }
@@ -50,9 +53,9 @@ func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err erro
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	err = s.subscriptions.view(func(tx subscriptionTx) error {
-		if names, err = tx.names(); err == nil {
-			err = tx.checkCount(uint64(len(names)))
+	err = s.subscriptions.view(func(tx subsdb.Tx) error {
+		if names, err = tx.Names(); err == nil {
+			err = tx.CheckCount(uint64(len(names)))
 		}
 		return err
 	})
@@ -69,10 +72,10 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 		return storage.Subscription{}, err
 	}
 	var found *storage.Subscription
-	err := s.subscriptions.view(func(tx subscriptionTx) error {
-		var positions []placed
+	err := s.subscriptions.view(func(tx subsdb.Tx) error {
+		var positions []subsdb.Placed
 		var err error
-		if found, positions, err = tx.standing(name); err == nil {
+		if found, positions, err = tx.Standing(name); err == nil {
 			err = ofLog(tx, name, s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
 		}
 		return err
@@ -98,13 +101,13 @@ func (s *Store) ParkedEvents(ctx context.Context, name string, after storage.Par
 		return nil, err
 	}
 	there := false
-	err = s.subscriptions.view(func(tx subscriptionTx) error {
-		d, err := tx.definition(name)
+	err = s.subscriptions.view(func(tx subsdb.Tx) error {
+		d, err := tx.Definition(name)
 		if d == nil || err != nil {
 			return err
 		}
 		there = true
-		page, err = tx.parkedPage(name, d, &after, limit)
+		page, err = tx.ParkedPage(name, d, &after, limit)
 		return err
 	})
 	switch {
@@ -138,7 +141,7 @@ func (s *Store) ahead(sub *storage.Subscription, err error) error {
 	if !errors.Is(err, storage.ErrSubscription) {
 		return err
 	}
-	return &storage.DamagedError{Where: s.subscriptions.file.Load().placeOf(bucketPositions, "subscription %q", sub.Name), Cause: err}
+	return &storage.DamagedError{Where: s.subscriptions.file.Load().PlaceOf(format.BucketPositions, "subscription %q", sub.Name), Cause: err}
 }
 
 func noSubscription(name string) error { return fmt.Errorf("%w: %q", storage.ErrNoSubscription, name) }
@@ -151,10 +154,10 @@ func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) e
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	changes := newSubscription(&sub) // all but the positions
-	sub = storage.Subscription{Name: sub.Name, SubscriptionSource: ownSource(sub.SubscriptionSource), Next: maps.Clone(sub.Next)}
-	return s.keep(ctx, &subscriptionRequest{puts: true, judge: func(tx subscriptionTx) ([]change, error) {
-		have, err := tx.definition(sub.Name)
+	changes := subsdb.NewSubscription(&sub) // all but the positions
+	sub = storage.Subscription{Name: sub.Name, SubscriptionSource: subsdb.OwnSource(sub.SubscriptionSource), Next: maps.Clone(sub.Next)}
+	return s.keep(ctx, &subscriptionRequest{puts: true, judge: func(tx subsdb.Tx) ([]subsdb.Change, error) {
+		have, err := tx.Definition(sub.Name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -163,9 +166,9 @@ func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) e
 				return nil, err
 			}
 			for _, at := range s.placeAt(&sub.SubscriptionSource, sub.Next) {
-				changes = append(changes, positionChange(sub.Name, at))
+				changes = append(changes, subsdb.PositionChange(sub.Name, at))
 			}
-			return tx.counting(1, changes)
+			return tx.Counting(1, changes)
 		case !have.Equal(&sub.SubscriptionSource):
 			return nil, fmt.Errorf("%w: %q is there, and reads something else", storage.ErrSubscription, sub.Name)
 		}
@@ -178,9 +181,9 @@ func (s *Store) MoveSubscription(ctx context.Context, m storage.SubscriptionMove
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	m = ownMove(m)
-	return s.keep(ctx, &subscriptionRequest{judge: func(tx subscriptionTx) ([]change, error) {
-		have, err := tx.definition(m.Name)
+	m = subsdb.OwnMove(m)
+	return s.keep(ctx, &subscriptionRequest{judge: func(tx subsdb.Tx) ([]subsdb.Change, error) {
+		have, err := tx.Definition(m.Name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -196,14 +199,14 @@ func (s *Store) DeleteSubscription(ctx context.Context, name string) error {
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	return s.keep(ctx, &subscriptionRequest{judge: func(tx subscriptionTx) ([]change, error) {
-		if tx.subscriptions.Get([]byte(name)) == nil {
-			if err := tx.checkAbsent(name); err != nil {
+	return s.keep(ctx, &subscriptionRequest{judge: func(tx subsdb.Tx) ([]subsdb.Change, error) {
+		if tx.Subscriptions.Get([]byte(name)) == nil {
+			if err := tx.CheckAbsent(name); err != nil {
 				return nil, err
 			}
 			return nil, noSubscription(name)
 		}
-		return tx.counting(-1, tx.deletions(name))
+		return tx.Counting(-1, tx.Deletions(name))
 	}})
 }
 
@@ -252,14 +255,14 @@ func (s *Store) reaches(source *storage.SubscriptionSource, id messages.Partitio
 }
 
 // judgeMove returns the changes of a move, or why it is refused.
-func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.SubscriptionMove) ([]change, error) {
+func (s *Store) judgeMove(tx subsdb.Tx, have *format.Definition, m *storage.SubscriptionMove) ([]subsdb.Change, error) {
 	sub := storage.Subscription{Name: m.Name, SubscriptionSource: have.SubscriptionSource, Next: make(map[messages.PartitionID]uint64)}
 	involved := slices.Collect(maps.Keys(m.Next))
 	for i := range m.Park {
 		involved = append(involved, m.Park[i].Partition)
 	}
 	for _, p := range involved {
-		next, there, err := tx.position(m.Name, p)
+		next, there, err := tx.Position(m.Name, p)
 		if err != nil {
 			return nil, err
 		}
@@ -273,5 +276,5 @@ func (s *Store) judgeMove(tx subscriptionTx, have *definition, m *storage.Subscr
 	if err := s.checkPositions(&sub, m.Next); err != nil {
 		return nil, err
 	}
-	return tx.moving(have, m, &sub, s.placeAt(&sub.SubscriptionSource, m.Next))
+	return tx.Moving(have, m, &sub, s.placeAt(&sub.SubscriptionSource, m.Next))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -63,8 +64,8 @@ func TestCopiesKeepSubscriptions(t *testing.T) {
 		if err := c.PutSubscription(t.Context(), storage.Subscription{Name: "more"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		h, err := c.subscriptions.file.Load().readHeader(roleSubscriptions)
-		if err != nil || h.id != c.id || (h.id == s.id) != (name == "compact") {
+		h, err := c.subscriptions.file.Load().ReadHeader(format.RoleSubscriptions)
+		if err != nil || h.ID != c.id || (h.ID == s.id) != (name == "compact") {
 			t.Errorf("%s: got %+v, %v", name, h, err)
 		}
 	}
@@ -76,7 +77,7 @@ func TestRestoreRefusesForeignSubscriptions(t *testing.T) {
 	closeStore(t, s)
 	other, o := subscribing(t)
 	closeStore(t, o)
-	writeFiles(t, dir, map[string]string{subscriptionsFileName: filesOf(t, other)[subscriptionsFileName]})
+	writeFiles(t, dir, map[string]string{format.SubscriptionsFileName: filesOf(t, other)[format.SubscriptionsFileName]})
 	to := filepath.Join(t.TempDir(), "restored")
 	if _, err := Restore(t.Context(), dir, to, CopyOptions{}); !errors.Is(err, storage.ErrForeign) {
 		t.Errorf("got %v", err)
@@ -99,11 +100,11 @@ func TestInspectSubscriptions(t *testing.T) {
 		t.Fatalf("got %+v, %v", in, err)
 	}
 	got := *in.Subscriptions
-	if got.Name != subscriptionsFileName || got.Format != subscriptionsFormat || got.Count != 3 || got.Size == 0 || got.Pages == 0 {
+	if got.Name != format.SubscriptionsFileName || got.Format != format.SubscriptionsFormat || got.Count != 3 || got.Size == 0 || got.Pages == 0 {
 		t.Errorf("got %+v", got)
 	}
 	closeStore(t, s)
-	if err := os.Remove(filepath.Join(dir, stateFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := OpenLog(t.Context(), dir)

@@ -16,6 +16,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -77,7 +80,7 @@ func manySubscriptions(t *testing.T) (dir string, want []storage.Subscription) {
 func TestFlippedBitsInSubscriptions(t *testing.T) {
 	t.Parallel()
 	dir, want := manySubscriptions(t)
-	path := filepath.Join(dir, subscriptionsFileName)
+	path := filepath.Join(dir, format.SubscriptionsFileName)
 	sound := usedOf(t, path)
 	found, flips := 0, 0
 	for at := 0; at < len(sound); at += 97 {
@@ -104,7 +107,7 @@ func TestFlippedBitsInSubscriptions(t *testing.T) {
 func TestTruncatedSubscriptions(t *testing.T) {
 	t.Parallel()
 	dir, want := manySubscriptions(t)
-	path := filepath.Join(dir, subscriptionsFileName)
+	path := filepath.Join(dir, format.SubscriptionsFileName)
 	files := filesOf(t, dir)
 	size := len(usedOf(t, path))
 	for length := 0; length < size; length += 1021 {
@@ -125,62 +128,62 @@ func TestTruncatedSubscriptions(t *testing.T) {
 // "p1", and the fault that verify finds.
 type subscriptionDoctoring struct {
 	name string
-	do   func(*testing.T, *file)
+	do   func(*testing.T, *boltfile.File)
 	read string
 	want string
 }
 
-func removing(bucket, key []byte) func(*testing.T, *file) {
-	return func(t *testing.T, f *file) {
+func removing(bucket, key []byte) func(*testing.T, *boltfile.File) {
+	return func(t *testing.T, f *boltfile.File) {
 		t.Helper()
-		if err := f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete(key) }); err != nil {
+		if err := f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete(key) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func putting(c change) func(*testing.T, *file) {
-	return func(t *testing.T, f *file) { put(t, f, c.bucket, c.key, c.value) }
+func putting(c subsdb.Change) func(*testing.T, *boltfile.File) {
+	return func(t *testing.T, f *boltfile.File) { put(t, f, c.Bucket, c.Key, c.Value) }
 }
 
-func spoiling(bucket, key []byte) func(*testing.T, *file) {
-	return func(t *testing.T, f *file) {
+func spoiling(bucket, key []byte) func(*testing.T, *boltfile.File) {
+	return func(t *testing.T, f *boltfile.File) {
 		value := get(t, f, bucket, key)
 		value[len(value)/2] ^= 8
 		put(t, f, bucket, key, value)
 	}
 }
 
-func redefining(name string, change func(*definition)) func(*testing.T, *file) {
-	return func(t *testing.T, f *file) {
+func redefining(name string, change func(*format.Definition)) func(*testing.T, *boltfile.File) {
+	return func(t *testing.T, f *boltfile.File) {
 		t.Helper()
-		d, err := decodeDefinition([]byte(name), get(t, f, bucketSubscriptions, []byte(name)))
+		d, err := format.DecodeDefinition([]byte(name), get(t, f, format.BucketSubscriptions, []byte(name)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(&d)
-		putting(definitionChange(name, &d))(t, f)
+		putting(subsdb.DefinitionChange(name, &d))(t, f)
 	}
 }
 
 func subscriptionDoctorings() []subscriptionDoctoring {
 	all, p1 := []byte("all"), []byte("p1")
 	return []subscriptionDoctoring{
-		{"a definition is damaged", spoiling(bucketSubscriptions, all), "checksum", `damage: file subscriptions.db, bucket subscriptions, subscription "all": checksum does not match`},
-		{"a position is damaged", spoiling(bucketPositions, positionKey("all", 1)), "checksum", `damage: file subscriptions.db, bucket positions, subscription "all": checksum does not match`},
-		{"a parked event is damaged", spoiling(bucketParked, parkedKey("all", 0, 7)), "checksum", `damage: file subscriptions.db, bucket parked, subscription "all": checksum does not match`},
-		{"a position is missing", removing(bucketPositions, positionKey("all", 1)), "got 1 positions", `damage: file subscriptions.db, bucket positions, subscription "all": got 1 positions, want 2`},
-		{"a parked event is missing", removing(bucketParked, parkedKey("all", 0, 7)), "got 1 parked", `damage: file subscriptions.db, bucket parked, subscription "all": got 1 parked events, want 2`},
-		{"a subscription is missing", removing(bucketSubscriptions, p1), "got 2 subscriptions", `damage: file subscriptions.db, bucket subscriptions, the bucket: got 2 subscriptions, want 3`},
-		{"the count is damaged", spoiling(bucketHeader, keySubscriptions), "", `damage: file subscriptions.db, bucket header, subscriptions: checksum does not match`},
-		{"the count is missing", removing(bucketHeader, keySubscriptions), "", `damage: file subscriptions.db, bucket header, subscriptions: value has a wrong layout`},
-		{"a position of nobody", putting(positionChange("nobody", placed{partition: 0, position: position{next: 1}})), "", `damage: file subscriptions.db, bucket positions, the bucket: got 4 entries, the subscriptions have 3`},
-		{"a parked event of nobody", putting(parkedChange("nobody", &storage.ParkedEvent{Offset: 1})), "", `damage: file subscriptions.db, bucket parked, the bucket: got 4 entries, the subscriptions have 3`},
-		{"beyond the log", putting(positionChange("all", placed{partition: 0, position: position{next: 9}})), "beyond the next event", `subscription: subscription "all": partition 0: position is 9, the log ends at 7`},
-		{"beyond the workspace's log", putting(positionChange("w2", placed{partition: 0, position: position{next: 5}})), "", `subscription: subscription "w2": partition 0: position is 5, the log ends at 3`},
-		{"parked at the position", putting(positionChange("all", placed{partition: 0, position: position{next: 7}})), "", `subscription: subscription "all": wrong subscription: "all": partition 0: got parked offset 7, want 1 to 6, before the position`},
-		{"no such partition", redefining("p1", func(d *definition) { *d.Partition = 2 }), "", `subscription: subscription "p1": wrong subscription: "p1": got partition 2, the application has 2`},
-		{"no such kind", redefining("all", func(d *definition) { d.Kinds[0] = 9 }), "", `subscription: subscription "all": wrong subscription: "all": unknown workspace kind: 9`},
+		{"a definition is damaged", spoiling(format.BucketSubscriptions, all), "checksum", `damage: file subscriptions.db, bucket subscriptions, subscription "all": checksum does not match`},
+		{"a position is damaged", spoiling(format.BucketPositions, format.PositionKey("all", 1)), "checksum", `damage: file subscriptions.db, bucket positions, subscription "all": checksum does not match`},
+		{"a parked event is damaged", spoiling(format.BucketParked, format.ParkedKey("all", 0, 7)), "checksum", `damage: file subscriptions.db, bucket parked, subscription "all": checksum does not match`},
+		{"a position is missing", removing(format.BucketPositions, format.PositionKey("all", 1)), "got 1 positions", `damage: file subscriptions.db, bucket positions, subscription "all": got 1 positions, want 2`},
+		{"a parked event is missing", removing(format.BucketParked, format.ParkedKey("all", 0, 7)), "got 1 parked", `damage: file subscriptions.db, bucket parked, subscription "all": got 1 parked events, want 2`},
+		{"a subscription is missing", removing(format.BucketSubscriptions, p1), "got 2 subscriptions", `damage: file subscriptions.db, bucket subscriptions, the bucket: got 2 subscriptions, want 3`},
+		{"the count is damaged", spoiling(format.BucketHeader, format.KeySubscriptions), "", `damage: file subscriptions.db, bucket header, subscriptions: checksum does not match`},
+		{"the count is missing", removing(format.BucketHeader, format.KeySubscriptions), "", `damage: file subscriptions.db, bucket header, subscriptions: value has a wrong layout`},
+		{"a position of nobody", putting(subsdb.PositionChange("nobody", subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 1}})), "", `damage: file subscriptions.db, bucket positions, the bucket: got 4 entries, the subscriptions have 3`},
+		{"a parked event of nobody", putting(subsdb.ParkedChange("nobody", &storage.ParkedEvent{Offset: 1})), "", `damage: file subscriptions.db, bucket parked, the bucket: got 4 entries, the subscriptions have 3`},
+		{"beyond the log", putting(subsdb.PositionChange("all", subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 9}})), "beyond the next event", `subscription: subscription "all": partition 0: position is 9, the log ends at 7`},
+		{"beyond the workspace's log", putting(subsdb.PositionChange("w2", subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 5}})), "", `subscription: subscription "w2": partition 0: position is 5, the log ends at 3`},
+		{"parked at the position", putting(subsdb.PositionChange("all", subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 7}})), "", `subscription: subscription "all": wrong subscription: "all": partition 0: got parked offset 7, want 1 to 6, before the position`},
+		{"no such partition", redefining("p1", func(d *format.Definition) { *d.Partition = 2 }), "", `subscription: subscription "p1": wrong subscription: "p1": got partition 2, the application has 2`},
+		{"no such kind", redefining("all", func(d *format.Definition) { d.Kinds[0] = 9 }), "", `subscription: subscription "all": wrong subscription: "all": unknown workspace kind: 9`},
 	}
 }
 
@@ -220,8 +223,8 @@ func faultsOf(r *verify.Report) string {
 func TestDeleteDamagedSubscription(t *testing.T) {
 	dir, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	spoiling(bucketSubscriptions, []byte("all"))(t, f)
-	removing(bucketPositions, positionKey("w2", 0))(t, f)
+	spoiling(format.BucketSubscriptions, []byte("all"))(t, f)
+	removing(format.BucketPositions, format.PositionKey("w2", 0))(t, f)
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 1)); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
@@ -250,9 +253,9 @@ func TestDeleteDamagedSubscription(t *testing.T) {
 func TestRewindOverDamagedParked(t *testing.T) {
 	dir, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	value := get(t, f, bucketParked, parkedKey("all", 0, 3))
-	removing(bucketParked, parkedKey("all", 0, 3))(t, f)
-	put(t, f, bucketParked, parkedKey("all", 0, 6), value)
+	value := get(t, f, format.BucketParked, format.ParkedKey("all", 0, 3))
+	removing(format.BucketParked, format.ParkedKey("all", 0, 3))(t, f)
+	put(t, f, format.BucketParked, format.ParkedKey("all", 0, 6), value)
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 5)); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}
@@ -275,9 +278,9 @@ func TestVerifySubscriptions(t *testing.T) {
 		change func(files map[string]string)
 		faults uint64
 	}{
-		"state.db is missing": {func(files map[string]string) { delete(files, stateFileName) }, 1},
+		"state.db is missing": {func(files map[string]string) { delete(files, format.StateFileName) }, 1},
 		"a page is damaged": {func(files map[string]string) {
-			maps.Copy(files, withByte(files, subscriptionsFileName, 3*os.Getpagesize()+pageFlagsAt, 0x44))
+			maps.Copy(files, withByte(files, format.SubscriptionsFileName, 3*os.Getpagesize()+boltfile.PageFlagsAt, 0x44))
 		}, 1},
 	} {
 		dir := t.TempDir()
@@ -285,7 +288,7 @@ func TestVerifySubscriptions(t *testing.T) {
 		c.change(changed)
 		writeFiles(t, dir, changed)
 		r := verified(t, dir, verify.Options{})
-		if r.FaultCount < c.faults || strings.Contains(what, "page") && !strings.Contains(r.String(), subscriptionsFileName) {
+		if r.FaultCount < c.faults || strings.Contains(what, "page") && !strings.Contains(r.String(), format.SubscriptionsFileName) {
 			t.Errorf("%s: got %s", what, r)
 		}
 		if !strings.Contains(what, "page") && (r.FaultCount != 1 || r.Subscriptions != 3) {
@@ -299,20 +302,20 @@ func TestVerifySubscriptions(t *testing.T) {
 func TestSubscriptionsPageIsUsedAndFree(t *testing.T) {
 	dir, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	size := f.db.Info().PageSize
+	size := f.DB.Info().PageSize
 	var root, freelist uint64
-	err := f.view(func(tx *bbolt.Tx) (err error) {
-		c := &pageCheck{f: f, pageSize: size, used: newBitmap(metaPages)}
-		root, freelist, err = c.meta(uint64(tx.ID()))
+	err := f.View(func(tx *bbolt.Tx) (err error) {
+		c := &boltfile.PageCheck{F: f, PageSize: size, Used: boltfile.NewBitmap(boltfile.MetaPages)}
+		root, freelist, err = c.Meta(uint64(tx.ID()))
 		return err
 	})
-	if err != nil || freelist == noFreelist {
+	if err != nil || freelist == boltfile.NoFreelist {
 		t.Fatalf("got freelist %d, %v", freelist, err)
 	}
 	closeStore(t, s)
-	overwrite(t, filepath.Join(dir, subscriptionsFileName), int64(freelist)*int64(size)+pageHeaderLen, binary.NativeEndian.AppendUint64(nil, root))
+	overwrite(t, filepath.Join(dir, format.SubscriptionsFileName), int64(freelist)*int64(size)+boltfile.PageHeaderLen, binary.NativeEndian.AppendUint64(nil, root))
 	_, err = Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
-	if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("%s, page %d", subscriptionsFileName, root)) {
+	if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("%s, page %d", format.SubscriptionsFileName, root)) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // Where the end of a partition's log is damaged, the subscription is not: it can be read, and
@@ -20,7 +21,7 @@ func TestSubscriptionOfAFailedPartition(t *testing.T) {
 	if err := s.PutSubscription(t.Context(), sub); err != nil {
 		t.Fatal(err)
 	}
-	spoiling(bucketLog, appendLSNKey(nil, damaged))(t, settled(t, s))
+	spoiling(format.BucketLog, format.AppendLSNKey(nil, damaged))(t, settled(t, s))
 	closeStore(t, s)
 	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
 	if _, err := s.Register(t.Context(), 0); !errors.Is(err, storage.ErrDamaged) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // A store without subscriptions has none afterwards, unless somebody makes one.
@@ -17,7 +19,7 @@ func TestKeepNoSubscriptions(t *testing.T) {
 	if err := s.DeleteSubscription(t.Context(), "x"); !errors.Is(err, storage.ErrNoSubscription) {
 		t.Errorf("got %v", err)
 	}
-	if _, made := filesOf(t, dir)[subscriptionsFileName]; made {
+	if _, made := filesOf(t, dir)[format.SubscriptionsFileName]; made {
 		t.Error("there is a file")
 	}
 	all := slices.Clone(threeSubscriptions()[1:2])
@@ -32,7 +34,7 @@ func TestKeeperLeavesWhatIsTooMuch(t *testing.T) {
 	s := &Store{}
 	s.subscriptions.requests = make(chan *subscriptionRequest, 2*maxKeptRequests)
 	for range maxKeptRequests + 1 {
-		s.subscriptions.requests <- &subscriptionRequest{ticket: newTicket()}
+		s.subscriptions.requests <- &subscriptionRequest{Ticket: queue.NewTicket()}
 	}
 	k := newKeeper(s)
 	if got := len(k.gather(<-s.subscriptions.requests)); got != maxKeptRequests {
@@ -53,7 +55,7 @@ func TestPutVouchesForWhatIsThere(t *testing.T) {
 	closeStore(t, s)
 	s = open(t, dir, d, smallMap)
 	noError(t, s.PutSubscription(t.Context(), sub))
-	if !s.subscriptions.file.Load().vouched {
+	if !s.subscriptions.file.Load().Vouched {
 		t.Error("nothing was synced")
 	}
 }

@@ -9,19 +9,22 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 // nothingElse makes sure that no other file of a store is there without its log.
 func (op *opening) nothingElse() error {
-	for _, name := range []string{walFileName, stateFileName, subscriptionsFileName} {
-		there, err := op.directory.presentAs(name)
+	for _, name := range []string{format.WALFileName, format.StateFileName, format.SubscriptionsFileName} {
+		there, err := op.directory.PresentAs(name)
 		if err != nil {
 			return err
 		}
 		if there {
 			return &storage.DamagedError{
-				Where: "file " + op.path(logFileName),
-				Cause: fmt.Errorf("%w, and there is a %s", errMissing, name),
+				Where: "file " + op.path(format.LogFileName),
+				Cause: fmt.Errorf("%w, and there is a %s", format.ErrMissing, name),
 			}
 		}
 	}
@@ -31,21 +34,21 @@ func (op *opening) nothingElse() error {
 // inspectSubscriptions reads the header of subscriptions.db, if it is there. The descriptor
 // in it is that of the day on which it was made.
 func (op *opening) inspectSubscriptions() (there bool, err error) {
-	path := op.path(subscriptionsFileName)
-	if there, err = op.directory.presentWhole(subscriptionsFileName); err != nil || !there {
+	path := op.path(format.SubscriptionsFileName)
+	if there, err = op.directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
 		return false, err
 	}
-	h, err := op.inspect(roleSubscriptions)
+	h, err := op.inspect(format.RoleSubscriptions)
 	if err != nil {
 		return true, err
 	}
-	if h.format < subscriptionsFormat {
+	if h.Format < format.SubscriptionsFormat {
 		op.subscriptions.old = &h
 	}
-	if h.id != op.id {
-		return true, fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.id, logFileName, op.id)
+	if h.ID != op.id {
+		return true, fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, op.id)
 	}
-	if err := op.descriptor.Extends(&h.descriptor); err != nil {
+	if err := op.descriptor.Extends(&h.Descriptor); err != nil {
 		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
 	}
 	return true, nil
@@ -53,7 +56,7 @@ func (op *opening) inspectSubscriptions() (there bool, err error) {
 
 // openSubscriptions opens the file that was found right.
 func (op *opening) openSubscriptions() error {
-	f, err := op.openAgain(roleSubscriptions)
+	f, err := op.openAgain(format.RoleSubscriptions)
 	if err == nil {
 		op.subscriptions.file.Store(f)
 	}
@@ -73,34 +76,34 @@ func (op *opening) checkSubscriptions(ctx context.Context) error {
 			faults = &storage.DamagedError{Where: where, Cause: errors.New(text)}
 		}
 	}
-	err := f.checkPages(ctx, fault, func(uint64, uint64) {})
+	err := f.CheckPages(ctx, fault, func(uint64, uint64) {})
 	return errors.Join(err, faults)
 }
 
 // makeSubscriptions makes the file, or opens one that an attempt before has left.
-func (op *opening) makeSubscriptions() (*file, error) {
+func (op *opening) makeSubscriptions() (*boltfile.File, error) {
 	if err := op.hasLog(); err != nil {
 		return nil, err
 	}
-	there, err := op.directory.present(subscriptionsFileName)
+	there, err := op.directory.Present(format.SubscriptionsFileName)
 	if err != nil {
 		return nil, err
 	}
 	if there {
-		return op.openAgain(roleSubscriptions)
+		return op.openAgain(format.RoleSubscriptions)
 	}
-	f, err := op.create(roleSubscriptions)
-	if err != nil && lacksSpace(err) && !errors.Is(err, messages.ErrOutcomeUnknown) {
+	f, err := op.create(format.RoleSubscriptions)
+	if err != nil && boltfile.LacksSpace(err) && !errors.Is(err, messages.ErrOutcomeUnknown) {
 		err = fmt.Errorf("%w: %w", storage.ErrFull, err)
 	}
 	return f, err
 }
 
 // beginFile writes what a new file has beside its header.
-func beginFile(r role, tx *bbolt.Tx) error {
-	if r != roleSubscriptions {
+func beginFile(r format.Role, tx *bbolt.Tx) error {
+	if r != format.RoleSubscriptions {
 		return nil
 	}
-	c := countChange(0)
-	return tx.Bucket(c.bucket).Put(c.key, c.value)
+	c := subsdb.CountChange(0)
+	return tx.Bucket(c.Bucket).Put(c.Key, c.Value)
 }

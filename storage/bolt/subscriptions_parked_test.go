@@ -11,6 +11,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -82,8 +84,8 @@ func TestParkedIsReadInPieces(t *testing.T) {
 func TestDamageIsFoundWhereItIsRead(t *testing.T) {
 	_, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	spoiling(bucketParked, parkedKey("all", 0, 7))(t, f)
-	spoiling(bucketPositions, positionKey("w2", 0))(t, f)
+	spoiling(format.BucketParked, format.ParkedKey("all", 0, 7))(t, f)
+	spoiling(format.BucketPositions, format.PositionKey("w2", 0))(t, f)
 	if all, err := s.Subscription(t.Context(), "all"); err != nil || all.Position(0) != 8 || all.ParkedCount != 2 {
 		t.Errorf("got %+v, %v", all, err)
 	}
@@ -128,16 +130,18 @@ func TestParkedIsCounted(t *testing.T) {
 		t.Fatal("a fault before anything is missing")
 	}
 	f := s.subscriptions.file.Load()
-	noError(t, f.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketParked).Delete(parkedKey("many", 0, 20)) }))
+	noError(t, f.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketParked).Delete(format.ParkedKey("many", 0, 20))
+	}))
 	if counted() {
 		t.Error("it is not noticed that one is missing")
 	}
-	noError(t, f.update(func(tx *bbolt.Tx) error {
-		kept := newSubscriptionTx(f, tx)
-		d, err := kept.definition("many")
+	noError(t, f.Update(func(tx *bbolt.Tx) error {
+		kept := subsdb.NewTx(f, tx)
+		d, err := kept.Definition("many")
 		noError(t, err)
-		d.parked = 0
-		return kept.apply([]change{definitionChange("many", d)})
+		d.Parked = 0
+		return kept.Apply([]subsdb.Change{subsdb.DefinitionChange("many", d)})
 	}))
 	unpark := storage.SubscriptionMove{Name: "many", Unpark: []storage.ParkedEvent{{Offset: 1}}}
 	errorIs(t, s.MoveSubscription(t.Context(), unpark), storage.ErrDamaged)

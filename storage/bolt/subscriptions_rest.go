@@ -1,12 +1,13 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 // errOtherPositions says what is wrong with a position that rests on an event which the log has not, or
@@ -14,70 +15,18 @@ import (
 var errOtherPositions = errors.New("this log has lost its end or is an older one, or the position is of a copy of the store that has gone on by itself; " +
 	"put the right file in place, or rewind or delete the subscription")
 
-// position is where a subscription stands in a log: the next offset, and the event before that, on which
-// it rests. Two copies of a store have one id; if both go on, the position of one says of the other's log
-// that events are handled which it has never seen, and a log that was put back from an older copy grows
-// past it sooner or later. The event tells, for ever.
-type position struct {
-	next uint64
-	// rests is zero for the beginning of a log, if the event cannot be read, and in a file of the first
-	// format.
-	rests witness
-}
-
-// Lengths of a position in bytes, without the CRC.
-const (
-	barePositionLen = 8
-	positionLen     = 20
-)
-
-func (p position) encode(key []byte) []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, positionLen+sealedOverhead), p.next)
-	if p.rests.lsn != 0 {
-		b = binary.BigEndian.AppendUint64(b, uint64(p.rests.lsn))
-		b = binary.BigEndian.AppendUint32(b, p.rests.crc)
-	}
-	return seal(b, 0, bucketPositions, key)
-}
-
-// decodePosition is safe on any bytes.
-func decodePosition(key, value []byte) (p position, err error) {
-	b, err := unsealAll(bucketPositions, key, value)
-	if err != nil {
-		return p, err
-	}
-	switch len(b) {
-	case positionLen:
-		p.rests = witness{lsn: messages.LSN(be64(b[8:])), crc: be32(b[16:])}
-		if p.rests.lsn == 0 {
-			return p, errLayout
-		}
-	case barePositionLen:
-	default:
-		return p, errLayout
-	}
-	p.next = be64(b)
-	return p, nil
-}
-
-// placed is a position and the partition under which its log stands.
-type placed struct {
-	partition messages.PartitionID
-	position
-}
-
 // placeAt returns positions in logs that have come there, with the events on which they rest.
-func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []placed {
-	all := make([]placed, 0, len(next))
+func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []subsdb.Placed {
+	all := make([]subsdb.Placed, 0, len(next))
 	for id, offset := range next {
-		all = append(all, placed{partition: id, position: position{next: offset, rests: s.witnessBefore(source, id, offset)}})
+		all = append(all, subsdb.Placed{Partition: id, Position: subsdb.Position{Next: offset, Rests: s.witnessBefore(source, id, offset)}})
 	}
 	return all
 }
 
 // witnessBefore returns the event before an offset of a log that a subscription reads, zero if there is none,
 // or if it cannot be read: nobody is kept from passing over damage.
-func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (w witness) {
+func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (w format.Witness) {
 	if offset <= 1 {
 		return w
 	}
@@ -87,14 +36,14 @@ func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.Pa
 	}
 	// An error is told by who reads the event.
 	_ = s.viewLog(func(log *logReader) error {
-		var v eventView
-		if err := v.decode(at.lsn, log.value(at.lsn)); err != nil {
+		var v format.EventView
+		if err := v.Decode(at.lsn, log.value(at.lsn)); err != nil {
 			return err
 		}
 		if err := at.check(&v); err != nil {
 			return err
 		}
-		w = witness{lsn: v.lsn, crc: v.crc}
+		w = format.Witness{LSN: v.LSN, CRC: v.CRC}
 		return nil
 	})
 	return w
@@ -117,14 +66,14 @@ func (s *Store) placeOfEvent(source *storage.SubscriptionSource, id messages.Par
 		return place{}, err
 	}
 	if len(all) != 1 {
-		return place{}, errMissing
+		return place{}, format.ErrMissing
 	}
 	return all[0], nil
 }
 
 // checkRests makes sure that a log, which ends at an LSN, has the events on which positions rest. What of it
 // cannot be read is told by who needs it.
-func (s *Store) checkRests(positions []placed, end messages.LSN) error {
+func (s *Store) checkRests(positions []subsdb.Placed, end messages.LSN) error {
 	return s.viewLog(func(log *logReader) error {
 		for i := range positions {
 			if err := checkRest(&positions[i], log, end); err != nil {
@@ -136,37 +85,37 @@ func (s *Store) checkRests(positions []placed, end messages.LSN) error {
 }
 
 // checkRest makes sure that the log, which ends at an LSN, has the event on which a position rests.
-func checkRest(p *placed, log *logReader, end messages.LSN) error {
-	at := p.rests.lsn
+func checkRest(p *subsdb.Placed, log *logReader, end messages.LSN) error {
+	at := p.Rests.LSN
 	if at == 0 {
 		return nil
 	}
 	// It may have been read, and rested on, before the end of the log was published.
 	value := log.value(at)
 	switch {
-	case len(value) >= eventHeaderLen && be32(value[1:]) == p.rests.crc:
+	case len(value) >= format.EventHeaderLen && format.Uint32(value[1:]) == p.Rests.CRC:
 		return nil
 	case at > end:
 		return wrongPosition(p, "the log ends at LSN %d", end)
 	}
-	var v eventView
-	if v.decode(at, value) == nil {
-		return wrongPosition(p, "the log has CRC %08x there", v.crc)
+	var v format.EventView
+	if v.Decode(at, value) == nil {
+		return wrongPosition(p, "the log has CRC %08x there", v.CRC)
 	}
 	return nil
 }
 
-func wrongPosition(p *placed, why string, args ...any) error {
+func wrongPosition(p *subsdb.Placed, why string, args ...any) error {
 	return fmt.Errorf("%w: partition %d: position %d rests on LSN %d with CRC %08x, %s: %w",
-		storage.ErrForeign, p.partition, p.next, p.rests.lsn, p.rests.crc, fmt.Sprintf(why, args...), errOtherPositions)
+		storage.ErrForeign, p.Partition, p.Next, p.Rests.LSN, p.Rests.CRC, fmt.Sprintf(why, args...), errOtherPositions)
 }
 
 // checkOwnPositions makes sure that all positions are of this log. One that is damaged is an error of whoever reads it.
 func (s *Store) checkOwnPositions() error {
-	return s.subscriptions.view(func(tx subscriptionTx) error {
-		names, err := tx.names()
+	return s.subscriptions.view(func(tx subsdb.Tx) error {
+		names, err := tx.Names()
 		for i := 0; err == nil && i < len(names); i++ {
-			sub, positions, damage := tx.standing(names[i])
+			sub, positions, damage := tx.Standing(names[i])
 			if sub != nil && damage == nil {
 				err = ofLog(tx, names[i], s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
 			}
@@ -179,9 +128,9 @@ func (s *Store) checkOwnPositions() error {
 }
 
 // ofLog names the subscription of whose positions one is of another log.
-func ofLog(tx subscriptionTx, name string, err error) error {
+func ofLog(tx subsdb.Tx, name string, err error) error {
 	if errors.Is(err, errOtherPositions) {
-		return tx.damaged(bucketPositions, name, err)
+		return tx.Damaged(format.BucketPositions, name, err)
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -74,9 +76,9 @@ func subscribedCopies(t *testing.T, a, b, next uint64) (dir string, d messages.D
 // putFile puts the subscriptions.db of a store beside another log.
 func putFile(t *testing.T, to, from string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(from, subscriptionsFileName))
+	data, err := os.ReadFile(filepath.Join(from, format.SubscriptionsFileName))
 	noError(t, err)
-	noError(t, os.WriteFile(filepath.Join(to, subscriptionsFileName), data, 0o600))
+	noError(t, os.WriteFile(filepath.Join(to, format.SubscriptionsFileName), data, 0o600))
 }
 
 // wantOtherLog makes sure that a store cannot be deployed, and that each subscription is an error of whoever
@@ -148,8 +150,8 @@ func TestSubscriptionsOfAnotherCopyBeforeTheyParted(t *testing.T) {
 func TestPositionAheadOfItsLogStaysAnError(t *testing.T) {
 	dir, d := subscribedCopies(t, 6, 4, 7)
 	wantOtherLog(t, dir, d, "the log ends at LSN 5")
-	file := filepath.Join(dir, subscriptionsFileName)
-	aside := filepath.Join(t.TempDir(), subscriptionsFileName)
+	file := filepath.Join(dir, format.SubscriptionsFileName)
+	aside := filepath.Join(t.TempDir(), format.SubscriptionsFileName)
 	noError(t, os.Rename(file, aside))
 	s := open(t, dir, d, Options{})
 	takeOver(t, s, 0).append(2, 2, 2)
@@ -190,10 +192,10 @@ func TestOtherPositionsAreRewoundOrDeleted(t *testing.T) {
 }
 
 // standsAt returns a position as it is stored.
-func standsAt(t *testing.T, s *Store, name string) position {
+func standsAt(t *testing.T, s *Store, name string) subsdb.Position {
 	t.Helper()
-	key := positionKey(name, 0)
-	at, err := decodePosition(key, get(t, s.subscriptions.file.Load(), bucketPositions, key))
+	key := format.PositionKey(name, 0)
+	at, err := subsdb.DecodePosition(key, get(t, s.subscriptions.file.Load(), format.BucketPositions, key))
 	noError(t, err, name)
 	return at
 }
@@ -203,7 +205,7 @@ func wantRests(t *testing.T, s *Store, next uint64, lsn messages.LSN) {
 	t.Helper()
 	for _, name := range sourceNames {
 		at := standsAt(t, s, name)
-		if at.next != next || at.rests.lsn != lsn || (at.rests.crc == 0) != (lsn == 0) {
+		if at.Next != next || at.Rests.LSN != lsn || (at.Rests.CRC == 0) != (lsn == 0) {
 			t.Errorf("%s: got %+v, want position %d, which rests on LSN %d", name, at, next, lsn)
 		}
 	}
@@ -282,12 +284,12 @@ func TestPositionBehindADamagedEvent(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2, 2, 2)
 	subscribeAll(t, s)
-	put(t, settled(t, s), bucketLog, appendLSNKey(nil, 2), []byte("damaged"))
+	put(t, settled(t, s), format.BucketLog, format.AppendLSNKey(nil, 2), []byte("damaged"))
 	moveAll(t, s, 3)
 	wantRests(t, s, 3, 0)
 	moveAll(t, s, 4)
 	wantRests(t, s, 4, 3)
-	put(t, s.log, bucketLog, appendLSNKey(nil, 3), []byte("damaged"))
+	put(t, s.log, format.BucketLog, format.AppendLSNKey(nil, 3), []byte("damaged"))
 	for _, name := range sourceNames {
 		_, err := s.Subscription(t.Context(), name)
 		noError(t, err, "it is told by who reads the event")
@@ -304,29 +306,29 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	subscribeAll(t, s)
 	moveAll(t, s, 3)
 	f := s.subscriptions.file.Load()
-	noError(t, f.update(func(tx *bbolt.Tx) error {
+	noError(t, f.Update(func(tx *bbolt.Tx) error {
 		for _, name := range sourceNames {
-			c := positionChange(name, placed{partition: 0, position: position{next: 3}})
-			if err := tx.Bucket(c.bucket).Put(c.key, c.value); err != nil {
+			c := subsdb.PositionChange(name, subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 3}})
+			if err := tx.Bucket(c.Bucket).Put(c.Key, c.Value); err != nil {
 				return err
 			}
 		}
-		return tx.Bucket(bucketHeader).Put(keyHeader, ofFirstFormat(tx.Bucket(bucketHeader).Get(keyHeader)))
+		return tx.Bucket(format.BucketHeader).Put(format.KeyHeader, ofFirstFormat(tx.Bucket(format.BucketHeader).Get(format.KeyHeader)))
 	}))
 	closeStore(t, s)
-	before := filesOf(t, dir)[subscriptionsFileName]
+	before := filesOf(t, dir)[format.SubscriptionsFileName]
 	noError(t, verified(t, dir, verify.Options{}).Err())
 	s = open(t, dir, d, Options{})
 	wantRests(t, s, 3, 0)
 	closeStore(t, s)
-	equal(t, before, filesOf(t, dir)[subscriptionsFileName], "nobody has changed anything")
+	equal(t, before, filesOf(t, dir)[format.SubscriptionsFileName], "nobody has changed anything")
 	s = open(t, dir, d, Options{})
 	noError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 4)))
-	h, err := s.subscriptions.file.Load().header(roleSubscriptions)
+	h, err := s.subscriptions.file.Load().Header(format.RoleSubscriptions)
 	noError(t, err)
-	equal(t, uint16(subscriptionsFormat), h.format)
-	equal(t, messages.LSN(3), standsAt(t, s, "all").rests.lsn)
-	equal(t, position{next: 3}, standsAt(t, s, "p0"))
+	equal(t, uint16(format.SubscriptionsFormat), h.Format)
+	equal(t, messages.LSN(3), standsAt(t, s, "all").Rests.LSN)
+	equal(t, subsdb.Position{Next: 3}, standsAt(t, s, "p0"))
 }
 
 // ofFirstFormat returns a header as a program wrote it that knew the first format alone.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -76,19 +77,19 @@ func TestSubscriptionsFileIsMadeOnFirstUse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	names := func() []string { return slices.Sorted(maps.Keys(filesOf(t, dir))) }
-	if got, want := names(), []string{logFileName, stateFileName}; !slices.Equal(got, want) {
+	if got, want := names(), []string{format.LogFileName, format.StateFileName}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	others := filesOf(t, dir)
 	if err := s.PutSubscription(t.Context(), threeSubscriptions()[1]); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := names(), []string{logFileName, stateFileName, subscriptionsFileName}; !slices.Equal(got, want) {
+	if got, want := names(), []string{format.LogFileName, format.StateFileName, format.SubscriptionsFileName}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	closeStore(t, s)
 	for name, content := range filesOf(t, dir) {
-		if name != subscriptionsFileName && content != others[name] {
+		if name != format.SubscriptionsFileName && content != others[name] {
 			t.Errorf("%s was changed", name)
 		}
 	}
@@ -97,13 +98,13 @@ func TestSubscriptionsFileIsMadeOnFirstUse(t *testing.T) {
 // What is in the way of the file is an error, and nothing else is closed or changed.
 func TestSubscriptionsFileCannotBeMade(t *testing.T) {
 	dir, s := verifiable(t)
-	mkdir(t, filepath.Join(dir, subscriptionsFileName))
+	mkdir(t, filepath.Join(dir, format.SubscriptionsFileName))
 	sub := threeSubscriptions()[1]
 	if err := s.PutSubscription(t.Context(), sub); !errors.Is(err, storage.ErrForeign) {
 		t.Errorf("got %v", err)
 	}
 	checkSubscribed(t, s, nil)
-	if err := os.Remove(filepath.Join(dir, subscriptionsFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.SubscriptionsFileName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.PutSubscription(t.Context(), sub); err != nil {
@@ -115,8 +116,8 @@ func TestSubscriptionsFileCannotBeMade(t *testing.T) {
 // A file that a crash left empty, or without subscriptions, is as good as none.
 func TestSubscriptionsFileLeftByACrash(t *testing.T) {
 	dir, s := verifiable(t)
-	path := filepath.Join(dir, subscriptionsFileName)
-	writeFiles(t, dir, map[string]string{subscriptionsFileName: ""})
+	path := filepath.Join(dir, format.SubscriptionsFileName)
+	writeFiles(t, dir, map[string]string{format.SubscriptionsFileName: ""})
 	sub := threeSubscriptions()[2]
 	if err := s.PutSubscription(t.Context(), sub); err != nil {
 		t.Fatal(err)
@@ -125,12 +126,12 @@ func TestSubscriptionsFileLeftByACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	content := filesOf(t, dir)[subscriptionsFileName]
+	content := filesOf(t, dir)[format.SubscriptionsFileName]
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
-	writeFiles(t, dir, map[string]string{subscriptionsFileName: content})
+	writeFiles(t, dir, map[string]string{format.SubscriptionsFileName: content})
 	if err := s.PutSubscription(t.Context(), sub); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestSubscriptionsReadOnly(t *testing.T) {
 func TestSubscriptionsFileIsMissing(t *testing.T) {
 	dir, s := subscribing(t)
 	closeStore(t, s)
-	if err := os.Remove(filepath.Join(dir, subscriptionsFileName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, format.SubscriptionsFileName)); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
@@ -185,19 +186,19 @@ func TestSubscriptionsFileIsForeign(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"another store's":  {foreign[subscriptionsFileName], storage.ErrForeign, "is of store " + other.id.String()},
-		"the store's log":  {own[logFileName], storage.ErrForeign, "got a log file, want a subscriptions file"},
+		"another store's":  {foreign[format.SubscriptionsFileName], storage.ErrForeign, "is of store " + other.id.String()},
+		"the store's log":  {own[format.LogFileName], storage.ErrForeign, "got a log file, want a subscriptions file"},
 		"text":             {strings.Repeat("text ", 5000), storage.ErrForeign, ""},
-		"cut in its start": {own[subscriptionsFileName][:100], storage.ErrDamaged, ""},
+		"cut in its start": {own[format.SubscriptionsFileName][:100], storage.ErrDamaged, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			files := maps.Clone(own)
-			files[subscriptionsFileName] = c.content
+			files[format.SubscriptionsFileName] = c.content
 			writeFiles(t, dir, files)
 			before := hashes(t, dir)
 			_, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), subscriptionsFileName) || !strings.Contains(err.Error(), c.text) {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), format.SubscriptionsFileName) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if hashes(t, dir) != before {
@@ -207,9 +208,9 @@ func TestSubscriptionsFileIsForeign(t *testing.T) {
 	}
 	t.Run("without the log", func(t *testing.T) {
 		dir := t.TempDir()
-		writeFiles(t, dir, map[string]string{subscriptionsFileName: own[subscriptionsFileName]})
+		writeFiles(t, dir, map[string]string{format.SubscriptionsFileName: own[format.SubscriptionsFileName]})
 		_, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
-		if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), logFileName) {
+		if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), format.LogFileName) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -219,12 +220,12 @@ func TestSubscriptionsFileIsForeign(t *testing.T) {
 func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 	dir, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	value := get(t, f, bucketHeader, keyHeader)
-	if value[9] != subscriptionsFormat {
+	value := get(t, f, format.BucketHeader, format.KeyHeader)
+	if value[9] != format.SubscriptionsFormat {
 		t.Errorf("got format %d", value[9])
 	}
-	value[9] = subscriptionsFormat + 1
-	put(t, f, bucketHeader, keyHeader, value)
+	value[9] = format.SubscriptionsFormat + 1
+	put(t, f, format.BucketHeader, format.KeyHeader, value)
 	closeStore(t, s)
 	_, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
 	if !errors.Is(err, storage.ErrFormat) || !strings.Contains(err.Error(), "want 1 to 2") {
@@ -236,7 +237,7 @@ func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 	dir, s := subscribing(t)
 	w := takeOver(t, s, 0)
-	s.subscriptions.file.Load().afterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.subscriptions.file.Load().AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 4)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}
@@ -258,7 +259,7 @@ func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 func TestNoSpaceForSubscriptions(t *testing.T) {
 	_, s := subscribing(t)
 	f := s.subscriptions.file.Load()
-	f.beforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	f.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
 	for what, err := range map[string]error{
 		"put":    s.PutSubscription(t.Context(), storage.Subscription{Name: "more"}),
 		"move":   s.MoveSubscription(t.Context(), moveTo("all", 0, 1)),
@@ -268,7 +269,7 @@ func TestNoSpaceForSubscriptions(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	f.beforeCommit = nil
+	f.BeforeCommit = nil
 	checkSubscribed(t, s, threeSubscriptions())
 }
 
@@ -307,7 +308,7 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 	const many = 50
 	_, s := subscribing(t)
 	commits, entered, release := atomic.Int64{}, make(chan struct{}, many), make(chan struct{})
-	s.subscriptions.file.Load().beforeCommit = func() error {
+	s.subscriptions.file.Load().BeforeCommit = func() error {
 		commits.Add(1)
 		entered <- struct{}{}
 		<-release
@@ -350,7 +351,7 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 	_, s := subscribing(t)
 	entered, release := make(chan struct{}), make(chan struct{})
-	s.subscriptions.file.Load().beforeCommit = func() error {
+	s.subscriptions.file.Load().BeforeCommit = func() error {
 		close(entered)
 		<-release
 		return nil
@@ -371,7 +372,7 @@ func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 func TestSubscriptionQueueIsBounded(t *testing.T) {
 	_, s := subscribing(t)
 	entered, release := make(chan struct{}, 3), make(chan struct{})
-	s.subscriptions.file.Load().beforeCommit = func() error {
+	s.subscriptions.file.Load().BeforeCommit = func() error {
 		entered <- struct{}{}
 		<-release
 		return nil

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // tail is what the log of one partition has and the projections have not yet. It
@@ -22,9 +23,9 @@ type tail struct {
 	// backwards from it.
 	last map[messages.WSID]messages.PLogOffset
 	// written is the offset of the last entry that writes a record.
-	written map[recordKey]messages.PLogOffset
+	written map[format.RecordKey]messages.PLogOffset
 	// byID is the offset of the entry that has an id; nil if none has.
-	byID map[dedupKey]messages.PLogOffset
+	byID map[format.DedupKey]messages.PLogOffset
 
 	// size is what the tail takes.
 	size tailSize
@@ -119,7 +120,7 @@ func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.at(uint64(o))
 func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) tailSize {
 	if t.last == nil {
 		t.last = make(map[messages.WSID]messages.PLogOffset)
-		t.written = make(map[recordKey]messages.PLogOffset)
+		t.written = make(map[format.RecordKey]messages.PLogOffset)
 	}
 	offset := t.end()
 	e.numbers, e.records = t.numbers.end, t.records.end
@@ -132,11 +133,11 @@ func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNum
 	}
 	for _, r := range records {
 		t.records.push(r)
-		t.written[recordKey{ws: e.ws, id: r.id()}] = offset
+		t.written[format.RecordKey{Workspace: e.ws, ID: r.id()}] = offset
 	}
 	hasID := id != messages.DedupID{}
 	if hasID {
-		t.pushID(idRef{offset: offset, key: dedupKey{ws: e.ws, id: id}})
+		t.pushID(idRef{offset: offset, key: format.DedupKey{Workspace: e.ws, ID: id}})
 	}
 	t.entries.push(e)
 	size := tailSizeOf(len(numbers), records, hasID)
@@ -182,7 +183,7 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 		recordsEnd := t.recordsEnd(o)
 		for i := e.records; i < recordsEnd; i++ {
 			rec := t.records.at(i)
-			k := recordKey{ws: e.ws, id: rec.id()}
+			k := format.RecordKey{Workspace: e.ws, ID: rec.id()}
 			if t.written[k] == o {
 				delete(t.written, k)
 			}

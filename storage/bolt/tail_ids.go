@@ -1,16 +1,19 @@
 package bolt
 
-import "github.com/partita-go/partita/messages"
+import (
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+)
 
 // idRef is an event of the tail that has a deduplication id.
 type idRef struct {
 	offset messages.PLogOffset
-	key    dedupKey
+	key    format.DedupKey
 }
 
 func (t *tail) pushID(r idRef) {
 	if t.byID == nil {
-		t.byID = make(map[dedupKey]messages.PLogOffset)
+		t.byID = make(map[format.DedupKey]messages.PLogOffset)
 	}
 	t.byID[r.key] = r.offset
 	t.ids.push(r)
@@ -31,7 +34,7 @@ func (t *tail) dropIDs(to messages.PLogOffset) {
 
 // findID returns the offset, in the workspace's log, of the entry that has an id, 0
 // if there is none.
-func (t *tail) findID(k dedupKey) messages.WLogOffset {
+func (t *tail) findID(k format.DedupKey) messages.WLogOffset {
 	o, ok := t.byID[k]
 	if !ok {
 		return 0

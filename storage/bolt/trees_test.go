@@ -14,6 +14,8 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -29,24 +31,24 @@ type branch struct {
 
 // branchesOf returns for each bucket the root page and the first branch below it, as far
 // as they are branches.
-func branchesOf(t *testing.T, dir string, r role) (branches []branch) {
+func branchesOf(t *testing.T, dir string, r format.Role) (branches []branch) {
 	t.Helper()
 	f := openPlain(t, dir, r)
-	content, err := os.ReadFile(filepath.Join(dir, r.fileName()))
+	content, err := os.ReadFile(filepath.Join(dir, r.FileName()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.view(func(tx *bbolt.Tx) error {
+	err = f.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			root := int(b.Root())
-			for page := root; page != 0 && pageFlags(content[page*os.Getpagesize():]) == pageBranch; {
-				branches = append(branches, branch{file: r.fileName(), bucket: string(name), page: page, above: root})
-				page = int(binary.NativeEndian.Uint64(content[page*os.Getpagesize()+pageHeaderLen+8:]))
+			for page := root; page != 0 && boltfile.PageFlags(content[page*os.Getpagesize():]) == boltfile.PageBranch; {
+				branches = append(branches, branch{file: r.FileName(), bucket: string(name), page: page, above: root})
+				page = int(binary.NativeEndian.Uint64(content[page*os.Getpagesize()+boltfile.PageHeaderLen+8:]))
 			}
 			return nil
 		})
 	})
-	if err := errors.Join(err, f.close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return branches
@@ -62,7 +64,7 @@ func withBranches(t *testing.T, events int) (dir string, d messages.Descriptor, 
 	w.flush()
 	d = s.Descriptor()
 	closeStore(t, s)
-	branches = append(branchesOf(t, dir, roleLog), branchesOf(t, dir, roleState)...)
+	branches = append(branchesOf(t, dir, format.RoleLog), branchesOf(t, dir, format.RoleState)...)
 	if len(branches) < 5 {
 		t.Fatalf("got branches %+v, want some of each file", branches)
 	}
@@ -79,7 +81,7 @@ func TestCircles(t *testing.T) {
 		for to, want := range map[int]string{b.page: "another refers", b.above: "another refers", 1: "got flags"} {
 			for _, entry := range []int{0, 1} {
 				damaged := []byte(whole[b.file])
-				binary.NativeEndian.PutUint64(damaged[b.page*os.Getpagesize()+pageHeaderLen+entry*pageElementLen+8:], uint64(to))
+				binary.NativeEndian.PutUint64(damaged[b.page*os.Getpagesize()+boltfile.PageHeaderLen+entry*boltfile.PageElementLen+8:], uint64(to))
 				writeFiles(t, dir, whole)
 				writeFiles(t, dir, map[string]string{b.file: string(damaged)})
 				_, err := Open(t.Context(), dir, d, Options{})
@@ -106,25 +108,25 @@ func TestCircleBehindRepetitions(t *testing.T) {
 	takeOver(t, s, 0).appendMany(1200, 0)
 	d := s.Descriptor()
 	closeStore(t, s)
-	root := branchesOf(t, dir, roleLog)[0].page
+	root := branchesOf(t, dir, format.RoleLog)[0].page
 	size := os.Getpagesize()
-	content := []byte(filesOf(t, dir)[logFileName])
+	content := []byte(filesOf(t, dir)[format.LogFileName])
 	below := func(n int) int {
-		return int(binary.NativeEndian.Uint64(content[root*size+pageHeaderLen+n*pageElementLen+8:]))
+		return int(binary.NativeEndian.Uint64(content[root*size+boltfile.PageHeaderLen+n*boltfile.PageElementLen+8:]))
 	}
 	one, two, three := below(1), below(2), below(3)
 	for page, c := range map[int]struct{ entries, to int }{root: {254, one}, one: {2, two}, two: {2, three}, three: {2, two}} {
 		at := content[page*size:]
-		binary.NativeEndian.PutUint16(at[8:], pageBranch)
+		binary.NativeEndian.PutUint16(at[8:], boltfile.PageBranch)
 		binary.NativeEndian.PutUint16(at[10:], uint16(c.entries))
 		for n := range c.entries {
-			element := at[pageHeaderLen+n*pageElementLen:]
-			binary.NativeEndian.PutUint32(element, uint32(size-8-pageHeaderLen-n*pageElementLen)) // the key: the last 8 bytes
+			element := at[boltfile.PageHeaderLen+n*boltfile.PageElementLen:]
+			binary.NativeEndian.PutUint32(element, uint32(size-8-boltfile.PageHeaderLen-n*boltfile.PageElementLen)) // the key: the last 8 bytes
 			binary.NativeEndian.PutUint32(element[4:], 8)
 			binary.NativeEndian.PutUint64(element[8:], uint64(c.to))
 		}
 	}
-	writeFiles(t, dir, map[string]string{logFileName: string(content)})
+	writeFiles(t, dir, map[string]string{format.LogFileName: string(content)})
 	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %v, want damage", err)
 	}
@@ -139,16 +141,16 @@ func TestCircleInTheHeader(t *testing.T) {
 	}
 	s := open(t, dir, d, Options{})
 	var page int
-	if err := s.log.view(func(tx *bbolt.Tx) error { page = int(tx.Bucket(bucketHeader).Root()); return nil }); err != nil || page == 0 {
+	if err := s.log.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).Root()); return nil }); err != nil || page == 0 {
 		t.Fatalf("got page %d of the header, error %v, want one of its own", page, err)
 	}
 	closeStore(t, s)
 	whole := filesOf(t, dir)
-	damaged := []byte(whole[logFileName])
+	damaged := []byte(whole[format.LogFileName])
 	at := damaged[page*os.Getpagesize():]
-	binary.NativeEndian.PutUint16(at[8:], pageBranch)
-	binary.NativeEndian.PutUint64(at[pageHeaderLen+8:], uint64(page))
-	writeFiles(t, dir, map[string]string{logFileName: string(damaged)})
+	binary.NativeEndian.PutUint16(at[8:], boltfile.PageBranch)
+	binary.NativeEndian.PutUint64(at[boltfile.PageHeaderLen+8:], uint64(page))
+	writeFiles(t, dir, map[string]string{format.LogFileName: string(damaged)})
 	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %v, want damage", err)
 	}
@@ -173,17 +175,17 @@ func closedWith60(t *testing.T) (dir string, d messages.Descriptor, events []mes
 func TestPagesOfOthers(t *testing.T) {
 	dir, d, want := closedWith60(t)
 	refused := make(map[uint16]int)
-	for _, r := range []role{roleLog, roleState} {
+	for _, r := range []format.Role{format.RoleLog, format.RoleState} {
 		unreadable := make(map[int]bool)
-		sound := []byte(filesOf(t, dir)[r.fileName()])
+		sound := []byte(filesOf(t, dir)[r.FileName()])
 		for page := range len(sound) / os.Getpagesize() {
 			at := page * os.Getpagesize()
-			if used := pageFlags(sound[at:]); page < metaPages || used == 0 {
+			if used := boltfile.PageFlags(sound[at:]); page < boltfile.MetaPages || used == 0 {
 				continue
 			}
 			for _, more := range []uint32{1, 1 << 16} {
 				damaged := crashCopy(t, dir)
-				overwrite(t, filepath.Join(damaged, r.fileName()), int64(at)+pageOverflowAt, binary.NativeEndian.AppendUint32(nil, more))
+				overwrite(t, filepath.Join(damaged, r.FileName()), int64(at)+boltfile.PageOverflowAt, binary.NativeEndian.AppendUint32(nil, more))
 				pages, err := Verify(t.Context(), damaged, verify.Options{})
 				noError(t, err)
 				if pages.FaultCount == 0 {
@@ -192,9 +194,9 @@ func TestPagesOfOthers(t *testing.T) {
 				before := filesOf(t, damaged)
 				_, err = Open(t.Context(), damaged, d, smallMap)
 				errorIs(t, err, storage.ErrDamaged, r, page, more)
-				equal(t, true, strings.Contains(err.Error(), r.fileName()+", page "), err)
+				equal(t, true, strings.Contains(err.Error(), r.FileName()+", page "), err)
 				equal(t, true, maps.Equal(before, filesOf(t, damaged)))
-				refused[pageFlags(sound[at:])]++
+				refused[boltfile.PageFlags(sound[at:])]++
 				read, err := OpenExisting(t.Context(), damaged, Options{ReadOnly: true})
 				if errors.Is(err, storage.ErrDamaged) {
 					unreadable[page] = true
@@ -209,7 +211,7 @@ func TestPagesOfOthers(t *testing.T) {
 			t.Errorf("%v: pages %v keep the file from being read, want the root alone", r, unreadable)
 		}
 	}
-	for _, kind := range []uint16{pageBranch, pageLeaf, pageFreelist} {
+	for _, kind := range []uint16{boltfile.PageBranch, boltfile.PageLeaf, boltfile.PageFreelist} {
 		if refused[kind] < 2 {
 			t.Errorf("pages with flags %#x: %d were refused", kind, refused[kind])
 		}
@@ -220,16 +222,16 @@ func TestPagesOfOthers(t *testing.T) {
 // would end behind the file. A free page may say what it likes.
 func TestPageWithoutRoomForItsEntries(t *testing.T) {
 	dir, d, _ := closedWith60(t)
-	for _, r := range []role{roleLog, roleState} {
-		sound := []byte(filesOf(t, dir)[r.fileName()])
+	for _, r := range []format.Role{format.RoleLog, format.RoleState} {
+		sound := []byte(filesOf(t, dir)[r.FileName()])
 		refused := 0
-		for page := metaPages; page < len(sound)/os.Getpagesize(); page++ {
+		for page := boltfile.MetaPages; page < len(sound)/os.Getpagesize(); page++ {
 			at := page * os.Getpagesize()
-			if flags := pageFlags(sound[at:]); flags != pageLeaf && flags != pageBranch {
+			if flags := boltfile.PageFlags(sound[at:]); flags != boltfile.PageLeaf && flags != boltfile.PageBranch {
 				continue
 			}
 			damaged := crashCopy(t, dir)
-			overwrite(t, filepath.Join(damaged, r.fileName()), int64(at)+pageCountAt, []byte{0xff, 0xff})
+			overwrite(t, filepath.Join(damaged, r.FileName()), int64(at)+boltfile.PageCountAt, []byte{0xff, 0xff})
 			opened, err := Open(t.Context(), damaged, d, smallMap)
 			if err == nil {
 				closeStore(t, opened)

@@ -11,6 +11,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -18,18 +21,18 @@ import (
 // is sealed encodes to the same bytes again, and to no other key's; a changed byte is
 // an error.
 func FuzzSealedValues(f *testing.F) {
-	key := appendPartitionKey(nil, 3)
-	f.Add(key, checkpoint{next: 5, lsn: 9, at: -3, epoch: 7}.encode(key)[:checkpointLen-sealedOverhead], uint16(4), byte(1))
-	f.Add(make([]byte, conflictKeyLen), make([]byte, conflictValueLen-sealedOverhead), uint16(0), byte(0x80))
-	f.Add(appendNumberKey(nil, 7, 16), make([]byte, 8), uint16(11), byte(2))
+	key := format.AppendPartitionKey(nil, 3)
+	f.Add(key, format.Checkpoint{Next: 5, LSN: 9, RegisteredAt: -3, Epoch: 7}.Encode(key)[:format.CheckpointLen-format.SealedOverhead], uint16(4), byte(1))
+	f.Add(make([]byte, format.ConflictKeyLen), make([]byte, format.ConflictValueLen-format.SealedOverhead), uint16(0), byte(0x80))
+	f.Add(format.AppendNumberKey(nil, 7, 16), make([]byte, 8), uint16(11), byte(2))
 	f.Add([]byte{}, []byte{}, uint16(0), byte(0))
 	for _, s := range sealedSubscriptions() {
-		f.Add(s.key, s.value[:len(s.value)-sealedOverhead], uint16(12), byte(3))
+		f.Add(s.Key, s.Value[:len(s.Value)-format.SealedOverhead], uint16(12), byte(3))
 	}
 	f.Fuzz(func(t *testing.T, key, data []byte, at uint16, flip byte) {
 		for name, v := range sealedValues() {
 			_, _ = v.again(key, data)
-			sealed := seal(bytes.Clone(data), 0, v.bucket, key)
+			sealed := format.Seal(bytes.Clone(data), 0, v.bucket, key)
 			again, err := v.again(key, sealed)
 			if err != nil {
 				continue
@@ -59,43 +62,43 @@ type sealedValue struct {
 
 func sealedValues() map[string]sealedValue {
 	return map[string]sealedValue{
-		"number": {bucketNumbers, func(key, value []byte) ([]byte, error) {
-			n, err := unsealUint(bucketNumbers, key, value)
-			return sealedUint(nil, bucketNumbers, key, n), err
+		"number": {format.BucketNumbers, func(key, value []byte) ([]byte, error) {
+			n, err := format.UnsealUint(format.BucketNumbers, key, value)
+			return format.SealedUint(nil, format.BucketNumbers, key, n), err
 		}},
-		"entry of numbers": {bucketNumbers, func(key, value []byte) ([]byte, error) {
+		"entry of numbers": {format.BucketNumbers, func(key, value []byte) ([]byte, error) {
 			seq, n, err := decodeNumber(key, value)
 			if err != nil {
 				return nil, err
 			}
-			_, again := numberEntry(numberPut{ws: messages.WSID(be64(key)), seq: seq, number: n})
+			_, again := numberEntry(numberPut{ws: messages.WSID(format.Uint64(key)), seq: seq, number: n})
 			return again, nil
 		}},
-		"checkpoint": {bucketCheckpoints, func(key, value []byte) ([]byte, error) {
-			c, err := decodeCheckpoint(key, value)
-			return c.encode(key), err
+		"checkpoint": {format.BucketCheckpoints, func(key, value []byte) ([]byte, error) {
+			c, err := format.DecodeCheckpoint(key, value)
+			return c.Encode(key), err
 		}},
-		"definition of a subscription": {bucketSubscriptions, func(key, value []byte) ([]byte, error) {
-			d, err := decodeDefinition(key, value)
-			return d.encode(key), err
+		"definition of a subscription": {format.BucketSubscriptions, func(key, value []byte) ([]byte, error) {
+			d, err := format.DecodeDefinition(key, value)
+			return d.Encode(key), err
 		}},
-		"position": {bucketPositions, func(key, value []byte) ([]byte, error) {
-			p, err := decodePosition(key, value)
-			return p.encode(key), err
+		"position": {format.BucketPositions, func(key, value []byte) ([]byte, error) {
+			p, err := subsdb.DecodePosition(key, value)
+			return p.Encode(key), err
 		}},
-		"parked event": {bucketParked, func(key, value []byte) ([]byte, error) {
-			e, err := decodeParked(key, value)
-			return encodeParked(key, &e), err
+		"parked event": {format.BucketParked, func(key, value []byte) ([]byte, error) {
+			e, err := format.DecodeParked(key, value)
+			return format.EncodeParked(key, &e), err
 		}},
-		"conflict": {bucketConflicts, func(key, value []byte) ([]byte, error) {
-			e, err := decodeConflict(key, value)
+		"conflict": {format.BucketConflicts, func(key, value []byte) ([]byte, error) {
+			e, err := format.DecodeConflict(key, value)
 			if err != nil {
 				return nil, err
 			}
-			again := encodeConflict(key, e)
+			again := format.EncodeConflict(key, e)
 			if e.Record == (messages.RecordID{}) {
 				// What is not a record's has no record; the bytes there say nothing.
-				copy(again[conflictValueLen-sealedOverhead-8:], value[conflictValueLen-sealedOverhead-8:])
+				copy(again[format.ConflictValueLen-format.SealedOverhead-8:], value[format.ConflictValueLen-format.SealedOverhead-8:])
 			}
 			return again, nil
 		}},
@@ -103,13 +106,13 @@ func sealedValues() map[string]sealedValue {
 }
 
 // sealedSubscriptions are the values of some subscriptions.
-func sealedSubscriptions() (all []change) {
+func sealedSubscriptions() (all []subsdb.Change) {
 	for _, s := range threeSubscriptions() {
-		all = append(all, newSubscription(&s)...)
+		all = append(all, subsdb.NewSubscription(&s)...)
 		for p, next := range s.Next {
 			all = append(all,
-				positionChange(s.Name, placed{partition: p, position: position{next: next}}),
-				positionChange(s.Name, placed{partition: p, position: position{next: next, rests: witness{lsn: 5, crc: 6}}}))
+				subsdb.PositionChange(s.Name, subsdb.Placed{Partition: p, Position: subsdb.Position{Next: next}}),
+				subsdb.PositionChange(s.Name, subsdb.Placed{Partition: p, Position: subsdb.Position{Next: next, Rests: format.Witness{LSN: 5, CRC: 6}}}))
 		}
 	}
 	return all
@@ -127,7 +130,7 @@ func FuzzSubscription(f *testing.F) {
 	if err := s.PutSubscription(f.Context(), storage.Subscription{Name: "first"}); err != nil {
 		f.Fatal(err)
 	}
-	s.subscriptions.file.Load().db.NoSync = true
+	s.subscriptions.file.Load().DB.NoSync = true
 	if err := s.DeleteSubscription(f.Context(), "first"); err != nil {
 		f.Fatal(err)
 	}
@@ -166,71 +169,9 @@ func FuzzSubscription(f *testing.F) {
 			t.Fatal(err)
 		}
 		for bucket, v := range dump(t, s.subscriptions.file.Load()) {
-			if !strings.HasPrefix(bucket, string(bucketHeader)) {
+			if !strings.HasPrefix(bucket, string(format.BucketHeader)) {
 				t.Fatalf("%s: %x was left", bucket, v)
 			}
-		}
-	})
-}
-
-// FuzzDedupBlock: whatever entries a block is made of, it gives them back, and a
-// changed byte is an error or changes nothing.
-func FuzzDedupBlock(f *testing.F) {
-	f.Add(uint64(1), []byte{}, uint16(0), byte(1))
-	f.Add(uint64(2), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, 64), uint16(30), byte(4))
-	f.Add(uint64(3), bytes.Repeat([]byte{0xff}, 160), uint16(3), byte(0x10))
-	f.Fuzz(func(t *testing.T, serial uint64, raw []byte, at uint16, flip byte) {
-		var entries []dedupEntry
-		for ; len(raw) >= dedupEntryLen; raw = raw[dedupEntryLen:] {
-			entries = append(entries, dedupEntry{hash: be64(raw), lsn: messages.LSN(be64(raw[8:]))})
-		}
-		slices.SortFunc(entries, compareEntries)
-		first, last := uint64(0), uint64(lastHash)
-		if len(entries) > 0 && serial%2 == 0 {
-			first, last = entries[0].hash, entries[len(entries)-1].hash
-		}
-		key := appendDedupKey(nil, serial, last)
-		value := appendDedupBlock(nil, key, first, entries)
-		got, err := allEntries(key, value)
-		if err != nil || len(got) != len(entries) || len(got) > 0 && !reflect.DeepEqual(got, entries) {
-			t.Fatalf("got %v, %v, want %v", got, err, entries)
-		}
-		value[int(at)%len(value)] ^= flip
-		if got, err := allEntries(key, value); err == nil && flip != 0 && !reflect.DeepEqual(got, entries) {
-			t.Fatalf("byte %d was changed: got %v, want %v", int(at)%len(value), got, entries)
-		}
-	})
-}
-
-// FuzzEventDamage: a byte of an event's value that is changed, put in or lost is an
-// error, and so is the value at another place of the log.
-func FuzzEventDamage(f *testing.F) {
-	f.Add([]byte("body"), uint64(3), uint16(7), byte(1))
-	f.Add([]byte{}, uint64(1), uint16(0), byte(0x40))
-	f.Fuzz(func(t *testing.T, body []byte, n uint64, at uint16, flip byte) {
-		e := messages.Event{
-			Kind: messages.EventBusiness, Epoch: 1, PLogOffset: messages.PLogOffset(n), Workspace: messages.WSID(n), WorkspaceKind: 1,
-			WLogOffset: 1, Body: body, Numbers: []messages.SequenceNumber{{Seq: 16, Number: messages.Number(n)}},
-			Records: []messages.Record{{ID: messages.RecordID{Seq: 16, Number: messages.Number(n)}, New: true, Data: body}},
-		}
-		value := encodeEvent(&e)
-		lsn := messages.LSN(n)
-		sealEvent(value, lsn)
-		place := int(at) % len(value)
-		changed := bytes.Clone(value)
-		changed[place] ^= flip
-		for what, damaged := range map[string][]byte{
-			"changed": changed, "put in": slices.Insert(bytes.Clone(value), place, flip), "lost": slices.Delete(bytes.Clone(value), place, place+1),
-			"cut off": value[:place],
-		} {
-			var view eventView
-			if err := view.decode(lsn, damaged); err == nil && !bytes.Equal(damaged, value) {
-				t.Errorf("byte %d %s: accepted", place, what)
-			}
-		}
-		var view eventView
-		if err := view.decode(lsn+1, value); err == nil {
-			t.Error("accepted at another place of the log")
 		}
 	})
 }
@@ -239,22 +180,22 @@ func FuzzEventDamage(f *testing.F) {
 // a changed byte of what bbolt reads is an error.
 func FuzzMeta(f *testing.F) {
 	const pageSize = 4096
-	f.Add(make([]byte, metaEnd), uint16(metaMagicAt), byte(1))
-	f.Add(bytes.Repeat([]byte{0xff}, metaEnd), uint16(metaPageSizeAt), byte(0x80))
+	f.Add(make([]byte, boltfile.MetaEnd), uint16(boltfile.MetaMagicAt), byte(1))
+	f.Add(bytes.Repeat([]byte{0xff}, boltfile.MetaEnd), uint16(boltfile.MetaPageSizeAt), byte(0x80))
 	f.Fuzz(func(t *testing.T, page []byte, at uint16, flip byte) {
-		meta := make([]byte, metaEnd)
+		meta := make([]byte, boltfile.MetaEnd)
 		copy(meta, page)
-		_ = validMeta(meta, pageSize)
-		binary.NativeEndian.PutUint32(meta[metaMagicAt:], metaMagic)
-		binary.NativeEndian.PutUint32(meta[metaVersionAt:], metaVersion)
-		binary.NativeEndian.PutUint32(meta[metaPageSizeAt:], pageSize)
-		binary.NativeEndian.PutUint64(meta[metaChecksumAt:], fnvOf(meta[metaMagicAt:metaChecksumAt]))
-		if err := validMeta(meta, pageSize); err != nil {
+		_ = boltfile.ValidMeta(meta, pageSize)
+		binary.NativeEndian.PutUint32(meta[boltfile.MetaMagicAt:], boltfile.MetaMagic)
+		binary.NativeEndian.PutUint32(meta[boltfile.MetaVersionAt:], boltfile.MetaVersion)
+		binary.NativeEndian.PutUint32(meta[boltfile.MetaPageSizeAt:], pageSize)
+		binary.NativeEndian.PutUint64(meta[boltfile.MetaChecksumAt:], fnvOf(meta[boltfile.MetaMagicAt:boltfile.MetaChecksumAt]))
+		if err := boltfile.ValidMeta(meta, pageSize); err != nil {
 			t.Fatal(err)
 		}
-		place := metaMagicAt + int(at)%(metaEnd-metaMagicAt)
+		place := boltfile.MetaMagicAt + int(at)%(boltfile.MetaEnd-boltfile.MetaMagicAt)
 		meta[place] ^= flip
-		if err := validMeta(meta, pageSize); err == nil && flip != 0 {
+		if err := boltfile.ValidMeta(meta, pageSize); err == nil && flip != 0 {
 			t.Errorf("byte %d was changed, and is accepted", place)
 		}
 	})

@@ -1,17 +1,15 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -43,12 +41,12 @@ func verifyContents(ctx context.Context, dir string, o verify.Options) (report v
 	switch damage := (*storage.DamagedError)(nil); {
 	case errors.Is(err, ErrNoState):
 		return verifyLog(ctx, dir, o, verify.Fault{
-			Check: verify.CheckMissing, Where: "file " + filepath.Join(dir, stateFileName), Projection: true,
-			Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + logFileName,
+			Check: verify.CheckMissing, Where: "file " + filepath.Join(dir, format.StateFileName), Projection: true,
+			Text: "it is not there, so the indexes, records, last numbers, checkpoints and deduplication ids were not checked; the next start rebuilds it from " + format.LogFileName,
 		})
 	case errors.Is(err, errOtherLog) && errors.As(err, &damage):
 		report, err = verifyLog(ctx, dir, o, verify.Fault{Check: verify.CheckCheckpoint, Where: damage.Where, Projection: true, Text: damage.Cause.Error()})
-		report.Unread = append(report.Unread, "what stands in "+stateFileName)
+		report.Unread = append(report.Unread, "what stands in "+format.StateFileName)
 		return report, err
 	}
 	if err != nil {
@@ -77,13 +75,13 @@ func damageReport(dir string, r verify.Report, err error, o *verify.Options) (ve
 
 // unread names what stands in the files of a store.
 func unread(dir string) (all []string) {
-	d, err := openDirectory(dir)
+	d, err := boltfile.OpenDirectory(dir)
 	if err != nil {
 		return []string{dir}
 	}
-	defer func() { _ = d.close() }() // nothing was written
-	for _, name := range []string{logFileName, walFileName, stateFileName, subscriptionsFileName} {
-		if there, err := d.presentAs(name); there || err != nil {
+	defer func() { _ = d.Close() }() // nothing was written
+	for _, name := range []string{format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName} {
+		if there, err := d.PresentAs(name); there || err != nil {
 			all = append(all, "what stands in "+name)
 		}
 	}
@@ -123,9 +121,9 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 	}
 	var names []string
 	for _, role := range roles {
-		names = append(names, role.fileName())
+		names = append(names, role.FileName())
 	}
-	stop := readAhead(ctx, op.directory, names...)
+	stop := boltfile.ReadAhead(ctx, op.directory, names...)
 	defer stop()
 	// note takes what was found in a file. Once there is a fault, that another file cannot be
 	// looked at is part of the report.
@@ -140,16 +138,16 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 	stray := func(f verify.Fault) { strays = append(strays, f) }
 	soundLog := false
 	for _, role := range roles {
-		if err := note(role.fileName(), op.verifyFile(ctx, role, o, &r, stray)); err != nil {
+		if err := note(role.FileName(), op.verifyFile(ctx, role, o, &r, stray)); err != nil {
 			return r, strays, err
 		}
-		soundLog = soundLog || role == roleLog && r.FaultCount == 0
+		soundLog = soundLog || role == format.RoleLog && r.FaultCount == 0
 	}
 	if r.FaultCount == 0 {
 		return r, strays, nil
 	}
 	if soundLog {
-		err = note(walFileName, op.verifyEnd())
+		err = note(format.WALFileName, op.verifyEnd())
 	}
 	r.Unread = append(r.Unread, unread(dir)...)
 	return r, strays, err
@@ -159,7 +157,7 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 // can say that it had. A damaged log.db does not say where its end is.
 func (op *opening) verifyEnd() error {
 	var err error
-	if op.log, err = op.openFile(roleLog, true); err != nil {
+	if op.log, err = op.openFile(format.RoleLog, true); err != nil {
 		return err
 	}
 	_, last, err := op.readLogEnd()
@@ -172,9 +170,9 @@ func (op *opening) verifyEnd() error {
 }
 
 // rolesThere returns which files are there. Opening says what it means that one is not.
-func (op *opening) rolesThere() (roles []role, err error) {
-	for _, role := range []role{roleLog, roleState, roleSubscriptions} {
-		there, err := op.directory.presentAs(role.fileName())
+func (op *opening) rolesThere() (roles []format.Role, err error) {
+	for _, role := range []format.Role{format.RoleLog, format.RoleState, format.RoleSubscriptions} {
+		there, err := op.directory.PresentAs(role.FileName())
 		damaged := errors.Is(err, storage.ErrDamaged)
 		if err != nil && !damaged {
 			return nil, err
@@ -187,8 +185,8 @@ func (op *opening) rolesThere() (roles []role, err error) {
 }
 
 // verifyFile checks the pages of a file, and what every open needs of it.
-func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, r *verify.Report, stray func(verify.Fault)) error {
-	if _, err := op.directory.presentAs(role.fileName()); err != nil {
+func (op *opening) verifyFile(ctx context.Context, role format.Role, o verify.Options, r *verify.Report, stray func(verify.Fault)) error {
+	if _, err := op.directory.PresentAs(role.FileName()); err != nil {
 		return err
 	}
 	f, err := op.openFile(role, true)
@@ -197,57 +195,28 @@ func (op *opening) verifyFile(ctx context.Context, role role, o verify.Options, 
 	}
 	before := r.FaultCount
 	fault := func(where, text string) {
-		r.Add(&o, verify.Fault{Check: verify.CheckPages, Where: where, Text: text, Projection: role == roleState})
+		r.Add(&o, verify.Fault{Check: verify.CheckPages, Where: where, Text: text, Projection: role == format.RoleState})
 	}
 	progress := func(done, total uint64) {
 		if o.Progress != nil {
-			o.Progress(verify.Progress{Phase: verify.PhasePages, File: role.fileName(), Done: done, Total: total, Faults: r.FaultCount})
+			o.Progress(verify.Progress{Phase: verify.PhasePages, File: role.FileName(), Done: done, Total: total, Faults: r.FaultCount})
 		}
 	}
-	err = f.checkPages(ctx, fault, progress)
+	err = f.CheckPages(ctx, fault, progress)
 	switch {
 	case err != nil:
 	case r.FaultCount > before:
-		err = f.checkMeta(role)
+		err = f.CheckMeta(role)
 	default:
-		if _, err = f.readHeader(role); err == nil {
-			err = f.checkHeaderKeys(role, stray)
+		if _, err = f.ReadHeader(role); err == nil {
+			err = f.CheckHeaderKeys(role, stray)
 		}
 	}
-	return errors.Join(err, f.close())
-}
-
-// checkHeaderKeys tells what is in the header's bucket that nobody has put there: a key
-// that was changed stands for nothing any more.
-func (f *file) checkHeaderKeys(role role, stray func(verify.Fault)) error {
-	return f.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketHeader).ForEach(func(k, _ []byte) error {
-			known := slices.ContainsFunc(role.headerKeys(), func(key []byte) bool { return bytes.Equal(key, k) })
-			if !known {
-				stray(verify.Fault{
-					Check: verify.CheckHeader, Where: f.placeOf(bucketHeader, "key %x", k), Projection: role == roleState,
-					Text: "nothing is known of this key; what it was is missing",
-				})
-			}
-			return nil
-		})
-	})
-}
-
-// headerKeys are those that a file's header bucket can have.
-func (r role) headerKeys() [][]byte {
-	switch r {
-	case roleState:
-	case roleLog:
-		return [][]byte{keyHeader, keyWAL}
-	case roleSubscriptions:
-		return [][]byte{keyHeader, keySubscriptions}
-	}
-	return [][]byte{keyHeader, keyDedup, keyProjected, keyWitness}
+	return errors.Join(err, f.Close())
 }
 
 // ofState reports whether a place is in state.db.
 func ofState(where string) bool {
 	place, _, _ := strings.Cut(where, ", ")
-	return strings.HasSuffix(place, stateFileName)
+	return strings.HasSuffix(place, format.StateFileName)
 }

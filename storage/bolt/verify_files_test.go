@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -36,7 +38,7 @@ func TestVerifyNamesEachFile(t *testing.T) {
 		stateAt = "damage: file state.db, meta page 0 at byte 0: "
 		subsAt  = "damage: file subscriptions.db, meta page 0 at byte 0: "
 		walAt   = "damage: file log.wal, byte "
-		sector  = 2*walBlockLen + walSectorLen + 40
+		sector  = 2*wal.BlockLen + wal.SectorLen + 40
 	)
 	everything := []string{"what stands in log.db", "what stands in log.wal", "what stands in state.db", "what stands in subscriptions.db"}
 	for name, c := range map[string]struct {
@@ -53,7 +55,7 @@ func TestVerifyNamesEachFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := leftWithSubscriptions(t)
-			for path, spoil := range map[string]bool{logFileName: c.log, stateFileName: c.state, subscriptionsFileName: c.subs} {
+			for path, spoil := range map[string]bool{format.LogFileName: c.log, format.StateFileName: c.state, format.SubscriptionsFileName: c.subs} {
 				if spoil {
 					flip(t, filepath.Join(dir, path), 30)
 				}
@@ -101,10 +103,10 @@ func leftWithSubscriptions(t *testing.T) (dir string) {
 // an error.
 func TestVerifyCannotLookAtOne(t *testing.T) {
 	dir := leftWithSubscriptions(t)
-	noError(t, os.WriteFile(filepath.Join(dir, stateFileName), []byte("something else"), 0o600))
+	noError(t, os.WriteFile(filepath.Join(dir, format.StateFileName), []byte("something else"), 0o600))
 	_, err := Verify(t.Context(), dir, verify.Options{})
 	errorIs(t, err, storage.ErrForeign)
-	flip(t, filepath.Join(dir, logFileName), 30)
+	flip(t, filepath.Join(dir, format.LogFileName), 30)
 	r := verified(t, dir, verify.Options{})
 	equal(t, uint64(1), r.FaultCount)
 	equal(t, true, strings.HasPrefix(r.Unread[0], "state.db: "), r.Unread)
@@ -113,7 +115,7 @@ func TestVerifyCannotLookAtOne(t *testing.T) {
 // A subscriptions.db that was cut to nothing is told, alone and beside another damaged file.
 func TestVerifyNamesAnEmptyFile(t *testing.T) {
 	dir := leftWithSubscriptions(t)
-	path := filepath.Join(dir, subscriptionsFileName)
+	path := filepath.Join(dir, format.SubscriptionsFileName)
 	noError(t, os.Truncate(path, 0))
 	for _, want := range [][]string{{"damage: file subscriptions.db: "}, {"damage: file log.db, ", "damage: file subscriptions.db: "}} {
 		r := verified(t, dir, verify.Options{})
@@ -123,6 +125,6 @@ func TestVerifyNamesAnEmptyFile(t *testing.T) {
 			equal(t, true, strings.HasPrefix(faults[i], want[i]), faults[i])
 		}
 		equal(t, 4, len(unread), unread)
-		flip(t, filepath.Join(dir, logFileName), 30)
+		flip(t, filepath.Join(dir, format.LogFileName), 30)
 	}
 }

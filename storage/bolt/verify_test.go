@@ -16,6 +16,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -196,12 +199,12 @@ func to(v []byte) func(*Store, []byte) []byte {
 }
 
 func doctoredIndexes() []doctoring {
-	lsn := func(n messages.LSN) []byte { return appendLSNKey(nil, n) }
-	checkpointKey := appendPartitionKey(nil, 0)
+	lsn := func(n messages.LSN) []byte { return format.AppendLSNKey(nil, n) }
+	checkpointKey := format.AppendPartitionKey(nil, 0)
 	return []doctoring{
 		{"keys that nobody knows, which hide nothing", func(t *testing.T, s *Store) {
-			put(t, settled(t, s), bucketHeader, []byte("wan"), nil)
-			put(t, s.state, bucketHeader, []byte("projecteb"), nil)
+			put(t, settled(t, s), format.BucketHeader, []byte("wan"), nil)
+			put(t, s.state, format.BucketHeader, []byte("projecteb"), nil)
 			rewriteLog(t, s, 3, func(e *messages.Event) { e.Numbers[1].Number = 1000 })
 		}, []string{
 			"false sequence: partition 0, offset 3: workspace 0, sequence 16: number is 1000, want 1001",
@@ -222,52 +225,52 @@ func doctoredIndexes() []doctoring {
 			"not looked at: the projections of partition 1",
 			"not looked at: the index of deduplication ids",
 		}},
-		{"the PLog index lacks an offset", value(bucketPLog, appendPLogKey(nil, 0, 3), to(nil)), []string{
+		{"the PLog index lacks an offset", value(format.BucketPLog, format.AppendPLogKey(nil, 0, 3), to(nil)), []string{
 			"true PLog index: partition 0, offset 4: the index has offset 4, want 3",
 		}},
-		{"the PLog index ends early", value(bucketPLog, appendPLogKey(nil, 0, 5), to(nil)), []string{
+		{"the PLog index ends early", value(format.BucketPLog, format.AppendPLogKey(nil, 0, 5), to(nil)), []string{
 			"true PLog index: partition 0: the index ends at offset 4, want 5",
 		}},
-		{"the PLog index leads elsewhere", value(bucketPLog, appendPLogKey(nil, 0, 3), to(lsn(4))), []string{
+		{"the PLog index leads elsewhere", value(format.BucketPLog, format.AppendPLogKey(nil, 0, 3), to(lsn(4))), []string{
 			"true PLog index: partition 0, offset 3: the index names LSN 4, which is partition 0, offset 4",
 		}},
-		{"the PLog index leads nowhere", value(bucketPLog, appendPLogKey(nil, 0, 3), to(lsn(40))), []string{
+		{"the PLog index leads nowhere", value(format.BucketPLog, format.AppendPLogKey(nil, 0, 3), to(lsn(40))), []string{
 			"true damage: partition 0, offset 3: index: stored data is damaged: bucket log, LSN 40: value is missing",
 		}},
-		{"the PLog index is damaged", value(bucketPLog, appendPLogKey(nil, 1, 1), to([]byte("short"))), []string{
+		{"the PLog index is damaged", value(format.BucketPLog, format.AppendPLogKey(nil, 1, 1), to([]byte("short"))), []string{
 			"true damage: partition 1, offset 1: index: stored data is damaged: file state.db, bucket plog, partition 1, offset 1: value has a wrong layout",
 		}},
-		{"the PLog index has a foreign partition", value(bucketPLog, appendPLogKey(nil, 9, 1), to(lsn(1))), []string{
+		{"the PLog index has a foreign partition", value(format.BucketPLog, format.AppendPLogKey(nil, 9, 1), to(lsn(1))), []string{
 			"true PLog index: state.db, bucket plog: entry of partition 9, the application has 2",
 		}},
-		{"the WLog index lacks an offset", value(bucketWLog, appendWLogKey(nil, 0, 2), to(nil)), []string{
+		{"the WLog index lacks an offset", value(format.BucketWLog, format.AppendWLogKey(nil, 0, 2), to(nil)), []string{
 			"true WLog: partition 0: workspace 0: the index has offset 3, want 2",
 		}},
-		{"the WLog index ends early", value(bucketWLog, appendWLogKey(nil, 2, 2), to(nil)), []string{
+		{"the WLog index ends early", value(format.BucketWLog, format.AppendWLogKey(nil, 2, 2), to(nil)), []string{
 			"true WLog: partition 0: workspace 2: the index ends at offset 1, want 2",
 		}},
-		{"the WLog index leads elsewhere", value(bucketWLog, appendWLogKey(nil, 0, 2), to(lsn(4))), []string{
+		{"the WLog index leads elsewhere", value(format.BucketWLog, format.AppendWLogKey(nil, 0, 2), to(lsn(4))), []string{
 			"true WLog: partition 0: workspace 0: offset 2 of the index names LSN 4, which is workspace 2, offset 2",
 		}},
-		{"the WLog index goes on", value(bucketWLog, appendWLogKey(nil, 1, 3), to(lsn(9))), []string{
+		{"the WLog index goes on", value(format.BucketWLog, format.AppendWLogKey(nil, 1, 3), to(lsn(9))), []string{
 			"true WLog: partition 1: workspace 1: the index ends at offset 3, want 2",
 		}},
-		{"the WLog index has a workspace without events", value(bucketWLog, appendWLogKey(nil, 77, 1), to(lsn(9))), []string{
+		{"the WLog index has a workspace without events", value(format.BucketWLog, format.AppendWLogKey(nil, 77, 1), to(lsn(9))), []string{
 			"true WLog: partition 1: workspace 77: the index has 1 events, no event before the checkpoint is its",
 		}},
 		{"a workspace is not in the WLog index", func(t *testing.T, s *Store) {
-			remove(t, s.state, bucketWLog, appendWLogKey(nil, 1, 1))
-			remove(t, s.state, bucketWLog, appendWLogKey(nil, 1, 2))
+			remove(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 1, 1))
+			remove(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 1, 2))
 		}, []string{"true WLog: partition 1: workspace 1: no event is in its index, want 2"}},
-		{"the checkpoint names another event", value(bucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
-			return checkpoint{next: 6, lsn: 6, at: 4, epoch: 1}.encode(checkpointKey)
+		{"the checkpoint names another event", value(format.BucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
+			return format.Checkpoint{Next: 6, LSN: 6, RegisteredAt: 4, Epoch: 1}.Encode(checkpointKey)
 		}), []string{"true checkpoint: file state.db, bucket checkpoints, partition 0: " + errOtherLog.Error() +
 			": LSN 6: got partition 0, offset 5, at 4 us, epoch 1, the log has partition 0, offset 5, at 5 us, epoch 1",
 			"not looked at: what stands in state.db"}},
 		{"a conflict", func(t *testing.T, s *Store) {
 			e := &storage.ConflictError{Place: storage.PlaceWLog, Partition: 1, PLogOffset: 2, LSN: 7, Workspace: 1, WLogOffset: 2}
-			key := conflictKeyOf(e).append(nil)
-			put(t, s.state, bucketConflicts, key, encodeConflict(key, e))
+			key := format.ConflictKeyOf(e).Append(nil)
+			put(t, s.state, format.BucketConflicts, key, format.EncodeConflict(key, e))
 		}, []string{"true conflict: state.db, bucket conflicts: a projection met a foreign key: key is taken: WLog entry of workspace 1, offset 2 (wanted by partition 1, offset 2)"}},
 	}
 }
@@ -276,13 +279,13 @@ func doctoredValues() []doctoring {
 	number := func(ws messages.WSID, seq messages.SeqID, n messages.Number) func(*testing.T, *Store) {
 		return func(t *testing.T, s *Store) {
 			k, v := numberEntry(numberPut{ws: ws, seq: seq, number: n})
-			put(t, s.state, bucketNumbers, k, v)
+			put(t, s.state, format.BucketNumbers, k, v)
 		}
 	}
-	key := recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1000}}
-	later := recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1001}}
-	rowOf := func(k recordKey, r row) func(*testing.T, *Store) {
-		return value(bucketRecords, appendRecordKey(nil, k), to(appendRow(nil, k, &r)))
+	key := format.RecordKey{Workspace: 0, ID: messages.RecordID{Seq: testSeq, Number: 1000}}
+	later := format.RecordKey{Workspace: 0, ID: messages.RecordID{Seq: testSeq, Number: 1001}}
+	rowOf := func(k format.RecordKey, r format.Row) func(*testing.T, *Store) {
+		return value(format.BucketRecords, format.AppendRecordKey(nil, k), to(format.AppendRow(nil, k, &r)))
 	}
 	return []doctoring{
 		{"a number is too low", number(1, testSeq, 1000), []string{
@@ -291,12 +294,12 @@ func doctoredValues() []doctoring {
 		{"a number of the tail", number(0, messages.SeqWLogOffset, 4), []string{
 			"true numbers: partition 0: workspace 0: stored numbers are [{1 4} {2 322685000131074} {16 1002}], want [{1 3} {2 322685000131074} {16 1002}] (sequence, last number)",
 		}},
-		{"a number is missing", value(bucketNumbers, appendNumberKey(nil, 1, testSeq), to(nil)), []string{
+		{"a number is missing", value(format.BucketNumbers, format.AppendNumberKey(nil, 1, testSeq), to(nil)), []string{
 			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
 		}},
 		{"all numbers of a workspace are missing", func(t *testing.T, s *Store) {
-			for _, seq := range []messages.SeqID{kindSeq, messages.SeqWLogOffset, messages.SeqCRecordID, testSeq} {
-				remove(t, s.state, bucketNumbers, appendNumberKey(nil, 1, seq))
+			for _, seq := range []messages.SeqID{format.KindSeq, messages.SeqWLogOffset, messages.SeqCRecordID, testSeq} {
+				remove(t, s.state, format.BucketNumbers, format.AppendNumberKey(nil, 1, seq))
 			}
 		}, []string{
 			"true numbers: partition 1: workspace 1: stored kind is 0, want 1",
@@ -305,33 +308,33 @@ func doctoredValues() []doctoring {
 		{"a number too many", number(1, messages.SeqOWRecordID, 5), []string{
 			"true numbers: partition 1: workspace 1: stored numbers are [{1 2} {2 322685000131073} {3 5} {16 1001}], want [{1 2} {2 322685000131073} {16 1001}] (sequence, last number)",
 		}},
-		{"another kind is stored", number(1, kindSeq, 9), []string{"true numbers: partition 1: workspace 1: stored kind is 9, want 1"}},
+		{"another kind is stored", number(1, format.KindSeq, 9), []string{"true numbers: partition 1: workspace 1: stored kind is 9, want 1"}},
 		{"numbers of a workspace without events", number(77, testSeq, 5), []string{
 			"true numbers: partition 1: workspace 77: stored numbers are [{16 5}], no event is its",
 		}},
-		{"a number is damaged", value(bucketNumbers, appendNumberKey(nil, 1, testSeq), to(make([]byte, sealedNumberLen))), []string{
+		{"a number is damaged", value(format.BucketNumbers, format.AppendNumberKey(nil, 1, testSeq), to(make([]byte, format.SealedNumberLen))), []string{
 			"true damage: partition 1: numbers: stored data is damaged: bucket numbers, workspace 1, sequence 16: checksum does not match",
 		}},
-		{"a row is missing", value(bucketRecords, appendRecordKey(nil, later), to(nil)), []string{
+		{"a row is missing", value(format.BucketRecords, format.AppendRecordKey(nil, later), to(nil)), []string{
 			"true records: partition 0, offset 3: workspace 0: record 16/1001, written at this offset, is not there",
 		}},
-		{"a row is as it was before", rowOf(key, row{partition: 0, offset: 1, lsn: 1, data: []byte("invoice 1000")}), []string{
+		{"a row is as it was before", rowOf(key, format.Row{Partition: 0, Offset: 1, LSN: 1, Data: []byte("invoice 1000")}), []string{
 			"true records: partition 0, offset 1: workspace 0: record 16/1000 names partition 0, offset 1, LSN 1 as its writer, want 0, 5, 6",
 		}},
-		{"a row holds other data", rowOf(later, row{partition: 0, offset: 3, lsn: 3, data: []byte("other")}), []string{
+		{"a row holds other data", rowOf(later, format.Row{Partition: 0, Offset: 3, LSN: 3, Data: []byte("other")}), []string{
 			"true records: partition 0, offset 3: workspace 0: record 16/1001 holds other data than its event wrote",
 		}},
-		{"a row names another partition", rowOf(later, row{partition: 1, offset: 3, lsn: 3, data: []byte("invoice 1001")}), []string{
+		{"a row names another partition", rowOf(later, format.Row{Partition: 1, Offset: 3, LSN: 3, Data: []byte("invoice 1001")}), []string{
 			"true records: partition 0, offset 3: workspace 0: record 16/1001 names partition 1, offset 3, LSN 3 as its writer, want 0, 3, 3",
 		}},
-		{"a row of the tail", rowOf(recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 1003}},
-			row{partition: 0, offset: 7, lsn: 9, data: []byte("invoice 1003")}), []string{
+		{"a row of the tail", rowOf(format.RecordKey{Workspace: 0, ID: messages.RecordID{Seq: testSeq, Number: 1003}},
+			format.Row{Partition: 0, Offset: 7, LSN: 9, Data: []byte("invoice 1003")}), []string{
 			"true records: partition 0, offset 7: workspace 0: record 16/1003 is there, no event before the checkpoint wrote it",
 		}},
-		{"a row that nobody wrote", rowOf(recordKey{ws: 0, id: messages.RecordID{Seq: testSeq, Number: 5}}, row{offset: 1, lsn: 1}), []string{
+		{"a row that nobody wrote", rowOf(format.RecordKey{Workspace: 0, ID: messages.RecordID{Seq: testSeq, Number: 5}}, format.Row{Offset: 1, LSN: 1}), []string{
 			"true records: partition 0, offset 1: workspace 0: record 16/5 is there, no event before the checkpoint wrote it",
 		}},
-		{"a row is damaged", value(bucketRecords, appendRecordKey(nil, later), func(_ *Store, v []byte) []byte {
+		{"a row is damaged", value(format.BucketRecords, format.AppendRecordKey(nil, later), func(_ *Store, v []byte) []byte {
 			v[len(v)-1] ^= 1
 			return v
 		}), []string{"true damage: partition 0: records: stored data is damaged: bucket records, workspace 0, record 16/1001: checksum does not match"}},
@@ -339,42 +342,42 @@ func doctoredValues() []doctoring {
 }
 
 func doctoredIDs() []doctoring {
-	runs := func(s *Store, entries ...dedupEntry) func(tx *bbolt.Tx) error {
+	runs := func(s *Store, entries ...dedup.Entry) func(tx *bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error {
-			if err := tx.Bucket(bucketHeader).Delete(keyDedup); err != nil {
+			if err := tx.Bucket(format.BucketHeader).Delete(format.KeyDedup); err != nil {
 				return err
 			}
-			if err := tx.DeleteBucket(bucketDedup); err != nil {
+			if err := tx.DeleteBucket(format.BucketDedup); err != nil {
 				return err
 			}
-			if _, err := tx.CreateBucket(bucketDedup); err != nil {
+			if _, err := tx.CreateBucket(format.BucketDedup); err != nil {
 				return err
 			}
-			return s.putDedup(tx, new(byteArena), entries)
+			return s.putDedup(tx, new(boltfile.ByteArena), entries)
 		}
 	}
-	entry := func(s *Store, id byte, lsn messages.LSN) dedupEntry {
-		key := dedupKey{ws: 0, id: messages.DedupID{id}}
-		return dedupEntry{hash: key.hash(s.id), lsn: lsn}
+	entry := func(s *Store, id byte, lsn messages.LSN) dedup.Entry {
+		key := format.DedupKey{Workspace: 0, ID: messages.DedupID{id}}
+		return dedup.Entry{Hash: key.Hash(s.id), LSN: lsn}
 	}
-	index := func(entries func(s *Store) []dedupEntry) func(*testing.T, *Store) {
+	index := func(entries func(s *Store) []dedup.Entry) func(*testing.T, *Store) {
 		return func(t *testing.T, s *Store) {
-			if err := s.state.update(runs(s, entries(s)...)); err != nil {
+			if err := s.state.Update(runs(s, entries(s)...)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	return []doctoring{
-		{"an id is not in the index", index(func(s *Store) []dedupEntry { return []dedupEntry{entry(s, 2, 3)} }), []string{
+		{"an id is not in the index", index(func(s *Store) []dedup.Entry { return []dedup.Entry{entry(s, 2, 3)} }), []string{
 			"true dedup: partition 0, offset 1: workspace 0: id 01000000000000000000000000000000 is in the index 0 times, want once",
 		}},
-		{"an id is twice in the index", index(func(s *Store) []dedupEntry {
-			return []dedupEntry{entry(s, 1, 1), entry(s, 2, 3), entry(s, 2, 3)}
+		{"an id is twice in the index", index(func(s *Store) []dedup.Entry {
+			return []dedup.Entry{entry(s, 1, 1), entry(s, 2, 3), entry(s, 2, 3)}
 		}), []string{
 			"true dedup: partition 0, offset 3: workspace 0: id 02000000000000000000000000000000 is in the index 2 times, want once",
 		}},
-		{"an id of the tail is in the index", index(func(s *Store) []dedupEntry {
-			return []dedupEntry{entry(s, 1, 1), entry(s, 2, 3), {hash: 5, lsn: 8}}
+		{"an id of the tail is in the index", index(func(s *Store) []dedup.Entry {
+			return []dedup.Entry{entry(s, 1, 1), entry(s, 2, 3), {Hash: 5, LSN: 8}}
 		}), []string{
 			"true dedup: state.db, bucket dedup: hash 0000000000000005 names LSN 8, which has no such id before the checkpoint",
 		}},
@@ -404,8 +407,8 @@ func TestVerifyInPasses(t *testing.T) {
 		rewriteLog(t, s, lsn, func(e *messages.Event) { e.Numbers[1].Number += 5 })
 	}
 	for ws := messages.WSID(100); ws < 200; ws += 2 {
-		remove(t, s.state, bucketWLog, appendWLogKey(nil, ws, 3))
-		remove(t, s.state, bucketRecords, appendRecordKey(nil, recordKey{ws: ws, id: messages.RecordID{Seq: testSeq, Number: 1000}}))
+		remove(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, ws, 3))
+		remove(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: testSeq, Number: 1000}}))
 	}
 	closeStore(t, s)
 	sorted := func(r verify.Report) []string {
@@ -454,7 +457,7 @@ func TestVerifyCannotLook(t *testing.T) {
 		t.Errorf("missing: got %v", err)
 	}
 	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, logFileName), []byte("hello"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(foreign, format.LogFileName), []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Verify(t.Context(), foreign, verify.Options{}); !errors.Is(err, storage.ErrForeign) {
@@ -488,15 +491,15 @@ func readPages(t *testing.T, path string, bucket []byte) *pages {
 	err = db.View(func(tx *bbolt.Tx) error {
 		p.root = int(tx.Bucket(bucket).RootPage())
 		meta := p.at(tx.ID() % 2)
-		p.freelist = int(binary.NativeEndian.Uint64(meta[metaFreelistAt:]))
+		p.freelist = int(binary.NativeEndian.Uint64(meta[boltfile.MetaFreelistAt:]))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.leaf = p.root
-	for pageFlags(p.at(p.leaf)) == pageBranch {
-		p.leaf = int(binary.NativeEndian.Uint64(p.at(p.leaf)[pageHeaderLen+8:]))
+	for boltfile.PageFlags(p.at(p.leaf)) == boltfile.PageBranch {
+		p.leaf = int(binary.NativeEndian.Uint64(p.at(p.leaf)[boltfile.PageHeaderLen+8:]))
 	}
 	if p.leaf == p.root {
 		t.Fatalf("bucket %s has one page only", bucket)
@@ -530,7 +533,7 @@ func TestVerifyPages(t *testing.T) {
 			}
 		}, "want one behind"},
 		{"a key above is a smaller one", leaf, func(p *pages, _ []byte) {
-			above := p.at(p.root)[pageHeaderLen:]
+			above := p.at(p.root)[boltfile.PageHeaderLen:]
 			key := above[binary.NativeEndian.Uint32(above):][:binary.NativeEndian.Uint32(above[4:])]
 			i := len(key) - 1
 			for key[i] == 0 {
@@ -539,38 +542,40 @@ func TestVerifyPages(t *testing.T) {
 			key[i]--
 		}, "the page above has"},
 		{"a key belongs to the next page", leaf, func(_ *pages, page []byte) {
-			last := elementKey(page, pageCount(page)-1)
+			last := elementKey(page, boltfile.PageCount(page)-1)
 			last[0] = 0xff
 		}, "want one before"},
-		{"an entry lies outside", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen+8:], 1<<30) }, "entry 0 lies at bytes"},
-		{"an entry of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen:], 8) }, "entry 0 has flags 0x8"},
-		{"too many entries", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 60_000) }, "it has 60000 entries"},
-		{"a page of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageFlagsAt:], 0) }, "got flags 0x0"},
-		{"a page goes on behind the end", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageOverflowAt:], 1<<20) }, "pages belong to it"},
+		{"an entry lies outside", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen+8:], 1<<30) }, "entry 0 lies at bytes"},
+		{"an entry of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen:], 8) }, "entry 0 has flags 0x8"},
+		{"too many entries", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 60_000) }, "it has 60000 entries"},
+		{"a page of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageFlagsAt:], 0) }, "got flags 0x0"},
+		{"a page goes on behind the end", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageOverflowAt:], 1<<20) }, "pages belong to it"},
 		{"pages in a circle", root, func(p *pages, page []byte) {
-			binary.NativeEndian.PutUint64(page[pageHeaderLen+8:], uint64(p.root))
+			binary.NativeEndian.PutUint64(page[boltfile.PageHeaderLen+8:], uint64(p.root))
 		}, "it is used twice"},
 		{"a page that is not there", func(*pages) int { return 1 << 20 }, func(p *pages, _ []byte) {
-			binary.NativeEndian.PutUint64(p.at(p.root)[pageHeaderLen+8:], 1<<20)
+			binary.NativeEndian.PutUint64(p.at(p.root)[boltfile.PageHeaderLen+8:], 1<<20)
 		}, "it is used, and there are pages 2 to"},
-		{"no entry", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 0) }, "it refers to no page"},
-		{"an entry of a branch lies outside", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[pageHeaderLen:], 1<<30) }, "entry 0 lies at bytes"},
+		{"no entry", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 0) }, "it refers to no page"},
+		{"an entry of a branch lies outside", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen:], 1<<30) }, "entry 0 lies at bytes"},
 		{"a page is used and free", leaf, func(p *pages, _ []byte) {
-			binary.NativeEndian.PutUint64(p.at(p.freelist)[pageHeaderLen:], uint64(p.leaf))
+			binary.NativeEndian.PutUint64(p.at(p.freelist)[boltfile.PageHeaderLen:], uint64(p.leaf))
 		}, "it is used and free"},
 		{"a page that is not there is free", freelist, func(_ *pages, page []byte) {
-			binary.NativeEndian.PutUint64(page[pageHeaderLen:], 1<<20)
+			binary.NativeEndian.PutUint64(page[boltfile.PageHeaderLen:], 1<<20)
 		}, "is in the freelist, there are pages 2 to"},
-		{"a freelist that is too long", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageCountAt:], 60_000) }, "the freelist has 60000 pages"},
-		{"no freelist", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[pageFlagsAt:], pageLeaf) }, "want those of a freelist"},
-		{"a page is lost", func(p *pages) int { return int(binary.NativeEndian.Uint64(p.at(p.freelist)[pageHeaderLen:])) }, func(p *pages, _ []byte) {
+		{"a freelist that is too long", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 60_000) }, "the freelist has 60000 pages"},
+		{"no freelist", freelist, func(_ *pages, page []byte) {
+			binary.NativeEndian.PutUint16(page[boltfile.PageFlagsAt:], boltfile.PageLeaf)
+		}, "want those of a freelist"},
+		{"a page is lost", func(p *pages) int { return int(binary.NativeEndian.Uint64(p.at(p.freelist)[boltfile.PageHeaderLen:])) }, func(p *pages, _ []byte) {
 			list := p.at(p.freelist)
-			n := pageCount(list)
-			copy(list[pageHeaderLen:], list[pageHeaderLen+8:pageHeaderLen+8*n])
-			binary.NativeEndian.PutUint16(list[pageCountAt:], uint16(n-1))
+			n := boltfile.PageCount(list)
+			copy(list[boltfile.PageHeaderLen:], list[boltfile.PageHeaderLen+8:boltfile.PageHeaderLen+8*n])
+			binary.NativeEndian.PutUint16(list[boltfile.PageCountAt:], uint16(n-1))
 		}, "it is neither used nor free"},
 	} {
-		for file, bucket := range map[string][]byte{logFileName: bucketLog, stateFileName: bucketRecords} {
+		for file, bucket := range map[string][]byte{format.LogFileName: format.BucketLog, format.StateFileName: format.BucketRecords} {
 			t.Run(tt.name+" in "+file, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "store")
 				if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
@@ -586,7 +591,7 @@ func TestVerifyPages(t *testing.T) {
 				r := verified(t, dir, verify.Options{})
 				at := fmt.Sprintf("file %s, page %d", path, page)
 				found := slices.ContainsFunc(r.Faults, func(f verify.Fault) bool {
-					return f.Check == verify.CheckPages && f.Where == at && strings.Contains(f.Text, tt.want) && f.Projection == (file == stateFileName)
+					return f.Check == verify.CheckPages && f.Where == at && strings.Contains(f.Text, tt.want) && f.Projection == (file == format.StateFileName)
 				})
 				if !found {
 					t.Errorf("want the fault %q at %s, got %s", tt.want, at, r)
@@ -597,7 +602,7 @@ func TestVerifyPages(t *testing.T) {
 }
 
 func elementKey(page []byte, i int) []byte {
-	e := page[pageHeaderLen+i*pageElementLen:]
+	e := page[boltfile.PageHeaderLen+i*boltfile.PageElementLen:]
 	pos, n := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
 	return e[pos : pos+n]
 }

@@ -1,9 +1,11 @@
 package bolt
 
 import (
-	"bytes"
 	"errors"
 	"os"
+
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
@@ -15,12 +17,12 @@ import (
 // vouchLog fails if log.db is not as it was read any more: the system may have dropped what the disk has not.
 func (op *opening) vouchLog() error {
 	f := op.log
-	if op.options.ReadOnly || f.vouched {
+	if op.options.ReadOnly || f.Vouched {
 		return nil
 	}
-	written := f.writeMeta(op.logCommit)
-	err := syncWritten(written, f.handle.Sync)
-	f.vouched = written == nil && err == nil
+	written := f.WriteMeta(op.logCommit)
+	err := wal.SyncWritten(written, f.Handle.Sync)
+	f.Vouched = written == nil && err == nil
 	return err
 }
 
@@ -29,44 +31,16 @@ func (op *opening) vouchWAL() error {
 	if op.leftWAL == nil {
 		return nil
 	}
-	handle, err := op.directory.openFile(walFileName, os.O_RDWR, 0)
+	handle, err := op.directory.OpenFile(format.WALFileName, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	info, err := handle.Stat()
 	if err == nil {
-		err = op.directory.compare(walFileName, info, op.wal.stale)
+		err = op.directory.Compare(format.WALFileName, info, op.wal.Stale)
 	}
 	if err == nil {
-		err = syncWritten(writeBlocks(handle, op.leftWAL), handle.Sync)
+		err = wal.SyncWritten(wal.WriteBlocks(handle, op.leftWAL), handle.Sync)
 	}
 	return errors.Join(err, handle.Close())
 }
-
-// syncWritten syncs what was written, or could not be for want of space.
-func syncWritten(written error, sync func() error) error {
-	if written != nil && !lacksSpace(written) {
-		return written
-	}
-	return sync()
-}
-
-// writeBlocks writes all blocks but those of zeroes: nobody has written those, and a file system that keeps none may
-// have no room for them.
-func writeBlocks(handle *os.File, b []byte) error {
-	for at := 0; at < len(b); {
-		end := at
-		for end < len(b) && !isZero(b[end:min(end+walBlockLen, len(b))]) {
-			end = min(end+walBlockLen, len(b))
-		}
-		if end > at {
-			if _, err := handle.WriteAt(b[at:end], int64(at)); err != nil {
-				return err
-			}
-		}
-		at = end + walBlockLen
-	}
-	return nil
-}
-
-func isZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // aged lets all files of a directory be from long ago, and returns which of them have been written
@@ -54,15 +57,15 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 	left, d, want := leftLarge(t)
 	closed := crashCopy(t, left)
 	closeStore(t, open(t, closed, d, Options{}))
-	full := Options{MmapSize: 32 << 10, MaxSize: int64(len(filesOf(t, left)[logFileName]))}
+	full := Options{MmapSize: 32 << 10, MaxSize: int64(len(filesOf(t, left)[format.LogFileName]))}
 	for what, c := range map[string]struct {
 		from    string
 		options Options
 		written map[string]bool
 	}{
-		"no room":    {left, full, map[string]bool{logFileName: true, walFileName: true, stateFileName: false}},
-		"only reads": {left, Options{ReadOnly: true}, map[string]bool{logFileName: false, walFileName: false, stateFileName: false}},
-		"may write":  {closed, Options{}, map[string]bool{logFileName: true, stateFileName: false}},
+		"no room":    {left, full, map[string]bool{format.LogFileName: true, format.WALFileName: true, format.StateFileName: false}},
+		"only reads": {left, Options{ReadOnly: true}, map[string]bool{format.LogFileName: false, format.WALFileName: false, format.StateFileName: false}},
+		"may write":  {closed, Options{}, map[string]bool{format.LogFileName: true, format.StateFileName: false}},
 	} {
 		dir := crashCopy(t, c.from)
 		before, written := filesOf(t, dir), aged(t, dir)
@@ -71,7 +74,7 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 		equal(t, c.written, written(), what)
 		after := filesOf(t, dir)
 		if what == "no room" { // what stands in both files is written to log.db
-			before[logFileName] = after[logFileName]
+			before[format.LogFileName] = after[format.LogFileName]
 		}
 		if !maps.Equal(before, after) {
 			t.Errorf("%s: a file was changed", what)
@@ -85,7 +88,7 @@ func readAgain(t *testing.T, dir string) *opening {
 	t.Helper()
 	op := &opening{Store: &Store{options: Options{}.WithDefaults(), directory: held(t, dir)}}
 	var err error
-	op.log, err = op.openFile(roleLog, false)
+	op.log, err = op.openFile(format.RoleLog, false)
 	noError(t, err)
 	t.Cleanup(func() { noError(t, op.abandon()) })
 	_, last, err := op.readLogEnd()
@@ -98,11 +101,11 @@ func readAgain(t *testing.T, dir string) *opening {
 func TestNobodyVouchesForWhatIsGone(t *testing.T) {
 	dir, _, _ := leftBehind(t)
 	op := readAgain(t, dir)
-	newer, size := int64(op.logCommit)%metaPages, int64(os.Getpagesize())
-	older := []byte(filesOf(t, dir)[logFileName])[(1-newer)*size:][:size]
-	overwrite(t, filepath.Join(dir, logFileName), newer*size, older)
+	newer, size := int64(op.logCommit)%boltfile.MetaPages, int64(os.Getpagesize())
+	older := []byte(filesOf(t, dir)[format.LogFileName])[(1-newer)*size:][:size]
+	overwrite(t, filepath.Join(dir, format.LogFileName), newer*size, older)
 	for range 2 {
-		errorIs(t, op.vouchLog(), errMissing)
+		errorIs(t, op.vouchLog(), format.ErrMissing)
 	}
 }
 
@@ -111,30 +114,30 @@ func TestNobodyVouchesForWhatIsGone(t *testing.T) {
 func TestWALIsWrittenAsItWasRead(t *testing.T) {
 	dir, _, _ := leftBehind(t)
 	op := readAgain(t, dir)
-	content := []byte(filesOf(t, dir)[walFileName])
+	content := []byte(filesOf(t, dir)[format.WALFileName])
 	stale := bytes.Clone(content)
-	clear(stale[walBlockLen:])
+	clear(stale[wal.BlockLen:])
 	noError(t, os.WriteFile(walPath(dir), stale, 0o600))
 	noError(t, op.vouchWAL())
-	if got := filesOf(t, dir)[walFileName]; got != string(content) {
+	if got := filesOf(t, dir)[format.WALFileName]; got != string(content) {
 		t.Error("log.wal is not what was read of it")
 	}
 }
 
 // Of a log.wal with holes, as some copies of it have them, no hole is filled: there may be no room for it.
 func TestHolesOfWALStay(t *testing.T) {
-	content := make([]byte, 9*walBlockLen+100)
+	content := make([]byte, 9*wal.BlockLen+100)
 	want := bytes.Repeat([]byte{0xff}, len(content))
 	for _, block := range []int{0, 3, 4, 9} {
-		content[block*walBlockLen+50] = 1
-		from, to := block*walBlockLen, min((block+1)*walBlockLen, len(content))
+		content[block*wal.BlockLen+50] = 1
+		from, to := block*wal.BlockLen, min((block+1)*wal.BlockLen, len(content))
 		copy(want[from:to], content[from:to])
 	}
 	path := filepath.Join(t.TempDir(), "wal")
 	noError(t, os.WriteFile(path, bytes.Repeat([]byte{0xff}, len(content)), 0o600))
 	handle, err := os.OpenFile(path, os.O_RDWR, 0)
 	noError(t, err)
-	noError(t, writeBlocks(handle, content))
+	noError(t, wal.WriteBlocks(handle, content))
 	noError(t, handle.Close())
 	got, err := os.ReadFile(path)
 	noError(t, err)
@@ -143,7 +146,7 @@ func TestHolesOfWALStay(t *testing.T) {
 	}
 	handle, err = os.Open(path)
 	noError(t, err)
-	if err := writeBlocks(handle, content); err == nil {
+	if err := wal.WriteBlocks(handle, content); err == nil {
 		t.Error("nothing can be written, and nobody was told")
 	}
 	noError(t, handle.Close())
@@ -162,7 +165,7 @@ func TestWhatIsSynced(t *testing.T) {
 		{syscall.EIO, nil, syscall.EIO, false},
 	} {
 		synced := false
-		err := syncWritten(c.written, func() error {
+		err := wal.SyncWritten(c.written, func() error {
 			synced = true
 			return c.sync
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 var errNoSpace = fmt.Errorf("write: %w", syscall.ENOSPC)
@@ -75,7 +76,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			w.append(1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
 			crash := crashCopy(t, dir)
-			info, err := os.Stat(filepath.Join(crash, logFileName))
+			info, err := os.Stat(filepath.Join(crash, format.LogFileName))
 			noError(t, err)
 			full := smallMap
 			full.MaxSize = info.Size()
@@ -109,8 +110,8 @@ func opened(t *testing.T, dir string) *opening {
 func TestWALRecoveryBreaksOff(t *testing.T) {
 	crash, d, want := leftBehind(t)
 	for name, set := range map[string]func(op *opening, failing func() error){
-		"before": func(op *opening, failing func() error) { op.log.beforeCommit = failing },
-		"after":  func(op *opening, failing func() error) { op.log.afterCommit = failing },
+		"before": func(op *opening, failing func() error) { op.log.BeforeCommit = failing },
+		"after":  func(op *opening, failing func() error) { op.log.AfterCommit = failing },
 	} {
 		ended := false
 		for commit := 0; !ended; commit++ {
@@ -183,7 +184,7 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 			s, w, before, after := openHooked(t, dir, 1)
-			old := filesOf(t, dir)[logFileName]
+			old := filesOf(t, dir)[format.LogFileName]
 			failing(before, after).fail(io.ErrUnexpectedEOF)
 			w.append(2, 1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
@@ -192,7 +193,7 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 			errorIs(t, w.try(w.event(1)), storage.ErrClosed)
 			closeStore(t, s)
 			lost := crashCopy(t, dir)
-			writeFiles(t, lost, map[string]string{logFileName: old})
+			writeFiles(t, lost, map[string]string{format.LogFileName: old})
 			opensWith(t, dir, d, want)
 			opensWith(t, lost, d, want)
 		})
@@ -215,9 +216,9 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	_, err = os.Stat(walPath(dir))
 	noError(t, err)
 	again := opened(t, crashCopy(t, dir))
-	again.log.beforeCommit = func() error { written++; return nil }
+	again.log.BeforeCommit = func() error { written++; return nil }
 	noError(t, again.fillTails(t.Context()))
-	equal(t, false, again.wal.unsettled)
+	equal(t, false, again.wal.Unsettled)
 	noError(t, again.abandon())
 	equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
@@ -250,12 +251,12 @@ func TestWALConflict(t *testing.T) {
 	before.fail(errNoSpace)
 	w.append(2, 1)
 	want := collectEvents(t, s.Log(t.Context(), 1))
-	key, foreign := appendLSNKey(nil, 2), []byte("foreign")
+	key, foreign := format.AppendLSNKey(nil, 2), []byte("foreign")
 	edit := func(db *bbolt.DB, fn func(*bbolt.Bucket) error) {
 		t.Helper()
-		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(bucketLog)) }))
+		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(format.BucketLog)) }))
 	}
-	edit(s.log.db, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
+	edit(s.log.DB, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
 	follower := s.waitPLog(t, 0, 100)
 	before.set(nil)
 	if err := s.awaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
@@ -264,7 +265,7 @@ func TestWALConflict(t *testing.T) {
 	errorIs(t, follower.end(), storage.ErrConflict)
 	errorIs(t, w.try(w.event(1)), storage.ErrConflict)
 	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
-	if got := get(t, s.log, bucketLog, key); !bytes.Equal(got, foreign) {
+	if got := get(t, s.log, format.BucketLog, key); !bytes.Equal(got, foreign) {
 		t.Fatalf("got %q, want it as it was", got)
 	}
 	closeStore(t, s)
@@ -274,7 +275,7 @@ func TestWALConflict(t *testing.T) {
 	if got := filesOf(t, dir); !maps.Equal(got, files) {
 		t.Fatal("an open that was refused has changed something")
 	}
-	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(dir, format.LogFileName), 0o600, nil)
 	noError(t, err)
 	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
 	noError(t, db.Close())

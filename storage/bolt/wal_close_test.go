@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // An orderly close leaves no log.wal, and no meta page of log.db that knows of one.
@@ -19,13 +21,13 @@ func TestWALIsGoneAfterClose(t *testing.T) {
 	closeStore(t, s)
 	noWAL(t, dir)
 	size := os.Getpagesize()
-	for page := range metaPages {
+	for page := range boltfile.MetaPages {
 		repaired := crashCopy(t, dir)
-		content := []byte(filesOf(t, repaired)[logFileName])
-		copy(content[(1-page)*size:][:metaEnd], content[page*size:][:metaEnd])
+		content := []byte(filesOf(t, repaired)[format.LogFileName])
+		copy(content[(1-page)*size:][:boltfile.MetaEnd], content[page*size:][:boltfile.MetaEnd])
 		// The page header has the page's number.
 		content[(1-page)*size] = byte(1 - page)
-		writeFiles(t, repaired, map[string]string{logFileName: string(content)})
+		writeFiles(t, repaired, map[string]string{format.LogFileName: string(content)})
 		opensWith(t, repaired, d, want)
 	}
 	opensWith(t, dir, d, want)
@@ -57,10 +59,10 @@ func TestWALCrashWhileClosing(t *testing.T) {
 		noError(t, err)
 	}
 	// The removal of log.wal was lost.
-	kept := filesOf(t, last)[walFileName]
+	kept := filesOf(t, last)[format.WALFileName]
 	noWAL(t, dir)
 	lost := crashCopy(t, dir)
-	writeFiles(t, lost, map[string]string{walFileName: kept})
+	writeFiles(t, lost, map[string]string{format.WALFileName: kept})
 	for _, c := range append(crashes, lost, dir) {
 		opensWith(t, c, d, want)
 	}

@@ -9,55 +9,57 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // What was encoded is decoded, wherever the values cross sectors and blocks, and only where
 // it was written.
 func TestWALRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		length := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(walDataLen-20, walDataLen+20), rapid.IntRange(0, 3*walBlockLen))
+		length := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(wal.DataLen-20, wal.DataLen+20), rapid.IntRange(0, 3*wal.BlockLen))
 		var values [][]byte
 		for i, n := range rapid.SliceOfN(length, 1, 12).Draw(t, "lengths") {
 			values = append(values, bytes.Repeat([]byte{byte(i + 1)}, n))
 		}
-		id, first := walID{1: rapid.Byte().Draw(t, "id")}, messages.LSN(rapid.Uint64Min(1).Draw(t, "first"))
-		at := walBlockLen * rapid.Int64Range(1, 8).Draw(t, "block")
-		size := walSize(values)
+		id, first := wal.ID{1: rapid.Byte().Draw(t, "id")}, messages.LSN(rapid.Uint64Min(1).Draw(t, "first"))
+		at := wal.BlockLen * rapid.Int64Range(1, 8).Draw(t, "block")
+		size := wal.Size(values)
 		b := bytes.Repeat([]byte{0xEE}, int(at+size))
-		encodeCommit(b[at:], id, at, first, values)
-		r := &walReader{id: id, half: walHalf, b: b}
-		r.scan()
-		equal(t, 1, len(r.commits))
-		equal(t, 0, len(r.cut))
-		equal(t, walCommit{first: first, values: values, behind: at + size}, r.commits[0])
-		equal(t, first, r.reached)
-		for _, other := range []*walReader{
-			{id: walID{1: id[1] + 1}, half: walHalf, b: b},
-			{id: id, half: walHalf, b: append(make([]byte, walBlockLen), b...)},
+		wal.EncodeCommit(b[at:], id, at, first, values)
+		r := &wal.Reader{ID: id, Half: wal.Half, B: b}
+		r.Scan()
+		equal(t, 1, len(r.Commits))
+		equal(t, 0, len(r.Cut))
+		equal(t, wal.Commit{First: first, Values: values, Behind: at + size}, r.Commits[0])
+		equal(t, first, r.Reached)
+		for _, other := range []*wal.Reader{
+			{ID: wal.ID{1: id[1] + 1}, Half: wal.Half, B: b},
+			{ID: id, Half: wal.Half, B: append(make([]byte, wal.BlockLen), b...)},
 		} {
-			other.scan()
-			equal(t, 0, len(other.commits))
-			equal(t, 0, other.reached)
+			other.Scan()
+			equal(t, 0, len(other.Commits))
+			equal(t, 0, other.Reached)
 		}
 	})
 }
 
 // A commit's blocks end in zeroes, whatever the buffer had.
 func TestWALCommitEndsInZeroes(t *testing.T) {
-	b := bytes.Repeat([]byte{0xEE}, walBlockLen)
+	b := bytes.Repeat([]byte{0xEE}, wal.BlockLen)
 	value := []byte{1, 2, 3}
-	encodeCommit(b, walID{}, walBlockLen, 1, [][]byte{value})
-	used := walCommitLen + walEventLen + len(value)
-	for ; len(b) > 0; b, used = b[walSectorLen:], 0 {
-		equal(t, make([]byte, walDataLen-used), b[walHeadLen+used:walSectorLen])
+	wal.EncodeCommit(b, wal.ID{}, wal.BlockLen, 1, [][]byte{value})
+	used := wal.WALCommitLen + wal.WALEventLen + len(value)
+	for ; len(b) > 0; b, used = b[wal.SectorLen:], 0 {
+		equal(t, make([]byte, wal.DataLen-used), b[wal.WALHeadLen+used:wal.SectorLen])
 	}
 }
 
 // A commit takes no more blocks than its events need.
 func TestWALSize(t *testing.T) {
-	const room = walPerBlock*walDataLen - walCommitLen - walEventLen
-	for length, want := range map[int]int64{0: 1, 1: 1, room: 1, room + 1: 2, room + walPerBlock*walDataLen: 2, room + walPerBlock*walDataLen + 1: 3} {
-		equal(t, want*walBlockLen, walSize([][]byte{make([]byte, length)}), length)
+	const room = wal.WALPerBlock*wal.DataLen - wal.WALCommitLen - wal.WALEventLen
+	for length, want := range map[int]int64{0: 1, 1: 1, room: 1, room + 1: 2, room + wal.WALPerBlock*wal.DataLen: 2, room + wal.WALPerBlock*wal.DataLen + 1: 3} {
+		equal(t, want*wal.BlockLen, wal.Size([][]byte{make([]byte, length)}), length)
 	}
 }
 
@@ -68,11 +70,11 @@ func TestWALDecodeCommit(t *testing.T) {
 		for _, v := range want {
 			data = append(binary.BigEndian.AppendUint32(data, uint32(len(v))), v...)
 		}
-		got, ok := decodeCommit(data)
+		got, ok := wal.DecodeCommit(data)
 		equal(t, true, ok)
 		equal(t, want, got)
 		for n := range data {
-			_, ok := decodeCommit(data[:n])
+			_, ok := wal.DecodeCommit(data[:n])
 			equal(t, false, ok, n)
 		}
 	}
@@ -80,28 +82,28 @@ func TestWALDecodeCommit(t *testing.T) {
 
 // A checksum is what docs/format.md says: it outlives the program that wrote it.
 func TestWALSectorCRC(t *testing.T) {
-	id, at, s := walID{1, 8: 2}, int64(0x0102030405060708), make([]byte, walSectorLen)
+	id, at, s := wal.ID{1, 8: 2}, int64(0x0102030405060708), make([]byte, wal.SectorLen)
 	for i := range s {
 		s[i] = byte(i)
 	}
 	covered := binary.BigEndian.AppendUint64(bytes.Clone(id[:]), uint64(at))
 	covered = append(append(covered, s[:12]...), s[16:]...)
-	equal(t, crcOf(covered), sectorCRC(id, at, s))
+	equal(t, crcOf(covered), wal.SectorCRC(id, at, s))
 }
 
 func TestWALHeader(t *testing.T) {
-	store, id := storeID{1, 2, 3}, walID{4, 5, 6}
-	whole := encodeWALHeader(store, id, 4711)
-	equal(t, walBlockLen, len(whole))
-	got, length, err := decodeWALHeader(whole, store)
+	store, id := format.StoreID{1, 2, 3}, wal.ID{4, 5, 6}
+	whole := wal.EncodeHeader(store, id, 4711)
+	equal(t, wal.BlockLen, len(whole))
+	got, length, err := wal.DecodeHeader(whole, store)
 	noError(t, err)
 	equal(t, id, got)
 	equal(t, 4711, length)
-	for at := range walHeaderLen {
+	for at := range wal.HeaderLen {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
 			b[at] ^= 1 << bit
-			_, _, err := decodeWALHeader(b, store)
+			_, _, err := wal.DecodeHeader(b, store)
 			if err == nil {
 				t.Fatalf("byte %d, bit %d: the flip was not found", at, bit)
 			}
@@ -110,17 +112,17 @@ func TestWALHeader(t *testing.T) {
 	resealed := func(change func([]byte)) []byte {
 		b := bytes.Clone(whole)
 		change(b)
-		binary.BigEndian.PutUint32(b[walHeaderLen-4:], crcOf(b[:walHeaderLen-4]))
+		binary.BigEndian.PutUint32(b[wal.HeaderLen-4:], crcOf(b[:wal.HeaderLen-4]))
 		return b
 	}
-	_, _, err = decodeWALHeader(whole, storeID{9})
+	_, _, err = wal.DecodeHeader(whole, format.StoreID{9})
 	errorIs(t, err, storage.ErrForeign)
-	_, _, err = decodeWALHeader(resealed(func(b []byte) { b[10] = byte(roleLog) }), store)
+	_, _, err = wal.DecodeHeader(resealed(func(b []byte) { b[10] = byte(format.RoleLog) }), store)
 	errorIs(t, err, storage.ErrForeign)
-	_, _, err = decodeWALHeader(resealed(func(b []byte) { b[9]++ }), store)
+	_, _, err = wal.DecodeHeader(resealed(func(b []byte) { b[9]++ }), store)
 	errorIs(t, err, storage.ErrFormat)
-	for n := range walHeaderLen {
-		_, _, err := decodeWALHeader(whole[:n], store)
+	for n := range wal.HeaderLen {
+		_, _, err := wal.DecodeHeader(whole[:n], store)
 		errorIs(t, err, storage.ErrForeign, n)
 	}
 }
@@ -132,17 +134,17 @@ func FuzzWAL(f *testing.F) {
 	sound := w.content()
 	want := w.events[next-1:]
 	f.Add([]byte{}, uint32(0), byte(0))
-	f.Add(sound[walBlockLen:walBlockLen+40], uint32(walBlockLen+5), byte(1))
-	f.Add(bytes.Repeat([]byte{0xFF}, 20), uint32(3*walBlockLen), byte(0x80))
+	f.Add(sound[wal.BlockLen:wal.BlockLen+40], uint32(wal.BlockLen+5), byte(1))
+	f.Add(bytes.Repeat([]byte{0xFF}, 20), uint32(3*wal.BlockLen), byte(0x80))
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bits byte) {
 		_, _ = w.pendingIn(raw, next)
 		// The same behind a sound header.
-		_, _ = w.pendingIn(append(bytes.Clone(sound[:walBlockLen]), raw...), next)
+		_, _ = w.pendingIn(append(bytes.Clone(sound[:wal.BlockLen]), raw...), next)
 		resealed := bytes.Clone(sound)
-		sector := walBlockLen + int64(at)%(2*w.half)/walSectorLen*walSectorLen
-		b := resealed[sector : sector+walSectorLen]
+		sector := wal.BlockLen + int64(at)%(2*w.Half)/wal.SectorLen*wal.SectorLen
+		b := resealed[sector : sector+wal.SectorLen]
 		copy(b, raw)
-		binary.BigEndian.PutUint32(b[walCRCAt:], sectorCRC(w.id, sector, b))
+		binary.BigEndian.PutUint32(b[wal.WALCRCAt:], wal.SectorCRC(w.ID, sector, b))
 		_, _ = w.pendingIn(resealed, next)
 
 		flipped := bytes.Clone(sound)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // Commits go round in the halves while the applier follows; now and then one is larger than
@@ -11,14 +12,14 @@ import (
 func TestWALHalvesGoRound(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, smallMap)
-	s.wal.half = 2 * smallHalf
+	s.wal.Half = 2 * smallHalf
 	w := takeOver(t, s, 0)
 	halves := make(map[int]int)
 	for i := range 120 {
 		e := w.event(messages.WSID(i % 3))
 		e.Body = make([]byte, i*97%9000)
 		if i%40 == 30 {
-			e.Body = make([]byte, s.wal.half)
+			e.Body = make([]byte, s.wal.Half)
 		}
 		noError(t, w.try(e))
 		if i%40 == 30 {
@@ -26,9 +27,9 @@ func TestWALHalvesGoRound(t *testing.T) {
 			equal(t, messages.LSN(i+2), first, "it is in log.db")
 			continue
 		}
-		halves[s.wal.current]++
-		if s.wal.used > s.wal.half {
-			t.Fatalf("commit %d ends %d bytes into a half of %d", i, s.wal.used, s.wal.half)
+		halves[s.wal.Current]++
+		if s.wal.Used > s.wal.Half {
+			t.Fatalf("commit %d ends %d bytes into a half of %d", i, s.wal.Used, s.wal.Half)
 		}
 		if i%9 == 8 {
 			crash := quietCopy(t, s, dir)
@@ -64,10 +65,10 @@ func TestWALPlace(t *testing.T) {
 		"all but the last one is in log.db":   {state{0, 3, [2]messages.LSN{9, 0}}, 1, 8, 9, 0, 0, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := wal{half: 4, current: c.before.current, used: int64(c.before.used), last: c.before.last}
-			equal(t, c.need, w.place(c.size, c.applied, c.end))
-			equal(t, c.current, w.current)
-			equal(t, int64(c.behind), w.used)
+			w := wal.Writer{Half: 4, Current: c.before.current, Used: int64(c.before.used), Last: c.before.last}
+			equal(t, c.need, w.Place(c.size, c.applied, c.end))
+			equal(t, c.current, w.Current)
+			equal(t, int64(c.behind), w.Used)
 		})
 	}
 }

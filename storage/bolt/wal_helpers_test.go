@@ -13,6 +13,9 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // failer is a test, or one of rapid's.
@@ -55,7 +58,7 @@ type logHook struct {
 // is appended.
 func hookLog(s *Store) (before, after *logHook) {
 	before, after = &logHook{}, &logHook{}
-	s.log.beforeCommit, s.log.afterCommit = before.run, after.run
+	s.log.BeforeCommit, s.log.AfterCommit = before.run, after.run
 	return before, after
 }
 
@@ -105,9 +108,9 @@ func crashCopy(t testing.TB, dir string) string {
 // quietCopy is crashCopy of a store whose applier may be at work.
 func quietCopy(t testing.TB, s *Store, dir string) string {
 	t.Helper()
-	tx, err := s.log.begin(true)
+	tx, err := s.log.Begin(true)
 	noError(t, err)
-	defer s.log.rollback(tx)
+	defer s.log.Rollback(tx)
 	return crashCopy(t, dir)
 }
 
@@ -152,39 +155,39 @@ func opensWith(t testing.TB, dir string, d messages.Descriptor, want []messages.
 }
 
 // held opens a directory until the end of the test.
-func held(t testing.TB, dir string) *directory {
+func held(t testing.TB, dir string) *boltfile.Directory {
 	t.Helper()
-	d, err := openDirectory(dir)
+	d, err := boltfile.OpenDirectory(dir)
 	noError(t, err)
-	t.Cleanup(func() { noError(t, d.close()) })
+	t.Cleanup(func() { noError(t, d.Close()) })
 	return d
 }
 
 // openPath opens a bbolt file; errors name it as title.
-func openPath(t testing.TB, path, title string, o *bbolt.Options) (*file, error) {
+func openPath(t testing.TB, path, title string, o *bbolt.Options) (*boltfile.File, error) {
 	t.Helper()
-	return openFile(held(t, filepath.Dir(path)), filepath.Base(path), title, o)
+	return boltfile.OpenFile(held(t, filepath.Dir(path)), filepath.Base(path), title, o)
 }
 
-func walPath(dir string) string { return filepath.Join(dir, walFileName) }
+func walPath(dir string) string { return filepath.Join(dir, format.WALFileName) }
 
 // walWriter writes commits to a log.wal with small halves.
 type walWriter struct {
 	t testing.TB
-	wal
+	wal.Writer
 	next, applied messages.LSN
 	// events are all that were written, from LSN 1 on.
 	events [][]byte
 }
 
-const smallHalf = 4 * walBlockLen
+const smallHalf = 4 * wal.BlockLen
 
 func newWALWriter(t testing.TB, half int64) *walWriter {
 	t.Helper()
 	dir := t.TempDir()
-	w := &walWriter{t: t, wal: wal{directory: held(t, dir), store: storeID{7}, half: half}, next: 1}
-	noError(t, w.create())
-	t.Cleanup(func() { _ = w.close() }) // it is read by its name
+	w := &walWriter{t: t, Writer: wal.Writer{Directory: held(t, dir), Store: format.StoreID{7}, Half: half}, next: 1}
+	noError(t, w.Create())
+	t.Cleanup(func() { _ = w.Close() }) // it is read by its name
 	return w
 }
 
@@ -195,12 +198,12 @@ func (w *walWriter) commit(lengths ...int) {
 	for i, n := range lengths {
 		values[i] = bytes.Repeat(fmt.Appendf(nil, "event %d; ", int(w.next)+i), n/9+1)[:n]
 	}
-	size := walSize(values)
-	if need := w.place(size, w.applied, w.next-1); need != 0 {
+	size := wal.Size(values)
+	if need := w.Place(size, w.applied, w.next-1); need != 0 {
 		w.applied = need
-		equal(w.t, 0, w.place(size, w.applied, w.next-1))
+		equal(w.t, 0, w.Place(size, w.applied, w.next-1))
 	}
-	noError(w.t, w.write(size, w.next, values))
+	noError(w.t, w.Write(size, w.next, values))
 	w.next += messages.LSN(len(values))
 	w.events = append(w.events, values...)
 }
@@ -208,12 +211,12 @@ func (w *walWriter) commit(lengths ...int) {
 // content returns the file up to the end of its halves.
 func (w *walWriter) content() []byte {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path())
+	b, err := os.ReadFile(w.Path())
 	noError(w.t, err)
 	// Without the zeroes that it has grown by.
-	all := make([]byte, walBlockLen+2*w.half)
+	all := make([]byte, wal.BlockLen+2*w.Half)
 	copy(all, b)
-	copy(all, encodeWALHeader(w.store, w.id, int64(len(all))))
+	copy(all, wal.EncodeHeader(w.Store, w.ID, int64(len(all))))
 	return all
 }
 
@@ -233,18 +236,18 @@ func lapped(t testing.TB) (w *walWriter, next messages.LSN) {
 
 // pendingIn returns the events from an LSN on that bytes of a log.wal hold.
 func (w *walWriter) pendingIn(b []byte, next messages.LSN) ([][]byte, error) {
-	r, err := parseWAL(w.path(), b, w.store, w.half)
+	r, err := wal.Parse(w.Path(), b, w.Store, w.Half)
 	if err == nil {
-		err = r.check(next)
+		err = r.Check(next)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var events [][]byte
-	for i := range r.commits {
-		if c := &r.commits[i]; c.end() > next {
-			events = append(events, c.values[next-c.first:]...)
-			next = c.end()
+	for i := range r.Commits {
+		if c := &r.Commits[i]; c.End() > next {
+			events = append(events, c.Values[next-c.First:]...)
+			next = c.End()
 		}
 	}
 	return events, nil

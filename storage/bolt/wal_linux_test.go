@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -16,14 +18,14 @@ import (
 func TestCreateSynced(t *testing.T) {
 	dir := t.TempDir()
 	d := held(t, dir)
-	for name, length := range map[string]int64{"whole blocks": walBlockLen, "less than a sector": 100} {
-		block := (&wal{}).aligned(length)
+	for name, length := range map[string]int64{"whole blocks": wal.BlockLen, "less than a sector": 100} {
+		block := (&wal.Writer{}).Aligned(length)
 		block[0] = 1
-		tried, err := d.makeFile("tried "+name, syscall.O_DSYNC)
+		tried, err := d.MakeFile("tried "+name, syscall.O_DSYNC)
 		noError(t, err)
-		direct := setDirect(tried, true) == nil && !errors.Is(writeSynced(tried, block, 0), syscall.EINVAL)
+		direct := wal.SetDirect(tried, true) == nil && !errors.Is(wal.WriteSynced(tried, block, 0), syscall.EINVAL)
 		noError(t, tried.Close())
-		f, err := createSynced(d, name, block)
+		f, err := wal.CreateSynced(d, name, block)
 		noError(t, err, name)
 		flags, _, _ := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETFL, 0)
 		equal(t, 2, openBelow(t, dir), "open files, with the directory")
@@ -54,18 +56,18 @@ func openBelow(t *testing.T, dir string) (n int) {
 func TestCreateSyncedMakesAFile(t *testing.T) {
 	dir := t.TempDir()
 	noError(t, os.WriteFile(walPath(dir), []byte("x"), 0o600))
-	f, err := createSynced(held(t, dir), walFileName, (&wal{}).aligned(walBlockLen))
+	f, err := wal.CreateSynced(held(t, dir), format.WALFileName, (&wal.Writer{}).Aligned(wal.BlockLen))
 	errorIs(t, err, os.ErrExist)
 	equal(t, true, f == nil)
-	equal(t, map[string]string{walFileName: "x"}, filesOf(t, dir))
+	equal(t, map[string]string{format.WALFileName: "x"}, filesOf(t, dir))
 }
 
 // Whoever opens a store and closes it leaves nothing open, whatever came of it.
 func TestNothingStaysOpen(t *testing.T) {
 	whole, d, _ := leftBehind(t)
 	for name, change := range map[string]func(dir string){
-		"it opens": func(string) {}, "log.db is missing": func(dir string) { noError(t, os.Remove(filepath.Join(dir, logFileName))) },
-		"log.wal is damaged":    func(dir string) { flip(t, walPath(dir), walBlockLen+40) },
+		"it opens": func(string) {}, "log.db is missing": func(dir string) { noError(t, os.Remove(filepath.Join(dir, format.LogFileName))) },
+		"log.wal is damaged":    func(dir string) { flip(t, walPath(dir), wal.BlockLen+40) },
 		"log.wal is of nothing": func(dir string) { noError(t, os.Truncate(walPath(dir), 0)) },
 	} {
 		dir := crashCopy(t, whole)

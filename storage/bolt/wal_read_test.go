@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // A file is read up to the length that it may have, and refused beyond.
@@ -19,7 +21,7 @@ func TestReadAtMost(t *testing.T) {
 		f, err := os.Open(path)
 		noError(t, err)
 		defer func() { noError(t, f.Close()) }()
-		return readAtMost(f, path, int64(most))
+		return wal.ReadAtMost(f, path, int64(most))
 	}
 	got, err := read(len(want))
 	noError(t, err)
@@ -31,18 +33,18 @@ func TestReadAtMost(t *testing.T) {
 // Less than a sector of ours is nothing, any part of something else is another file, which
 // must not be removed.
 func TestWALOfOneSector(t *testing.T) {
-	ours, zeros := encodeWALHeader(storeID{}, walID{}, walBlockLen), make([]byte, walSectorLen)
-	for _, length := range []int{0, 1, 2, len(magic), walHeaderLen, walSectorLen - 1} {
+	ours, zeros := wal.EncodeHeader(format.StoreID{}, wal.ID{}, wal.BlockLen), make([]byte, wal.SectorLen)
+	for _, length := range []int{0, 1, 2, len(format.Magic), wal.HeaderLen, wal.SectorLen - 1} {
 		for _, b := range [][]byte{ours, zeros} {
-			_, err := parseWAL("x", b[:length], storeID{}, smallHalf)
-			errorIs(t, err, errNoWAL, length)
+			_, err := wal.Parse("x", b[:length], format.StoreID{}, smallHalf)
+			errorIs(t, err, wal.ErrNone, length)
 		}
 	}
-	_, err := parseWAL("x", slices.Concat(zeros, []byte("p")), storeID{}, smallHalf)
+	_, err := wal.Parse("x", slices.Concat(zeros, []byte("p")), format.StoreID{}, smallHalf)
 	errorIs(t, err, storage.ErrDamaged)
-	other := bytes.Repeat([]byte("p"), walSectorLen)
-	for _, length := range []int{2, len(magic), walSectorLen - 1, walSectorLen} {
-		_, err := parseWAL("x", other[:length], storeID{}, smallHalf)
+	other := bytes.Repeat([]byte("p"), wal.SectorLen)
+	for _, length := range []int{2, len(format.Magic), wal.SectorLen - 1, wal.SectorLen} {
+		_, err := wal.Parse("x", other[:length], format.StoreID{}, smallHalf)
 		errorIs(t, err, storage.ErrForeign, length)
 		if damaged := new(storage.DamagedError); errors.As(err, &damaged) {
 			t.Errorf("got %v, which is no damage", err)
@@ -54,7 +56,7 @@ func TestWALOfOneSector(t *testing.T) {
 func TestWALCommitWithoutEvents(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10)
-	noError(t, w.write(walSize(nil), w.next, nil))
+	noError(t, w.Write(wal.Size(nil), w.next, nil))
 	_, err := w.pendingIn(w.content(), 1)
 	errorIs(t, err, storage.ErrDamaged)
 }
@@ -64,10 +66,10 @@ func TestWALCommitWithoutEvents(t *testing.T) {
 func TestWALTornAndDamaged(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10)
-	w.commit(walBlockLen - 200)
+	w.commit(wal.BlockLen - 200)
 	b := w.content()
-	clear(b[2*walBlockLen+walSectorLen:][:walSectorLen])
-	b[2*walBlockLen+2*walSectorLen+walHeadLen] ^= 1
+	clear(b[2*wal.BlockLen+wal.SectorLen:][:wal.SectorLen])
+	b[2*wal.BlockLen+2*wal.SectorLen+wal.WALHeadLen] ^= 1
 	got, err := w.pendingIn(b, 1)
 	noError(t, err)
 	equal(t, w.events[:1], got)
@@ -76,8 +78,8 @@ func TestWALTornAndDamaged(t *testing.T) {
 // A log.wal whose removal was lost is not needed, and is not looked at.
 func TestWALThatIsNotNeeded(t *testing.T) {
 	dir, d, want := leftBehind(t)
-	left := []byte(filesOf(t, dir)[walFileName])
-	left[walBlockLen+walHeadLen] ^= 1
+	left := []byte(filesOf(t, dir)[format.WALFileName])
+	left[wal.BlockLen+wal.WALHeadLen] ^= 1
 	s := open(t, dir, d, smallMap)
 	closeStore(t, s)
 	noWAL(t, dir)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -92,7 +93,7 @@ func noWAL(t *testing.T, dir string) {
 // Without state.db the log alone has what is in log.wal, and the next open rebuilds all.
 func TestWALWithoutState(t *testing.T) {
 	dir, d, want := leftBehind(t)
-	noError(t, os.Remove(filepath.Join(dir, stateFileName)))
+	noError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 	r, err := Verify(t.Context(), dir, verify.Options{})
 	noError(t, err)
 	equal(t, 1, r.FaultCount)

@@ -12,6 +12,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // A log.wal that is not the one that log.db needs keeps the store from opening, and nothing is
@@ -29,17 +32,17 @@ func TestWALIsRefused(t *testing.T) {
 	header := func(change func([]byte)) func(*testing.T, string) {
 		return edit(func(b []byte) []byte {
 			change(b)
-			binary.BigEndian.PutUint32(b[walHeaderLen-4:], crcOf(b[:walHeaderLen-4]))
+			binary.BigEndian.PutUint32(b[wal.HeaderLen-4:], crcOf(b[:wal.HeaderLen-4]))
 			return b
 		})
 	}
 	inLog := func(change func(*bbolt.Tx) error) func(*testing.T, string) {
-		return inFile(logFileName, func(t *testing.T, f *file) { noError(t, f.update(change)) })
+		return inFile(format.LogFileName, func(t *testing.T, f *boltfile.File) { noError(t, f.Update(change)) })
 	}
-	forget := func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }
+	forget := func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }
 	withoutFirst := func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketLog)
-		return cmp.Or(b.Delete(appendLSNKey(nil, 1)), b.SetSequence(0))
+		b := tx.Bucket(format.BucketLog)
+		return cmp.Or(b.Delete(format.AppendLSNKey(nil, 1)), b.SetSequence(0))
 	}
 	for name, c := range map[string]struct {
 		change func(*testing.T, string)
@@ -49,23 +52,23 @@ func TestWALIsRefused(t *testing.T) {
 		"empty":   {edit(func([]byte) []byte { return nil }), storage.ErrDamaged},
 		"zeroes":  {edit(func(b []byte) []byte { clear(b); return b }), storage.ErrDamaged},
 		"another file": {edit(func([]byte) []byte {
-			return []byte("something else altogether, of more than a sector" + string(make([]byte, walBlockLen)))
+			return []byte("something else altogether, of more than a sector" + string(make([]byte, wal.BlockLen)))
 		}), storage.ErrForeign},
 		"another store": {func(t *testing.T, dir string) {
-			writeFiles(t, dir, map[string]string{walFileName: filesOf(t, other)[walFileName]})
+			writeFiles(t, dir, map[string]string{format.WALFileName: filesOf(t, other)[format.WALFileName]})
 		}, storage.ErrForeign},
-		"another id":          {header(func(b []byte) { b[headerFixed]++ }), storage.ErrForeign},
+		"another id":          {header(func(b []byte) { b[format.HeaderFixed]++ }), storage.ErrForeign},
 		"newer format":        {header(func(b []byte) { b[9]++ }), storage.ErrFormat},
-		"damaged header":      {edit(func(b []byte) []byte { b[headerFixed]++; return b }), storage.ErrDamaged},
-		"a damaged sector":    {edit(func(b []byte) []byte { b[2*walBlockLen+walSectorLen+40] ^= 1; return b }), storage.ErrDamaged},
-		"a commit is missing": {edit(func(b []byte) []byte { clear(b[2*walBlockLen : 3*walBlockLen]); return b }), storage.ErrDamaged},
+		"damaged header":      {edit(func(b []byte) []byte { b[format.HeaderFixed]++; return b }), storage.ErrDamaged},
+		"a damaged sector":    {edit(func(b []byte) []byte { b[2*wal.BlockLen+wal.SectorLen+40] ^= 1; return b }), storage.ErrDamaged},
+		"a commit is missing": {edit(func(b []byte) []byte { clear(b[2*wal.BlockLen : 3*wal.BlockLen]); return b }), storage.ErrDamaged},
 		"log.db lacks an event that log.wal has no more": {inLog(withoutFirst), storage.ErrDamaged},
 		"the same, and log.db knows of no log.wal":       {inLog(func(tx *bbolt.Tx) error { return cmp.Or(forget(tx), withoutFirst(tx)) }), storage.ErrDamaged},
 		"the note is damaged": {inLog(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucketHeader).Put(keyWAL, make([]byte, walIDLen+4))
+			return tx.Bucket(format.BucketHeader).Put(format.KeyWAL, make([]byte, wal.IDLen+4))
 		}), storage.ErrDamaged},
 		"another event in log.db": {inLog(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucketLog).Put(appendLSNKey(nil, 2), []byte("something else"))
+			return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, 2), []byte("something else"))
 		}), storage.ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +89,7 @@ func TestWALIsRefused(t *testing.T) {
 // A log.wal without its log.db is no new store.
 func TestWALWithoutLog(t *testing.T) {
 	dir, d, _ := leftBehind(t)
-	for _, name := range []string{stateFileName, logFileName} {
+	for _, name := range []string{format.StateFileName, format.LogFileName} {
 		noError(t, os.Remove(filepath.Join(dir, name)))
 	}
 	files := filesOf(t, dir)
@@ -100,7 +103,7 @@ func TestWALWithoutLog(t *testing.T) {
 // log.db was repaired to what it was before the note of log.wal: what follows its end counts.
 func TestWALWithoutNote(t *testing.T) {
 	dir, d, want := leftBehind(t)
-	noError(t, inFileOf(dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }))
+	noError(t, inFileOf(dir, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
 	opensWith(t, dir, d, want)
 }
 
@@ -108,10 +111,10 @@ func TestWALWithoutNote(t *testing.T) {
 // what is missing.
 func TestWALOlderOneComesBack(t *testing.T) {
 	dir, d, want := leftBehind(t)
-	old := filesOf(t, dir)[walFileName]
+	old := filesOf(t, dir)[format.WALFileName]
 	opensWith(t, dir, d, want)
 	noWAL(t, dir)
-	writeFiles(t, dir, map[string]string{walFileName: old})
+	writeFiles(t, dir, map[string]string{format.WALFileName: old})
 	s, err := Open(t.Context(), dir, d, smallMap)
 	noError(t, err)
 	noWAL(t, dir)
@@ -121,7 +124,7 @@ func TestWALOlderOneComesBack(t *testing.T) {
 	equal(t, 7, len(want))
 	crash := quietCopy(t, s, dir)
 	closeStore(t, s)
-	writeFiles(t, crash, map[string]string{walFileName: old})
+	writeFiles(t, crash, map[string]string{format.WALFileName: old})
 	_, err = Open(t.Context(), crash, d, smallMap)
 	errorIs(t, err, storage.ErrForeign)
 }
@@ -130,21 +133,21 @@ func TestWALOlderOneComesBack(t *testing.T) {
 func TestWALOfAnotherHistory(t *testing.T) {
 	dir, d, want := leftBehind(t)
 	fork := crashCopy(t, dir)
-	noError(t, inFileOf(fork, func(tx *bbolt.Tx) error { return tx.Bucket(bucketHeader).Delete(keyWAL) }))
-	old := filesOf(t, fork)[walFileName]
+	noError(t, inFileOf(fork, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
+	old := filesOf(t, fork)[format.WALFileName]
 	noError(t, os.Remove(walPath(fork)))
 	s := open(t, fork, d, smallMap)
 	equal(t, want[:1], collectEvents(t, s.Log(t.Context(), 1)))
 	takeOver(t, s, 0).append(messages.WSID(2), 2)
 	closeStore(t, s)
-	writeFiles(t, fork, map[string]string{walFileName: old})
+	writeFiles(t, fork, map[string]string{format.WALFileName: old})
 	_, err := Open(t.Context(), fork, d, smallMap)
 	errorIs(t, err, storage.ErrDamaged)
 }
 
 // inFileOf changes log.db of a store that nobody has open.
 func inFileOf(dir string, change func(*bbolt.Tx) error) error {
-	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(dir, format.LogFileName), 0o600, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // A crash leaves any of the sectors of the last commit as they were. That commit was never
@@ -17,20 +18,20 @@ func TestWALTornCommit(t *testing.T) {
 	for i := range 20 {
 		before := w.content()
 		acknowledged := w.next
-		w.commit([]int{300, 4100, 2 * walBlockLen}[i%3], 17)
+		w.commit([]int{300, 4100, 2 * wal.BlockLen}[i%3], 17)
 		after, next := w.content(), w.applied+1
 		got, err := w.pendingIn(after, next)
 		noError(t, err)
 		equal(t, w.events[next-1:], got, i)
-		begin := walBlockLen + int64(w.current)*w.half + w.used - walSize(w.events[acknowledged-1:])
-		sectors := int(walSize(w.events[acknowledged-1:]) / walSectorLen)
+		begin := wal.BlockLen + int64(w.Current)*w.Half + w.Used - wal.Size(w.events[acknowledged-1:])
+		sectors := int(wal.Size(w.events[acknowledged-1:]) / wal.SectorLen)
 		for range 60 {
 			torn := bytes.Clone(after)
 			// At least one sector is as it was.
 			old := 1 + random.IntN(sectors)
 			for _, sector := range random.Perm(sectors)[:old] {
-				at := begin + int64(sector)*walSectorLen
-				copy(torn[at:at+walSectorLen], before[at:])
+				at := begin + int64(sector)*wal.SectorLen
+				copy(torn[at:at+wal.SectorLen], before[at:])
 			}
 			got, err := w.pendingIn(torn, next)
 			noError(t, err, i, old, sectors)
@@ -45,18 +46,18 @@ func TestWALFlippedBits(t *testing.T) {
 	t.Parallel()
 	w, next := lapped(t)
 	sound, want := w.content(), w.events[next-1:]
-	r, err := parseWAL(w.path(), sound, w.store, w.half)
+	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
 	noError(t, err)
 	found := 0
-	for i := range r.commits {
-		c := &r.commits[i]
-		if c.end() <= next {
+	for i := range r.Commits {
+		c := &r.Commits[i]
+		if c.End() <= next {
 			continue
 		}
-		head := c.behind - walSize(c.values)
-		for at := head; at < c.behind; at++ {
+		head := c.Behind - wal.Size(c.Values)
+		for at := head; at < c.Behind; at++ {
 			for bit := range 8 {
-				if at >= head+walHeadLen && bit != int(at%8) {
+				if at >= head+wal.WALHeadLen && bit != int(at%8) {
 					continue
 				}
 				sound[at] ^= 1 << bit
@@ -83,7 +84,7 @@ func TestWALDamagedHead(t *testing.T) {
 		w.commit([]int{300, 4100}[i%2])
 		b := w.content()
 		last := w.events[len(w.events)-1:]
-		b[walBlockLen+int64(w.current)*w.half+w.used-walSize(last)+walHeadLen+3] ^= 1
+		b[wal.BlockLen+int64(w.Current)*w.Half+w.Used-wal.Size(last)+wal.WALHeadLen+3] ^= 1
 		_, err := w.pendingIn(b, w.applied+1)
 		errorIs(t, err, storage.ErrDamaged, i)
 	}
@@ -97,10 +98,10 @@ func TestWALLostBeforeTorn(t *testing.T) {
 	w.commit(4500)
 	w.commit(4500)
 	sound := w.content()
-	for _, head := range []int64{walBlockLen * 4, walBlockLen*4 + walSectorLen} {
+	for _, head := range []int64{wal.BlockLen * 4, wal.BlockLen*4 + wal.SectorLen} {
 		b := bytes.Clone(sound)
-		clear(b[2*walBlockLen+walSectorLen:][:walSectorLen])
-		clear(b[head:][:walSectorLen])
+		clear(b[2*wal.BlockLen+wal.SectorLen:][:wal.SectorLen])
+		clear(b[head:][:wal.SectorLen])
 		_, err := w.pendingIn(b, 1)
 		errorIs(t, err, storage.ErrDamaged)
 	}
@@ -110,18 +111,18 @@ func TestWALLostBeforeTorn(t *testing.T) {
 func TestWALLostSectors(t *testing.T) {
 	w, next := lapped(t)
 	sound := w.content()
-	r, err := parseWAL(w.path(), sound, w.store, w.half)
+	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
 	noError(t, err)
 	live := 0
-	for i := range r.commits {
-		c := &r.commits[i]
-		if c.end() <= next || c.end() == w.next {
+	for i := range r.Commits {
+		c := &r.Commits[i]
+		if c.End() <= next || c.End() == w.next {
 			continue
 		}
 		live++
-		for at := c.behind - walSize(c.values); at < c.behind; at += walSectorLen {
+		for at := c.Behind - wal.Size(c.Values); at < c.Behind; at += wal.SectorLen {
 			b := bytes.Clone(sound)
-			clear(b[at : at+walSectorLen])
+			clear(b[at : at+wal.SectorLen])
 			_, err := w.pendingIn(b, next)
 			errorIs(t, err, storage.ErrDamaged, at)
 		}
@@ -135,10 +136,10 @@ func TestWALLostSectors(t *testing.T) {
 func TestWALCutFile(t *testing.T) {
 	w, next := lapped(t)
 	sound := w.content()
-	for length := walSectorLen; length < len(sound); length += walSectorLen {
+	for length := wal.SectorLen; length < len(sound); length += wal.SectorLen {
 		want := storage.ErrDamaged
-		if length < walBlockLen {
-			want = errNoWAL
+		if length < wal.BlockLen {
+			want = wal.ErrNone
 		}
 		_, err := w.pendingIn(sound[:length], next)
 		errorIs(t, err, want, length)
@@ -151,17 +152,17 @@ func TestWALFlippedStaleBits(t *testing.T) {
 	sound := w.content()
 	want, err := w.pendingIn(sound, next)
 	noError(t, err)
-	r, err := parseWAL(w.path(), sound, w.store, w.half)
+	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
 	noError(t, err)
 	flips := 0
-	for i := range r.commits {
-		c := &r.commits[i]
-		if c.end() > next {
+	for i := range r.Commits {
+		c := &r.Commits[i]
+		if c.End() > next {
 			continue
 		}
-		for at := c.behind - walSize(c.values) + walSectorLen; at < c.behind; at += walSectorLen {
+		for at := c.Behind - wal.Size(c.Values) + wal.SectorLen; at < c.Behind; at += wal.SectorLen {
 			b := bytes.Clone(sound)
-			b[at+walHeadLen] ^= 1
+			b[at+wal.WALHeadLen] ^= 1
 			got, err := w.pendingIn(b, next)
 			noError(t, err, at)
 			equal(t, want, got, at)

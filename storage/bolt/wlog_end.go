@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A key of an index in state.db has no checksum: one that is damaged is another workspace's, or
@@ -34,12 +35,12 @@ func (s *Store) wlogEnd(ws messages.WSID) (last messages.WLogOffset, inTail bool
 // storedWLogEnd returns the last offset of a workspace's log that state.db has, by the workspace's last
 // number, and by the index if that has more: then what is missing before it is told.
 func (s *Store) storedWLogEnd(ws messages.WSID) (last messages.WLogOffset, err error) {
-	err = s.state.view(func(tx *bbolt.Tx) error {
-		n, err := soughtNumber(tx.Bucket(bucketNumbers).Cursor(), ws, messages.SeqWLogOffset)
+	err = s.state.View(func(tx *bbolt.Tx) error {
+		n, err := soughtNumber(tx.Bucket(format.BucketNumbers).Cursor(), ws, messages.SeqWLogOffset)
 		if err != nil {
 			return err
 		}
-		indexed := endOf(tx.Bucket(bucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(ws)))
+		indexed := endOf(tx.Bucket(format.BucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(ws)))
 		last = messages.WLogOffset(max(n, indexed))
 		return nil
 	})
@@ -49,7 +50,7 @@ func (s *Store) storedWLogEnd(ws messages.WSID) (last messages.WLogOffset, err e
 // soughtNumber is storedNumber that takes an entry for missing only if its neighbours are sound, and
 // stand where they belong: see checkBefore.
 func soughtNumber(c *bbolt.Cursor, ws messages.WSID, seq messages.SeqID) (messages.Number, error) {
-	key := appendNumberKey(make([]byte, 0, numberKeyLen), ws, seq)
+	key := format.AppendNumberKey(make([]byte, 0, format.NumberKeyLen), ws, seq)
 	k, v := c.Seek(key)
 	if bytes.Equal(k, key) {
 		_, n, err := decodeNumber(k, v)
@@ -65,5 +66,5 @@ func soughtNumber(c *bbolt.Cursor, ws messages.WSID, seq messages.SeqID) (messag
 
 // astray says that a search went wrong: the keys of a page that it has passed are not in order.
 func astray(bucket, sought []byte) error {
-	return &storage.DamagedError{Where: placeOf(bucket, "key %x", sought), Cause: errMisplaced}
+	return &storage.DamagedError{Where: format.PlaceOf(bucket, "key %x", sought), Cause: format.ErrMisplaced}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // wholeWLog reads a workspace's log to its end.
@@ -27,7 +28,7 @@ func wholeWLog(t *testing.T, s *Store, ws messages.WSID) (n int, err error) {
 // rename moves an entry of state.db to another key, as a flipped bit would.
 func rename(t *testing.T, s *Store, bucket, from, to []byte) {
 	t.Helper()
-	noError(t, s.state.update(func(tx *bbolt.Tx) error {
+	noError(t, s.state.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucket)
 		v := append([]byte(nil), b.Get(from)...)
 		return errors.Join(b.Delete(from), b.Put(to, v))
@@ -42,7 +43,7 @@ func TestWLogThatEndsEarly(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2, 4, 2, 4, 2)
 	w.flush()
-	rename(t, s, bucketWLog, appendWLogKey(nil, 2, 3), appendWLogKey(nil, 2|1<<40, 3))
+	rename(t, s, format.BucketWLog, format.AppendWLogKey(nil, 2, 3), format.AppendWLogKey(nil, 2|1<<40, 3))
 	n, err := wholeWLog(t, s, 2)
 	damage, ok := errors.AsType[*storage.DamagedError](err)
 	if n != 2 || !ok || damage.Where != "bucket wlog, workspace 2, offset 3" {
@@ -66,9 +67,9 @@ func TestWLogEndBesideADamagedNumber(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2, 2)
 	w.flush()
-	key := appendNumberKey(nil, 2, messages.SeqWLogOffset)
-	rename(t, s, bucketNumbers, key, appendNumberKey(nil, 0, messages.SeqWLogOffset))
-	rename(t, s, bucketNumbers, appendNumberKey(nil, 2, kindSeq), appendNumberKey(nil, 3, kindSeq))
+	key := format.AppendNumberKey(nil, 2, messages.SeqWLogOffset)
+	rename(t, s, format.BucketNumbers, key, format.AppendNumberKey(nil, 0, messages.SeqWLogOffset))
+	rename(t, s, format.BucketNumbers, format.AppendNumberKey(nil, 2, format.KindSeq), format.AppendNumberKey(nil, 3, format.KindSeq))
 	_, err := wholeWLog(t, s, 2)
 	errorIs(t, err, storage.ErrDamaged)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -1,0 +1,149 @@
+package format
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"math"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// The header of each file, in bucket header under key "header":
+//
+//	 0        8         10     11         27
+//	+--------+---------+------+----------+----------------+---------+
+//	| magic  | format  | role | store id | descriptor     | CRC-32C |
+//	| 8      | 2, BE   | 1    | 16       |                | 4, BE   |
+//	+--------+---------+------+----------+----------------+---------+
+//
+//	descriptor = application partitions trust-level count { kind }
+//	kind       = WSKind name count { SeqID name initial }
+//
+// The descriptor is normalized; its integers are unsigned varints, the trust level
+// one byte, and names are a length and bytes. The CRC covers everything before
+// it. Magic and format keep their places in every format to come.
+const (
+	Version     = 3
+	Magic       = "partita\n"
+	HeaderFixed = 27
+
+	// WALFormat is that of log.wal, which counts for itself, too.
+	WALFormat = 1
+
+	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
+	// says on which event it rests.
+	SubscriptionsFormat = 2
+)
+
+// oldest returns the oldest format of the role's files that can be read.
+func (r Role) oldest() uint16 {
+	if r == RoleSubscriptions {
+		return 1
+	}
+	return Version
+}
+
+// StoreID is drawn at random when a store is made. All its files carry it.
+type StoreID [16]byte
+
+func (id StoreID) String() string { return hex.EncodeToString(id[:]) }
+
+// Header is what the first lookup in a file must find.
+type Header struct {
+	// format is what decoding found; what is encoded has the current one.
+	Format     uint16
+	Role       Role
+	ID         StoreID
+	Descriptor messages.Descriptor
+}
+
+// Encode returns the header in the current format.
+func (h *Header) Encode() []byte {
+	b := []byte(Magic)
+	b = binary.BigEndian.AppendUint16(b, h.Role.format())
+	b = append(b, byte(h.Role))
+	b = append(b, h.ID[:]...)
+	b = AppendDescriptor(b, &h.Descriptor)
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, Castagnoli))
+}
+
+// AppendDescriptor appends a descriptor, which must be normalized.
+func AppendDescriptor(b []byte, d *messages.Descriptor) []byte {
+	b = appendString(b, d.Application)
+	b = binary.AppendUvarint(b, uint64(d.Partitions))
+	b = append(b, byte(d.TrustLevel))
+	b = binary.AppendUvarint(b, uint64(len(d.Kinds)))
+	for _, k := range d.Kinds {
+		b = binary.AppendUvarint(b, uint64(k.ID))
+		b = appendString(b, k.Name)
+		b = binary.AppendUvarint(b, uint64(len(k.Sequences)))
+		for _, s := range k.Sequences {
+			b = binary.AppendUvarint(b, uint64(s.ID))
+			b = appendString(b, s.Name)
+			b = binary.AppendUvarint(b, uint64(s.Initial))
+		}
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// DecodeHeader is safe on any bytes. It returns [storage.ErrForeign] if the bytes
+// are not a header, [storage.ErrFormat] if the format is unknown, and the cause
+// of the damage otherwise.
+func DecodeHeader(value []byte) (Header, error) {
+	if len(value) < len(Magic)+2 || string(value[:len(Magic)]) != Magic {
+		return Header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
+	}
+	format := binary.BigEndian.Uint16(value[8:])
+	r := RoleLog
+	if len(value) > 10 {
+		r = Role(value[10])
+	}
+	if format < r.oldest() || format > r.format() {
+		return Header{}, fmt.Errorf("%w: got %d, want %d to %d", storage.ErrFormat, format, r.oldest(), r.format())
+	}
+	if len(value) < HeaderFixed+4 {
+		return Header{}, ErrTruncated
+	}
+	end := len(value) - 4
+	if crc32.Checksum(value[:end], Castagnoli) != binary.BigEndian.Uint32(value[end:]) {
+		return Header{}, ErrChecksum
+	}
+	h := Header{Format: format, Role: r, ID: StoreID(value[11:HeaderFixed])}
+	b := ByteReader{Rest: value[HeaderFixed:end]}
+	h.Descriptor = decodeDescriptor(&b)
+	if b.Bad || len(b.Rest) != 0 {
+		return Header{}, ErrLayout
+	}
+	if err := h.Descriptor.Validate(); err != nil {
+		return Header{}, fmt.Errorf("%w: %w", ErrLayout, err)
+	}
+	return h, nil
+}
+
+func decodeDescriptor(r *ByteReader) messages.Descriptor {
+	d := messages.Descriptor{
+		Application: string(r.bytes()),
+		Partitions:  uint32(r.Uvarint(math.MaxUint32)),
+		TrustLevel:  messages.TrustLevel(r.byte()),
+	}
+	for kinds := r.Count(3); kinds > 0 && !r.Bad; kinds-- {
+		k := messages.Kind{ID: messages.WSKind(r.Uvarint(math.MaxUint16)), Name: string(r.bytes())}
+		for seqs := r.Count(3); seqs > 0 && !r.Bad; seqs-- {
+			k.Sequences = append(k.Sequences, messages.Sequence{
+				ID:      messages.SeqID(r.Uvarint(math.MaxUint16)),
+				Name:    string(r.bytes()),
+				Initial: messages.Number(r.Uvarint(math.MaxUint64)),
+			})
+		}
+		d.Kinds = append(d.Kinds, k)
+	}
+	return d.Normalized()
+}

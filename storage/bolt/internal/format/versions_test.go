@@ -1,0 +1,47 @@
+package format
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Values with the runtime's sections are of a version of their own: in others the same tags
+// are an application's.
+func TestEventVersions(t *testing.T) {
+	plain := messages.Event{Kind: 1, PLogOffset: 1, Sections: []messages.Section{{Tag: tagDedup, Data: []byte("short")}, {Tag: tagTogether}}}
+	value := EncodeEvent(&plain)
+	SealEvent(value, 1)
+	var view EventView
+	if err := view.Decode(1, value); err != nil || len(view.Event().Sections) != 2 || value[0] != eventVersion {
+		t.Fatalf("version %d: got %+v, %v", value[0], view.Event(), err)
+	}
+	for _, e := range []messages.Event{{DedupID: messages.DedupID{1}}, {Together: 1}} {
+		if value := EncodeEvent(&e); value[0] != eventReserved {
+			t.Fatalf("got version %d, want %d", value[0], eventReserved)
+		}
+	}
+	id := bytes.Repeat([]byte{7}, 16)
+	for name, sections := range map[string][]messages.Section{
+		"a short id":           {{Tag: tagDedup, Data: id[:15]}},
+		"a long id":            {{Tag: tagDedup, Data: append(id, 7)}},
+		"the zero id":          {{Tag: tagDedup, Data: make([]byte, 16)}},
+		"two ids":              {{Tag: tagDedup, Data: id}, {Tag: tagDedup, Data: id}},
+		"together nothing":     {{Tag: tagTogether}},
+		"together 0":           {{Tag: tagTogether, Data: []byte{0}}},
+		"together and more":    {{Tag: tagTogether, Data: []byte{1, 1}}},
+		"together twice":       {{Tag: tagTogether, Data: []byte{1}}, {Tag: tagTogether, Data: []byte{1}}},
+		"together cut short":   {{Tag: tagTogether, Data: []byte{0x80}}},
+		"together above 2^32":  {{Tag: tagTogether, Data: binary.AppendUvarint(nil, 1<<32)}},
+		"together above 2^64":  {{Tag: tagTogether, Data: bytes.Repeat([]byte{0xff}, 10)}},
+		"right and then wrong": {{Tag: tagDedup, Data: id}, {Tag: tagTogether}},
+	} {
+		payload := EncodeEvent(&messages.Event{Sections: sections})[EventHeaderLen:]
+		if err := view.Decode(1, resealedAs(eventReserved, payload, 1)); !errors.Is(err, ErrLayout) {
+			t.Errorf("%s: got %v, %+v", name, err, view.Event())
+		}
+	}
+}

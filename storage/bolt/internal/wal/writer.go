@@ -1,0 +1,249 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"unsafe"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+)
+
+// A commit of bbolt writes pages, waits for the disk, writes a meta page, and waits again;
+// and the fewer events it has the more of what it writes is pages that hold other events.
+// So an append is made durable by one write into a second file, log.wal, and the applier
+// brings it to log.db later, many commits in one transaction.
+//
+// Behind its header the file has two halves. Commits go into one, one behind the other; when it is full they
+// go into the other one, as soon as all that stands there is in log.db. Whenever log.db has
+// everything, they begin anew with the first half.
+const (
+	// Half is the length of a half.
+	Half = 32 << 20
+	// Chunk is by how much the file grows. What it grows by is written at once, so that
+	// later writes need no new blocks of the file system.
+	Chunk = 1 << 20
+)
+
+// Writer writes log.wal. The committer's goroutine has it, and Close after that.
+type Writer struct {
+	Directory *boltfile.Directory
+	Store     format.StoreID
+	Half      int64
+	// file is nil as long as there is none, id is its.
+	File *os.File
+	ID   ID
+	// stale is one that a crash has left, or that could not be removed; nil if there is none. It is
+	// held open: only that very file is removed, and no other one can get its identity.
+	Stale *os.File
+	// size is how far the file was written once, told the length in its header. The next commit
+	// goes into the current half, behind what is used of it.
+	Size, Told, Used int64
+	Current          int
+	// last are the last LSNs in the halves.
+	Last [2]messages.LSN
+	// unsettled says that a crash has left a log.wal, which stays until log.db has what is in
+	// it; left are the commits in it that are to be written to log.db anew.
+	Unsettled bool
+	Left      []Commit
+	// buffer is aligned as direct writes want it.
+	buffer []byte
+
+	// Faults to inject in tests, as a [boltfile.File] has them.
+	BeforeCommit func() error
+	AfterCommit  func() error
+}
+
+// Path names the file.
+func (w *Writer) Path() string { return w.Directory.Join(format.WALFileName) }
+
+// Create makes the file, durable but for its contents. Nobody needs a stale one; another one that is there is
+// somebody else's.
+func (w *Writer) Create() (err error) {
+	if w.ID, err = NewID(); err != nil {
+		return err
+	}
+	if err := w.Unlink(); err != nil {
+		return err
+	}
+	w.Size, w.Told, w.Used, w.Current, w.Last = BlockLen, BlockLen, 0, 0, [2]messages.LSN{}
+	w.File, err = CreateSynced(w.Directory, format.WALFileName, w.header())
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return w.Directory.NotOurs(format.WALFileName)
+	case err != nil:
+		return err
+	}
+	return w.Directory.Sync()
+}
+
+func (w *Writer) header() []byte {
+	header := w.Aligned(BlockLen)
+	copy(header, EncodeHeader(w.Store, w.ID, w.Size))
+	return header
+}
+
+// Remove closes and removes the file, if there is one.
+func (w *Writer) Remove() error {
+	if w.File == nil {
+		return nil
+	}
+	w.Stale, w.File = w.File, nil
+	return w.Unlink()
+}
+
+// Unlink removes a stale file durably: a commit whose outcome is unknown must not come back when
+// readers have seen that it is not there.
+func (w *Writer) Unlink() error {
+	if w.Stale == nil {
+		return nil
+	}
+	if err := w.Directory.RemoveOnly(format.WALFileName, w.Stale); err != nil {
+		return err
+	}
+	err := w.Stale.Close()
+	w.Stale = nil
+	return err
+}
+
+// Close lets go of the files, and lets them stay.
+func (w *Writer) Close() error {
+	var errs []error
+	for _, f := range []*os.File{w.File, w.Stale} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	w.File, w.Stale = nil, nil
+	return errors.Join(errs...)
+}
+
+// Place chooses the place of a commit of so many bytes. applied is the last LSN that
+// log.db has, last the last one of all. It returns what log.db must have first, 0 if the
+// place is free.
+func (w *Writer) Place(size int64, applied, last messages.LSN) messages.LSN {
+	other := 1 - w.Current
+	switch {
+	case applied >= last:
+		w.Current, w.Used = 0, 0
+	case w.Used+size <= w.Half:
+	case w.Last[other] > applied:
+		return w.Last[other]
+	default:
+		w.Current, w.Used = other, 0
+	}
+	return 0
+}
+
+// IsFree reports whether a commit of so many bytes has to wait for nothing: for no place or,
+// if it is too large for any, not until log.db has everything. See place.
+func (w *Writer) IsFree(size int64, applied, last messages.LSN) bool {
+	if size > w.Half {
+		return applied >= last
+	}
+	as := *w
+	return as.Place(size, applied, last) == 0
+}
+
+// Write makes a commit durable at the place that was chosen. An error means that nothing
+// was written, but for [messages.ErrOutcomeUnknown].
+func (w *Writer) Write(size int64, first messages.LSN, values [][]byte) error {
+	if w.BeforeCommit != nil {
+		if err := w.BeforeCommit(); err != nil {
+			return w.Failed(err)
+		}
+	}
+	at := BlockLen + int64(w.Current)*w.Half + w.Used
+	if err := w.Grow(at + size); err != nil {
+		return w.Failed(err)
+	}
+	b := w.Aligned(size)
+	EncodeCommit(b, w.ID, at, first, values)
+	err := WriteSynced(w.File, b, at)
+	if err == nil && w.AfterCommit != nil {
+		err = w.AfterCommit()
+	}
+	if err != nil {
+		// The blocks are there: want of space would be no excuse.
+		return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.Path(), err)
+	}
+	w.Used += size
+	w.Last[w.Current] = first + messages.LSN(len(values)) - 1
+	return nil
+}
+
+// Failed says what a failure means before anything of a commit was written.
+func (w *Writer) Failed(err error) error {
+	if boltfile.LacksSpace(err) {
+		return fmt.Errorf("%w: %s: %w", storage.ErrFull, w.Path(), err)
+	}
+	return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.Path(), err)
+}
+
+// Grow writes zeroes up to where a commit ends, and then the new length.
+func (w *Writer) Grow(end int64) error {
+	if w.Told >= end {
+		return nil
+	}
+	for w.Size < end {
+		zeroes := w.Aligned(Chunk)
+		clear(zeroes)
+		if err := WriteSynced(w.File, zeroes, w.Size); err != nil {
+			return err
+		}
+		w.Size += Chunk
+	}
+	if err := WriteSynced(w.File, w.header(), 0); err != nil {
+		return err
+	}
+	w.Told = w.Size
+	return nil
+}
+
+// Most is how long a file with such halves can be: it grows by whole chunks.
+func Most(half int64) int64 {
+	return BlockLen + (2*half+Chunk-1)/Chunk*Chunk
+}
+
+// Aligned returns a buffer that begins at a block's boundary.
+func (w *Writer) Aligned(size int64) []byte {
+	if int64(len(w.buffer)) < size {
+		b := make([]byte, max(size, Chunk)+BlockLen)
+		skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % BlockLen //nolint:gosec // only the address counts
+		w.buffer = b[skip:]
+	}
+	return w.buffer[:size]
+}
+
+// WriteBlocks writes all blocks but those of zeroes: nobody has written those, and a file system that keeps none may
+// have no room for them.
+func WriteBlocks(handle *os.File, b []byte) error {
+	for at := 0; at < len(b); {
+		end := at
+		for end < len(b) && !isZero(b[end:min(end+BlockLen, len(b))]) {
+			end = min(end+BlockLen, len(b))
+		}
+		if end > at {
+			if _, err := handle.WriteAt(b[at:end], int64(at)); err != nil {
+				return err
+			}
+		}
+		at = end + BlockLen
+	}
+	return nil
+}
+
+func isZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
+
+// SyncWritten syncs what was written, or could not be for want of space.
+func SyncWritten(written error, sync func() error) error {
+	if written != nil && !boltfile.LacksSpace(written) {
+		return written
+	}
+	return sync()
+}

@@ -1,8 +1,0 @@
-//go:build !unix || aix || solaris
-
-package bolt
-
-import "os"
-
-// unlock is for systems where the lock ends with the file.
-func unlock(*os.File) error { return nil }
