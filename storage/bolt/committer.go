@@ -160,7 +160,7 @@ func (c *committer) commitStaged(run func(func() error) error) bool {
 	return c.finish(run(c.commit))
 }
 
-// wal.Size returns what a commit of the request takes in log.wal.
+// walSize returns what a commit of the request takes in log.wal.
 func (r *writeRequest) walSize() int64 {
 	values := make([][]byte, len(r.events))
 	for i := range r.events {

@@ -37,7 +37,7 @@ func (p *projection) putIDs(tx *bbolt.Tx) error {
 	return p.s.putDedup(tx, &p.arena, entries)
 }
 
-// dedup.Put adds the entries of a flush, and notes which merges are stuck.
+// putDedup adds the entries of a flush, and notes which merges are stuck.
 func (s *Store) putDedup(tx *bbolt.Tx, arena *boltfile.ByteArena, entries []dedup.Entry) error {
 	if len(entries) == 0 {
 		return nil

@@ -17,13 +17,13 @@ import (
 // of the package does with the files of a store goes through it.
 type Directory struct {
 	root *os.Root
-	// path is the name that it was opened by, made absolute then: the working directory may
+	// Path is the name that it was opened by, made absolute then: the working directory may
 	// change. Errors name it, and who looks whether the directory is still there.
 	Path string
-	// identity is which directory it is.
+	// Identity is which directory it is.
 	Identity os.FileInfo
 
-	// beforeSync is a fault to inject in tests; nil otherwise.
+	// BeforeSync is a fault to inject in tests; nil otherwise.
 	BeforeSync func() error
 }
 

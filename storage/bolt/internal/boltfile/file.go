@@ -25,7 +25,7 @@ import (
 // one that failed is rolled back. The file is poisoned then: bbolt is never
 // entered again, and closing means closing the operating system's file.
 type File struct {
-	// name is the path that errors name.
+	// Name is the path that errors name.
 	Name     string
 	DB       *bbolt.DB
 	Handle   *os.File
@@ -33,7 +33,7 @@ type File struct {
 	// uncertain is set when the outcome of a commit is unknown. Nothing is written any more:
 	// the next commit could succeed on top of pages that the disk has not.
 	uncertain atomic.Bool
-	// vouched says that the disk has the commit that the next one follows. Who has the lock of
+	// Vouched says that the disk has the commit that the next one follows. Who has the lock of
 	// bbolt's writer has it.
 	Vouched bool
 

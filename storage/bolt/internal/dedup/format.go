@@ -181,10 +181,10 @@ type Run struct {
 	Serial uint64
 	// entries is how many it has, or will have when it is complete.
 	entries uint64
-	// through is the last hash that it has been filled up to: 0 if it has nothing yet,
+	// Through is the last hash that it has been filled up to: 0 if it has nothing yet,
 	// LastHash if it is complete.
 	Through uint64
-	// into is the serial of the run that is being filled from this one, 0 if none: it
+	// Into is the serial of the run that is being filled from this one, 0 if none: it
 	// has the hashes up to its through, and this one counts for the others only.
 	Into uint64
 }

@@ -53,7 +53,7 @@ func (id StoreID) String() string { return hex.EncodeToString(id[:]) }
 
 // Header is what the first lookup in a file must find.
 type Header struct {
-	// format is what decoding found; what is encoded has the current one.
+	// Format is what decoding found; what is encoded has the current one.
 	Format     uint16
 	Role       Role
 	ID         StoreID

@@ -62,7 +62,7 @@ func UnsealUint(bucket, key, value []byte) (uint64, error) {
 //	| next | last LSN | last at | last epoch | CRC     |
 //	+------+----------+---------+------------+---------+
 type Checkpoint struct {
-	// next is the next PLog offset to replay.
+	// Next is the next PLog offset to replay.
 	Next messages.PLogOffset
 	// The rest is of the event before it, zero if there is none.
 	LSN          messages.LSN
@@ -110,7 +110,7 @@ func DecodeCheckpoint(key, value []byte) (Checkpoint, error) {
 type ConflictKey struct {
 	Place     storage.Place
 	Workspace messages.WSID
-	// seq is 0 for a whole workspace.
+	// Seq is 0 for a whole workspace.
 	Seq messages.SeqID
 }
 

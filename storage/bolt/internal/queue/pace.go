@@ -7,7 +7,7 @@ import (
 
 // Pace remembers a writer's last transaction.
 type Pace struct {
-	// ended is when it ended, took how long it took.
+	// Ended is when it ended, took how long it took.
 	Ended time.Time
 	Took  time.Duration
 }

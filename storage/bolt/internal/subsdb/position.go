@@ -13,7 +13,7 @@ import (
 // past it sooner or later. The event tells, for ever.
 type Position struct {
 	Next uint64
-	// rests is zero for the beginning of a log, if the event cannot be read, and in a file of the first
+	// Rests is zero for the beginning of a log, if the event cannot be read, and in a file of the first
 	// format.
 	Rests format.Witness
 }

@@ -21,9 +21,9 @@ type Reader struct {
 	ID   ID
 	Half int64
 	B    []byte
-	// commits are the whole ones, in order; cut are those of which sectors are not there.
+	// Commits are the whole ones, in order; Cut are those of which sectors are not there.
 	Commits, Cut []Commit
-	// reached is the highest LSN that a sector begins a commit with.
+	// Reached is the highest LSN that a sector begins a commit with.
 	Reached messages.LSN
 }
 
@@ -31,7 +31,7 @@ type Reader struct {
 type Commit struct {
 	First  messages.LSN
 	Values [][]byte
-	// behind is where it ends.
+	// Behind is where it ends.
 	Behind int64
 	// damage is set if a sector of it is neither as it was written nor as it was before.
 	damage error

@@ -35,19 +35,19 @@ type Writer struct {
 	Directory *boltfile.Directory
 	Store     format.StoreID
 	Half      int64
-	// file is nil as long as there is none, id is its.
+	// File is nil as long as there is none, id is its.
 	File *os.File
 	ID   ID
-	// stale is one that a crash has left, or that could not be removed; nil if there is none. It is
+	// Stale is one that a crash has left, or that could not be removed; nil if there is none. It is
 	// held open: only that very file is removed, and no other one can get its identity.
 	Stale *os.File
-	// size is how far the file was written once, told the length in its header. The next commit
+	// Size is how far the file was written once, told the length in its header. The next commit
 	// goes into the current half, behind what is used of it.
 	Size, Told, Used int64
 	Current          int
-	// last are the last LSNs in the halves.
+	// Last are the last LSNs in the halves.
 	Last [2]messages.LSN
-	// unsettled says that a crash has left a log.wal, which stays until log.db has what is in
+	// Unsettled says that a crash has left a log.wal, which stays until log.db has what is in
 	// it; left are the commits in it that are to be written to log.db anew.
 	Unsettled bool
 	Left      []Commit
