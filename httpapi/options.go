@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -44,26 +45,19 @@ type Options struct {
 
 // WithDefaults returns a copy in which every zero field has its default.
 func (o Options) WithDefaults() Options {
-	setDefault(&o.MaxBody, 1<<20)
-	setDefault(&o.PageBytes, 1<<20)
-	setDefault(&o.LongPolls, 512)
-	setDefault(&o.Streams, 256)
-	setDefault(&o.AppendTimeout, 10*time.Second)
-	setDefault(&o.ChangeTimeout, 90*time.Second)
-	setDefault(&o.BodyTimeout, 10*time.Second)
-	setDefault(&o.WriteTimeout, 10*time.Second)
-	setDefault(&o.Heartbeat, 15*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
+	o.PageBytes = cmp.Or(o.PageBytes, 1<<20)
+	o.LongPolls = cmp.Or(o.LongPolls, 512)
+	o.Streams = cmp.Or(o.Streams, 256)
+	o.AppendTimeout = cmp.Or(o.AppendTimeout, 10*time.Second)
+	o.ChangeTimeout = cmp.Or(o.ChangeTimeout, 90*time.Second)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // How many lines of one text are logged each second, and of how many more one.

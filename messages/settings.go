@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -64,27 +65,20 @@ type Settings struct {
 
 // WithDefaults returns a copy in which every zero field has its default.
 func (s Settings) WithDefaults() Settings {
-	setDefault(&s.FlushThreshold, 500)
-	setDefault(&s.FlushInterval, 500*time.Millisecond)
-	setDefault(&s.BusyLimit, max(50_000, s.FlushThreshold))
-	setDefault(&s.BusyEvents, 65_536)
-	setDefault(&s.InFlightEvents, 1024)
-	setDefault(&s.InFlightBytes, 4<<20)
-	setDefault(&s.GroupBytes, 16<<20)
-	setDefault(&s.BatchEvents, s.InFlightEvents)
-	setDefault(&s.RetryDelay, 500*time.Millisecond)
-	setDefault(&s.TransactionLimit, 5*time.Second)
-	setDefault(&s.StopLimit, 30*time.Second)
-	setDefault(&s.CatchUpCheckpoint, time.Second)
-	setDefault(&s.ClockJump, 24*time.Hour)
+	s.FlushThreshold = cmp.Or(s.FlushThreshold, 500)
+	s.FlushInterval = cmp.Or(s.FlushInterval, 500*time.Millisecond)
+	s.BusyLimit = cmp.Or(s.BusyLimit, max(50_000, s.FlushThreshold))
+	s.BusyEvents = cmp.Or(s.BusyEvents, 65_536)
+	s.InFlightEvents = cmp.Or(s.InFlightEvents, 1024)
+	s.InFlightBytes = cmp.Or(s.InFlightBytes, 4<<20)
+	s.GroupBytes = cmp.Or(s.GroupBytes, 16<<20)
+	s.BatchEvents = cmp.Or(s.BatchEvents, s.InFlightEvents)
+	s.RetryDelay = cmp.Or(s.RetryDelay, 500*time.Millisecond)
+	s.TransactionLimit = cmp.Or(s.TransactionLimit, 5*time.Second)
+	s.StopLimit = cmp.Or(s.StopLimit, 30*time.Second)
+	s.CatchUpCheckpoint = cmp.Or(s.CatchUpCheckpoint, time.Second)
+	s.ClockJump = cmp.Or(s.ClockJump, 24*time.Hour)
 	return s
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate returns an [ErrSettings] that names the first wrong setting, or nil.

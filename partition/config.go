@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"time"
@@ -68,18 +69,10 @@ type Application struct {
 func (a Application) WithDefaults() Application {
 	a.Descriptor = a.Normalized()
 	a.Settings = a.Settings.WithDefaults()
-	if a.CacheNumbers == 0 {
-		a.CacheNumbers = 100_000
-	}
-	if a.RequestLane == 0 {
-		a.RequestLane = 1024
-	}
-	if a.RequestLaneBytes == 0 {
-		a.RequestLaneBytes = 16 << 20
-	}
-	if a.Actualizations == 0 {
-		a.Actualizations = 2 * runtime.GOMAXPROCS(0)
-	}
+	a.CacheNumbers = cmp.Or(a.CacheNumbers, 100_000)
+	a.RequestLane = cmp.Or(a.RequestLane, 1024)
+	a.RequestLaneBytes = cmp.Or(a.RequestLaneBytes, 16<<20)
+	a.Actualizations = cmp.Or(a.Actualizations, 2*runtime.GOMAXPROCS(0))
 	return a
 }
 

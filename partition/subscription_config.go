@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -129,20 +130,13 @@ func (c *SubscriptionConfig) own() {
 
 // WithDefaults returns a copy in which every zero setting has its default.
 func (c SubscriptionConfig) WithDefaults() SubscriptionConfig {
-	setDefault(&c.Batch, 100)
-	setDefault(&c.Bytes, 1<<20)
-	setDefault(&c.MinDelay, 100*time.Millisecond)
-	setDefault(&c.MaxDelay, max(30*time.Second, c.MinDelay))
-	setDefault(&c.MaxTries, 10)
-	setDefault(&c.HandlerLimit, time.Minute)
+	c.Batch = cmp.Or(c.Batch, 100)
+	c.Bytes = cmp.Or(c.Bytes, 1<<20)
+	c.MinDelay = cmp.Or(c.MinDelay, 100*time.Millisecond)
+	c.MaxDelay = cmp.Or(c.MaxDelay, max(30*time.Second, c.MinDelay))
+	c.MaxTries = cmp.Or(c.MaxTries, 10)
+	c.HandlerLimit = cmp.Or(c.HandlerLimit, time.Minute)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate returns an ErrSettings of package messages that names the first wrong field, or

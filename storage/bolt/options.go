@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -63,21 +64,14 @@ func (o Options) WithDefaults() Options {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	setDefault(&o.TailEvents, 131_072)
-	setDefault(&o.TailBytes, 256<<20)
-	setDefault(&o.LockTimeout, time.Second)
+	o.TailEvents = cmp.Or(o.TailEvents, 131_072)
+	o.TailBytes = cmp.Or(o.TailBytes, 256<<20)
+	o.LockTimeout = cmp.Or(o.LockTimeout, time.Second)
 	if math.MaxInt > math.MaxInt32 {
-		setDefault(&o.MmapSize, 8<<30)
+		o.MmapSize = cmp.Or(o.MmapSize, 8<<30)
 	}
-	setDefault(&o.MmapSize, 256<<20)
+	o.MmapSize = cmp.Or(o.MmapSize, 256<<20)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate returns a [messages.ErrSettings] that names the first wrong option, or
