@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -288,7 +289,8 @@ func newDesk(t *testing.T) *desk {
 // included. A transaction that is granted is ended at once.
 func (d *desk) ask(r *rig, random *rand.Rand) {
 	ws := messages.WSID(random.IntN(40))
-	token := messages.Token{Partition: messages.PartitionOf(ws, 4), Epoch: 1, PLogOffset: 1, Serial: 1}
+	// A token of nobody. Who has somebody's may do what its owner may, and lie: that the event is written.
+	token := messages.Token{Partition: messages.PartitionOf(ws, 4), Epoch: 1, PLogOffset: 1, Serial: math.MaxUint32}
 	d.mu.Lock()
 	d.rig = r
 	if n := len(d.tokens); n > 0 && random.IntN(4) > 0 {
