@@ -38,7 +38,6 @@ MUTANTS_SAMPLE ?= 20
 MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
-	storage/bolt/internal/wal/*.go storage/bolt/internal/boltfile/meta.go storage/bolt/internal/format/witness.go \
 	$(patsubst %,storage/bolt/%*.go,commit wal pending applier admit dedup_admit ahead append submit project dedup_project witness origin vouch flusher collect places tail ends numbers)))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296
@@ -140,7 +139,7 @@ crash: ## kill processes, cut the power, fail the disk and flip bits of their fi
 	@CRASH_KILLS=$(KILLS) POWER_IMAGES=$(IMAGES) CALL_FAULTS=$(FAULTS) FLIPS=$(FLIPS) \
 		$(GO) test -count=1 -timeout=2h -v -run '$(CRASH)' ./tests >$(BIN)/crash.txt 2>&1 \
 		|| { grep -vE 'first Start|appends unanswered|=== RUN' $(BIN)/crash.txt | tail -n 200; exit 1; }
-	@grep -hoE '(crash|subscriptions|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
+	@grep -hoE '(crash|exchanged|subscriptions|power|faults|unreadable|flips|truncated|full): .*=.*|--- SKIP.*|.* (apt-get install|mounted here|made here).*|^ok .*' $(BIN)/crash.txt
 
 # What the tests cannot notice is excused in tests/mutants/equivalent.tsv, with the reason.
 # Nothing is written into the checkout, so that a run can be interrupted.

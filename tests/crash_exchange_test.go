@@ -69,7 +69,7 @@ func TestCrashExchanged(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	t.Logf("crash: exchanged=%d kills=%d touched=0 lost=0", rounds, kills)
+	t.Logf("exchanged: stores=%d kills=%d touched=0 lost=0", rounds, kills)
 }
 
 // exchanged is a round.
