@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,16 +10,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/internal/quiet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newSystem returns a silent actor system, which needs no shutting down.
 func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-		// The throttle of dead letters leaves a goroutine for so long.
-		actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	return quiet.NewSystem()
 }
 
 // query is what goes into the request lane in these tests, note what does not.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/actors/actorstest"
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -44,9 +44,7 @@ func described(partitions uint32, trust messages.TrustLevel) messages.Descriptor
 }
 
 // system is shared: a new one costs 2.5 ms and 3 MB.
-var system = actor.NewActorSystem(
-	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-	actor.WithDeadLetterThrottleInterval(time.Millisecond))
+var system = quiet.NewSystem()
 
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second

@@ -1,17 +1,15 @@
 package actors
 
 import (
-	"log/slog"
 	"math"
 	"testing"
 
-	"github.com/asynkron/protoactor-go/actor"
+	"github.com/partita-go/partita/internal/quiet"
 )
 
 func newTestPorts(t *testing.T) *Ports {
 	t.Helper()
-	ports := NewPorts(actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })))
+	ports := NewPorts(quiet.NewSystem())
 	t.Cleanup(ports.Close)
 	return ports
 }

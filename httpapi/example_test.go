@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -32,7 +33,8 @@ func Example() {
 	store, err := bolt.Open(ctx, filepath.Join(dir, "store"), descriptor, bolt.Options{})
 	check(err)
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	parts := partition.NewAppParts(actor.NewActorSystem(quiet), partition.Options{})
+	soon := actor.WithDeadLetterThrottleInterval(time.Millisecond)
+	parts := partition.NewAppParts(actor.NewActorSystem(quiet, soon), partition.Options{})
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: descriptor}, store)
 	check(err)
 	check(app.Ready(ctx))

@@ -3,13 +3,12 @@ package partition_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -19,9 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shared is the actor system of all tests.
-var shared = actor.NewActorSystem(
-	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-	actor.WithDeadLetterThrottleInterval(time.Millisecond))
+var shared = quiet.NewSystem()
 
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second

@@ -3,12 +3,12 @@ package tests
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -29,10 +29,7 @@ var system = newSystem()
 
 // newSystem returns a silent actor system, which needs no shutting down.
 func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-		// The throttle of dead letters leaves a goroutine for so long.
-		actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	return quiet.NewSystem()
 }
 
 func shop(partitions uint32) messages.Descriptor {

@@ -3,12 +3,10 @@ package linear
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -36,10 +34,7 @@ func shop(level messages.TrustLevel) messages.Descriptor {
 }
 
 // system is shared: a new actor system costs 2.5 ms and 3 MB.
-var system = actor.NewActorSystem(
-	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-	// The throttle of dead letters leaves a goroutine for so long.
-	actor.WithDeadLetterThrottleInterval(time.Millisecond))
+var system = quiet.NewSystem()
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"testing/synctest"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -102,9 +102,7 @@ func descriptor(level messages.TrustLevel) messages.Descriptor {
 
 // newSystem returns a silent actor system, which one run after the other may use.
 func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-		actor.WithDeadLetterThrottleInterval(throttle))
+	return quiet.NewSystem()
 }
 
 // throttle is how long the actor system keeps a goroutine because of dead letters.

@@ -2,15 +2,14 @@ package soak
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -43,10 +42,7 @@ const (
 )
 
 // system is one for all deployments: what it keeps of one that has ended is seen.
-var system = actor.NewActorSystem(
-	actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
-	// The throttle of dead letters leaves a goroutine for so long.
-	actor.WithDeadLetterThrottleInterval(time.Millisecond))
+var system = quiet.NewSystem()
 
 // warm lets the actor system take the memory that it takes for good: each of the maps of
 // its registry, 32 times 1,024, keeps the room of its first entry.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/partita-go/partita/bench/internal/ledger"
 	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/usage"
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -114,7 +114,7 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 		return err
 	}
 	p.store = store
-	p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	p.system = quiet.NewSystem()
 	p.parts = partition.NewAppParts(p.system, partition.Options{})
 	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor()}, store); err != nil {
 		return err

@@ -38,9 +38,10 @@ func deploy(ctx context.Context, dir string, d messages.Descriptor) (*deployment
 		return nil, err
 	}
 	opened := time.Now()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
+	system := actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
+		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
+		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	parts := partition.NewAppParts(system, partition.Options{})
 	running := &deployment{system: system, store: store, parts: parts, opened: opened.Sub(started)}
 	running.app, err = parts.Deploy(ctx, partition.Application{Descriptor: d}, store)

@@ -5,14 +5,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/partita-go/partita/cmd/demo/internal/history"
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -64,9 +62,7 @@ func TestFeedThroughFaults(t *testing.T) {
 	} {
 		store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: do, Chance: 0.05, Seed: uint64(seed)})
 	}
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
+	system := quiet.NewSystem()
 	defer system.Shutdown()
 	parts := partition.NewAppParts(system, partition.Options{})
 	app, err := parts.Deploy(limit(t), partition.Application{Descriptor: memory.Descriptor()}, store)

@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
@@ -64,7 +62,7 @@ func startProgram(t *testing.T, dir string) *program {
 	t.Helper()
 	store, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
 	check(t, err)
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := quiet.NewSystem()
 	parts := partition.NewAppParts(system, partition.Options{})
 	app, err := parts.Deploy(limit(t), partition.Application{Descriptor: store.Descriptor()}, store)
 	check(t, err)

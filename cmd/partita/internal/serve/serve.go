@@ -11,10 +11,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/net/netutil"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
@@ -91,7 +92,10 @@ func (s *server) closeListener() { _ = s.listener.Close() }
 
 // run deploys the application, serves it, and undeploys it.
 func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, application string)) (err error) {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
+		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
+		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
 	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
