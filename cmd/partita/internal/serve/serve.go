@@ -11,11 +11,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/net/netutil"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
