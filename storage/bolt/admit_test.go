@@ -262,11 +262,11 @@ func TestFailedCommitTakesNoKeys(t *testing.T) {
 	}
 	p.Append(t, row(100))
 	b := p.Build(row(50)) // it lies below the end, so that it is looked for
-	s.wal.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	s.log.WAL.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
 	if err := s.Append(t.Context(), b); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	s.wal.BeforeCommit = nil
+	s.log.WAL.BeforeCommit = nil
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

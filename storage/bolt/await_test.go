@@ -144,7 +144,7 @@ func TestFailedAtOpenEndsWaits(t *testing.T) {
 func TestUnknownOutcomeEndsWaits(t *testing.T) {
 	for name, spoil := range map[string]func(*Store, *writer) error{
 		"append": func(s *Store, w *writer) error {
-			s.wal.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+			s.log.WAL.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 			return w.try(w.event(2))
 		},
 		"flush": func(s *Store, w *writer) error {
@@ -177,7 +177,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	waits := []waiting{s.waitPLog(t, 0, 1), s.waitWLog(t, 2, 1), s.waitAny(t, 0)}
-	s.wal.BeforeCommit = func() error { return errors.New("file resize error: full") }
+	s.log.WAL.BeforeCommit = func() error { return errors.New("file resize error: full") }
 	if err := w.try(w.event(2)); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
@@ -188,7 +188,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 		default:
 		}
 	}
-	s.wal.BeforeCommit = nil
+	s.log.WAL.BeforeCommit = nil
 	w.append(2)
 	for i, wait := range waits {
 		if err := wait.end(); err != nil {

@@ -13,39 +13,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
-// scanChunk is how many entries of the log are read in one transaction.
-const scanChunk = 1024
-
-// scanLog reads the entries of the log with the LSNs given, in this order, which
-// is fastest if it is ascending. Damage ends it with a DamagedError that names the
-// LSN. The view is valid inside fn only.
-func (s *Store) scanLog(lsns []messages.LSN, fn func(*format.EventView) error) error {
-	var view format.EventView
-	for len(lsns) > 0 {
-		n := min(len(lsns), scanChunk)
-		err := s.viewLog(func(log *logReader) error {
-			for _, lsn := range lsns[:n] {
-				value := log.value(lsn)
-				if value == nil {
-					return format.DamagedEvent(lsn, 0, 0, format.ErrMissing)
-				}
-				if err := view.Decode(lsn, value); err != nil {
-					return format.DamagedEvent(lsn, 0, 0, err)
-				}
-				if err := fn(&view); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		lsns = lsns[n:]
-	}
-	return nil
-}
-
 // collect reads the events of all flushes once, in the order of the log, and
 // gathers what they change. A flush with a damaged event is refused.
 func (p *projection) collect() error {
@@ -71,7 +38,7 @@ func (p *projection) collect() error {
 	}
 	places := placesOf(order)
 	for next := 0; next < len(order); next++ {
-		err := p.s.scanLog(lsns[next:], func(v *format.EventView) error {
+		err := p.s.log.Events(lsns[next:], func(v *format.EventView) error {
 			at := order[next]
 			p.witness = format.Witness{LSN: v.LSN, CRC: v.CRC}
 			if at.r.refusal == nil {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
-	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
 
@@ -84,20 +85,19 @@ func (c *committer) serve(first *writeRequest) bool {
 // awaitPlace waits until a large request would not have to wait for its place, or would do
 // so in vain. It returns what comes before.
 func (c *committer) awaitPlace(r *writeRequest) (next *writeRequest) {
-	s := c.s
-	size := r.walSize()
+	values := make([][]byte, len(r.events))
+	for i := range r.events {
+		values[i] = r.events[i].value
+	}
 	for {
-		now := s.pending.state()
-		if now.failed != nil || s.wal.IsFree(size, now.next-1, messages.LSN(s.lastLSN.Load())) {
+		busy := c.s.log.Busy(messages.LSN(c.s.lastLSN.Load()), values)
+		if busy == nil {
 			return nil
 		}
-		s.applier.hurry()
 		select {
-		case next = <-s.writes:
+		case next = <-c.s.writes:
 			return next
-		case <-now.more:
-		case <-s.applier.ended:
-			return nil
+		case <-busy:
 		}
 	}
 }
@@ -160,15 +160,6 @@ func (c *committer) commitStaged(run func(func() error) error) bool {
 	return c.finish(run(c.commit))
 }
 
-// walSize returns what a commit of the request takes in log.wal.
-func (r *writeRequest) walSize() int64 {
-	values := make([][]byte, len(r.events))
-	for i := range r.events {
-		values[i] = r.events[i].value
-	}
-	return wal.Size(values)
-}
-
 // bytes returns the size of the events.
 func (r *writeRequest) bytes() (n int) {
 	for i := range r.events {
@@ -206,6 +197,43 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 	return staged
 }
 
+// commit makes durable what was accepted.
+func (c *committer) commit() error {
+	values, epochs := c.seal(), c.epochs()
+	if len(values) == 0 && len(epochs) == 0 {
+		return nil
+	}
+	err := c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), values, epochs)
+	if err == nil {
+		c.s.counts.commits.Add(1)
+	}
+	return err
+}
+
+// seal finishes the events that were accepted, and returns them.
+func (c *committer) seal() [][]byte {
+	lsn := messages.LSN(c.s.lastLSN.Load())
+	values := make([][]byte, 0, c.staged.events)
+	for _, r := range c.staged.accepted {
+		for i := range r.events {
+			lsn++
+			format.SealEvent(r.events[i].value, lsn)
+			values = append(values, r.events[i].value)
+		}
+	}
+	return values
+}
+
+// epochs returns those that were taken.
+func (c *committer) epochs() (all []logdb.Epoch) {
+	for _, r := range c.staged.accepted {
+		if r.takeEpoch {
+			all = append(all, logdb.Epoch{Partition: r.partition.id, Epoch: r.epoch})
+		}
+	}
+	return all
+}
+
 // finish publishes or forgets what was staged, and replies.
 func (c *committer) finish(err error) bool {
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
@@ -215,8 +243,7 @@ func (c *committer) finish(err error) bool {
 	case unknown:
 		c.s.triggerClose()
 	case errors.Is(err, storage.ErrConflict):
-		c.s.broken.Store(&err)
-		c.s.board.RingAll()
+		c.s.breakBy(err)
 	}
 	for _, r := range c.staged.accepted {
 		r.Reply(err)

@@ -102,7 +102,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 	before := s.Stats().Commits
 	// The commit of the busy one, that of the small ones, and that of the first large one.
 	n := 0
-	s.wal.BeforeCommit = func() error {
+	s.log.WAL.BeforeCommit = func() error {
 		switch n++; n {
 		case 1:
 			close(entered)
@@ -135,7 +135,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 		defer closeStore(t, s)
-		s.wal.Half = 8 * largeRequest
+		s.log.WAL.Half = 8 * largeRequest
 		h, _ := hookLog(s)
 		w := writers(t, s, 2)
 		var a answers
@@ -182,7 +182,7 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 			var a answers
 			entered, proceed := make(chan struct{}), make(chan struct{})
 			n := 0
-			s.wal.BeforeCommit = func() error {
+			s.log.WAL.BeforeCommit = func() error {
 				switch n++; n {
 				case 1:
 					close(entered)

@@ -22,8 +22,8 @@ import (
 func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeRequest) {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.BeforeCommit = func() error {
-		s.wal.BeforeCommit = nil
+	s.log.WAL.BeforeCommit = func() error {
+		s.log.WAL.BeforeCommit = nil
 		close(entered)
 		<-proceed
 		return nil
@@ -165,8 +165,8 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		w := takeOver(t, s, 0)
 		events := w.following(1, 2)
 		entered, proceed := make(chan struct{}), make(chan struct{})
-		s.wal.BeforeCommit = func() error {
-			s.wal.BeforeCommit = nil
+		s.log.WAL.BeforeCommit = func() error {
+			s.log.WAL.BeforeCommit = nil
 			close(entered)
 			<-proceed
 			return nil
@@ -200,8 +200,8 @@ func TestRefusalRestsOnTheCommit(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	commits := 0
 	full := fmt.Errorf("write: %w", syscall.ENOSPC)
-	s.log.BeforeCommit = func() error { return full }
-	s.wal.BeforeCommit = func() error {
+	s.log.File.BeforeCommit = func() error { return full }
+	s.log.WAL.BeforeCommit = func() error {
 		if commits++; commits == 1 {
 			close(begun)
 			<-goOn

@@ -20,7 +20,7 @@ func TestAppendsShareCommits(t *testing.T) {
 	}
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.wal.BeforeCommit = func() error {
+	s.log.WAL.BeforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed
@@ -70,7 +70,7 @@ func TestRefusedInTheSameCommit(t *testing.T) {
 	// The committer is kept busy until all requests wait.
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.log.BeforeCommit = func() error {
+	s.log.File.BeforeCommit = func() error {
 		once.Do(func() {
 			close(entered)
 			<-proceed

@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -279,9 +280,9 @@ func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory
 	if err != nil {
 		return err
 	}
-	c.result.LogFrom, c.result.Events = s.log.Size(), last
+	c.result.LogFrom, c.result.Events = s.log.File.Size(), last
 	// First: what is not pending any more is in log.db.
-	first, values := s.pending.all()
+	first, values := s.log.Pending()
 	tell := func(done uint64) {
 		c.o.Progress(CopyProgress{Phase: "copy " + format.LogFileName, Done: done, Total: uint64(last)})
 	}
@@ -290,16 +291,16 @@ func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory
 	wanted := func(k []byte) bool {
 		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
 	}
-	err = copyBucket(ctx, s.log, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
+	err = copyBucket(ctx, s.log.File, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
 		done += uint64(n)
 		tell(done)
 	})
 	if err == nil && first <= last {
-		err = to.Update(func(tx *bbolt.Tx) error { return putLog(tx, first, values[:last+1-first]) })
+		err = to.Update(func(tx *bbolt.Tx) error { return logdb.Put(tx, first, values[:last+1-first]) })
 		tell(uint64(last))
 	}
 	if err == nil {
-		err = copyBucket(ctx, s.log, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
+		err = copyBucket(ctx, s.log.File, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
 	}
 	if err == nil {
 		err = to.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).SetSequence(uint64(last)) })

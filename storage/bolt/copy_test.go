@@ -239,7 +239,7 @@ func TestCompact(t *testing.T) {
 // sequenceOf returns what tells that entries at the end of the log are lost.
 func sequenceOf(t *testing.T, s *Store) (n uint64) {
 	t.Helper()
-	err := s.log.View(func(tx *bbolt.Tx) error {
+	err := s.log.File.View(func(tx *bbolt.Tx) error {
 		n = tx.Bucket(format.BucketLog).Sequence()
 		return nil
 	})

@@ -15,10 +15,10 @@ import (
 // settled returns log.db when it has all events.
 func settled(t testing.TB, s *Store) *boltfile.File {
 	t.Helper()
-	if err := s.awaitApplied(t.Context(), messages.LSN(s.lastLSN.Load())); err != nil {
+	if err := s.log.AwaitApplied(t.Context(), messages.LSN(s.lastLSN.Load())); err != nil {
 		t.Fatal(err)
 	}
-	return s.log
+	return s.log.File
 }
 
 // damageLog flips a bit in the middle of an entry of the log.
@@ -280,9 +280,9 @@ func TestDamagedStateValues(t *testing.T) {
 func TestDamagedEpoch(t *testing.T) {
 	dir, d, s := interleaved(t, 1)
 	key := format.AppendPartitionKey(nil, 2)
-	value := get(t, s.log, format.BucketEpochs, key)
+	value := get(t, s.log.File, format.BucketEpochs, key)
 	value[0]++
-	put(t, s.log, format.BucketEpochs, key, value)
+	put(t, s.log.File, format.BucketEpochs, key, value)
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
 	if _, err := s.TakeEpoch(t.Context(), 2); !errors.Is(err, storage.ErrDamaged) {

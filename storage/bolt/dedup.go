@@ -107,7 +107,7 @@ func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
 
 // confirm reads the candidates: other ids may have the same hash.
 func (s *Store) confirm(l *dedupLookup) error {
-	return s.scanLog(l.candidates, func(v *format.EventView) error {
+	return s.log.Events(l.candidates, func(v *format.EventView) error {
 		if l.found == 0 && v.Workspace == l.key.Workspace && v.DedupID == l.key.ID {
 			l.found = v.WLogOffset
 		}

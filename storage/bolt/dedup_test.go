@@ -677,7 +677,7 @@ func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 // inFailedCommit is inOneCommit with a failure for the commit.
 func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Batch) []error {
 	t.Helper()
-	s.wal.BeforeCommit = func() error { return failure }
+	s.log.WAL.BeforeCommit = func() error { return failure }
 	requests := make([]*writeRequest, len(batches))
 	for i := range batches {
 		requests[i] = requestOf(t, s, &batches[i])
@@ -812,11 +812,11 @@ func TestIDOfARefusedCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	e := w.named(2, messages.DedupID{1})
-	s.wal.BeforeCommit = func() error { return syscall.ENOSPC }
+	s.log.WAL.BeforeCommit = func() error { return syscall.ENOSPC }
 	if err := w.try(e); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
-	s.wal.BeforeCommit = nil
+	s.log.WAL.BeforeCommit = nil
 	checkFind(t, s, 2, e.DedupID, 0)
 	if err := w.try(e); err != nil {
 		t.Fatal(err)

@@ -216,7 +216,7 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 	content := filesOf(t, left)[format.WALFileName]
 	noError(t, os.Remove(walPath(left)))
 	writeFiles(t, left, map[string]string{format.WALFileName: content})
-	s.log.DB.MaxSize = 0
+	s.log.File.DB.MaxSize = 0
 	w := takeOver(t, s, 0)
 	errorIs(t, w.try(w.event(1)), storage.ErrForeign)
 	noError(t, s.Close(t.Context()))

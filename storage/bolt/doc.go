@@ -20,12 +20,12 @@
 //	append.go     Append, TakeEpoch: checks a batch, encodes it
 //	submit.go     Submit: the same without waiting; what it cannot judge by memory is the rest, for who may block
 //	ahead.go      what the caller's goroutine can look up, so that the committer need not
-//	committer.go  takes what waits, large requests by themselves; publishes and answers
+//	committer.go  takes what waits, large requests by themselves; seals, publishes and answers
 //	admit.go      accepts or refuses each request, over what is published and what is staged
-//	commit.go     seals the accepted events, and chooses log.wal or log.db
-//	internal/wal  one synced write
+//	logdb         append.go: log.wal or log.db
+//	wal           writer.go: one synced write
 //	tail.go       what is durable, as readers see it
-//	applier.go    brings many commits from log.wal to log.db, in the background
+//	logdb         applier.go: brings many commits from log.wal to log.db, in the background
 //
 // # The rooms
 //
@@ -33,11 +33,12 @@
 //	internal/queue     tickets of those who wait, and a writer's pace
 //	internal/boltfile  one bbolt file, guarded, and the held directory
 //	internal/wal       log.wal: writer and reader
+//	internal/logdb     log.db and log.wal as one log: appending, applying, recovering
 //	internal/dedup     the index of deduplication ids
 //	internal/schema    what an event may contain
 //	internal/subsdb    subscriptions.db in a transaction
 //
-// Here are opening (open.go, loading.go, scan.go, wal_open.go, vouch.go, origin.go), appending (above), flushing
+// Here are opening (open.go lists the steps; loading.go, origin.go, scan.go), appending (above), flushing
 // (flusher.go, collect.go, project.go), reading (read.go, wlog_end.go, records.go, numbers.go, dedup.go, await.go),
 // subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, image.go, copy.go,
 // backup.go, compact.go, restore.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above

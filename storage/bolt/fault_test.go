@@ -25,7 +25,7 @@ func TestUnknownOutcomeClosesTheStore(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(2)
-	s.wal.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.log.WAL.AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	if err := w.try(w.event(2)); !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("got %v", err)
 	}
@@ -77,7 +77,7 @@ func TestNoSpaceIsRefused(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(1)
 	full := func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
-	s.log.BeforeCommit, s.wal.BeforeCommit, s.state.BeforeCommit = full, full, full
+	s.log.File.BeforeCommit, s.log.WAL.BeforeCommit, s.state.BeforeCommit = full, full, full
 	for range 3 {
 		if err := w.try(w.event(1)); !errors.Is(err, storage.ErrFull) {
 			t.Fatalf("append: got %v", err)
@@ -92,7 +92,7 @@ func TestNoSpaceIsRefused(t *testing.T) {
 	if reg, err := s.Register(t.Context(), 0); err != nil || reg.Last != 1 || reg.Checkpoint != 1 || reg.Epoch != w.epoch {
 		t.Fatalf("got %+v, %v", reg, err)
 	}
-	s.log.BeforeCommit, s.wal.BeforeCommit, s.state.BeforeCommit = nil, nil, nil
+	s.log.File.BeforeCommit, s.log.WAL.BeforeCommit, s.state.BeforeCommit = nil, nil, nil
 	w.append(1)
 	w.flush()
 	closeStore(t, s)
@@ -185,11 +185,11 @@ func TestStateMaxSize(t *testing.T) {
 func TestPanicIsDamage(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.wal.BeforeCommit = func() error { return nil }
-	if err := s.log.View(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
+	s.log.WAL.BeforeCommit = func() error { return nil }
+	if err := s.log.File.View(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("view: got %v", err)
 	}
-	if err := s.log.Update(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
+	if err := s.log.File.Update(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("update: got %v", err)
 	}
 	w.append(1)
@@ -202,12 +202,12 @@ func TestPoisonedFileCloses(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(1)
-	tx, err := s.log.DB.Begin(true) // its locks are never released
+	tx, err := s.log.File.DB.Begin(true) // its locks are never released
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = tx
-	s.log.Poison(errors.New("a panic in the middle"))
+	s.log.File.Poison(errors.New("a panic in the middle"))
 	if err := w.try(w.event(1)); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("append: got %v", err)
 	}
@@ -221,7 +221,7 @@ func TestContextEnds(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.BeforeCommit = func() error {
+	s.log.WAL.BeforeCommit = func() error {
 		entered <- struct{}{}
 		<-proceed
 		return nil
@@ -248,7 +248,7 @@ func TestContextEnds(t *testing.T) {
 	if err := s.Append(ctx, storage.Batch{Partition: 0, Epoch: w.epoch}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	s.wal.BeforeCommit = nil
+	s.log.WAL.BeforeCommit = nil
 	close(proceed)
 	reg, err := s.TakeEpoch(t.Context(), 0)
 	if err != nil || reg.Last != 1 {
@@ -265,7 +265,7 @@ func TestClose(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.BeforeCommit = func() error {
+	s.log.WAL.BeforeCommit = func() error {
 		close(entered)
 		<-proceed
 		return nil
@@ -374,7 +374,7 @@ func TestFileCutWhileOpen(t *testing.T) {
 func TestNoSpaceTooLateIsUnknown(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.wal.AfterCommit = func() error { return syscall.ENOSPC }
+	s.log.WAL.AfterCommit = func() error { return syscall.ENOSPC }
 	if err := w.try(w.event(1)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}

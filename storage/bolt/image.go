@@ -85,17 +85,23 @@ func (m *image) Log(ctx context.Context, each func(messages.LSN, *messages.Event
 		view.Lend(&e)
 		return each(lsn, &e, nil)
 	}
-	err := m.s.log.Scan(ctx, format.BucketLog, nil, func(k, v []byte) error {
+	err := m.s.log.File.Scan(ctx, format.BucketLog, nil, func(k, v []byte) error {
 		lsn, ok := format.ParseLSN(k)
 		if !ok {
-			return m.s.log.BadKey(format.BucketLog, k)
+			return m.s.log.File.BadKey(format.BucketLog, k)
 		}
 		return take(lsn, v)
 	})
 	if err != nil {
 		return err
 	}
-	return m.s.pending.each(take)
+	first, values := m.s.log.Pending()
+	for i, v := range values {
+		if err := take(first+messages.LSN(i), v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Event implements [verify.Image].
@@ -103,7 +109,7 @@ func (m *image) Event(ctx context.Context, lsn messages.LSN) (e messages.Event, 
 	if err := m.s.enter(ctx); err != nil {
 		return e, err
 	}
-	err = m.s.scanLog([]messages.LSN{lsn}, func(v *format.EventView) error {
+	err = m.s.log.Events([]messages.LSN{lsn}, func(v *format.EventView) error {
 		e = v.Event()
 		return nil
 	})

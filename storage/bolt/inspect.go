@@ -86,7 +86,7 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 		p.mu.RUnlock()
 	}
 	var err error
-	if in.Log, err = s.log.Inspect(format.RoleLog); err != nil {
+	if in.Log, err = s.log.File.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
 	if in.WAL, err = s.inspectWAL(); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) inspectWAL() (*WALInspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, values := s.pending.all()
+	_, values := s.log.Pending()
 	return &WALInspection{Name: format.WALFileName, Format: format.WALFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
 }
 

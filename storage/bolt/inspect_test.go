@@ -29,7 +29,7 @@ func TestInspectWhileWritten(t *testing.T) {
 		}
 	})
 	for range 20000 {
-		if _, err := s.log.Inspect(format.RoleLog); err != nil {
+		if _, err := s.log.File.Inspect(format.RoleLog); err != nil {
 			t.Error(err)
 			break
 		}

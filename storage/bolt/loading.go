@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"fmt"
-	"math"
 
 	"go.etcd.io/bbolt"
 
@@ -74,50 +73,18 @@ func (op *opening) loadConflict(k, v []byte) error {
 	return nil
 }
 
-// logEnd returns the last LSN, and makes sure that nothing was lost behind it.
-func (op *opening) logEnd() (messages.LSN, error) {
-	var end messages.LSN
-	err := op.log.View(func(tx *bbolt.Tx) error {
-		op.logCommit = uint64(tx.ID())
-		b := tx.Bucket(format.BucketLog)
-		if k, _ := b.Cursor().Last(); k != nil {
-			lsn, ok := format.ParseLSN(k)
-			if !ok || lsn == 0 || lsn == math.MaxUint64 { // nothing can follow that one
-				return &storage.DamagedError{Where: op.log.PlaceOf(format.BucketLog, "key %x", k), Cause: format.ErrLayout}
-			}
-			end = lsn
-		}
-		// It is 0 if nothing was appended since the file was made. What lies behind it is
-		// foreign, and is found when it is read.
-		if want := messages.LSN(b.Sequence()); end < want {
-			return &storage.DamagedError{
-				Where: "file " + op.log.Name,
-				Cause: fmt.Errorf("the log ends at LSN %d, its sequence says %d", end, want),
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	if err := op.loadWAL(end); err != nil {
-		return 0, err
-	}
-	return end + messages.LSN(len(op.pending.values)), nil
-}
-
 // loadEpochs reads the current epochs. A partition whose epoch is damaged, or older
 // than the log's, has failed: it could be fenced in vain.
 func (op *opening) loadEpochs() error {
-	err := op.log.View(func(tx *bbolt.Tx) error {
+	err := op.log.File.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketEpochs).ForEach(func(k, v []byte) error {
-			p, err := op.partitionKey(op.log, format.BucketEpochs, k)
+			p, err := op.partitionKey(op.log.File, format.BucketEpochs, k)
 			if err != nil {
 				return err
 			}
 			n, damage := format.UnsealUint(format.BucketEpochs, k, v)
 			if damage != nil {
-				p.fail(&storage.DamagedError{Where: op.log.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
+				p.fail(&storage.DamagedError{Where: op.log.File.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
 			}
 			p.epoch = messages.Epoch(n)
 			return nil
@@ -130,7 +97,7 @@ func (op *opening) loadEpochs() error {
 		p := &op.partitions[i]
 		if p.failed == nil && p.epoch < op.logEpochs[i] {
 			p.fail(&storage.DamagedError{
-				Where: op.log.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id,
+				Where: op.log.File.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id,
 				Cause: fmt.Errorf("got epoch %d, the log has %d", p.epoch, op.logEpochs[i]),
 			})
 		}

@@ -55,7 +55,7 @@ func (op *opening) openLogOnly() error {
 	if err != nil {
 		return err
 	}
-	if op.log, err = op.openAgain(format.RoleLog); err != nil {
+	if err := op.openLog(); err != nil {
 		return err
 	}
 	if subscriptionsThere {
@@ -67,14 +67,14 @@ func (op *opening) openLogOnly() error {
 	if err := op.loadEpochs(); err != nil {
 		return err
 	}
-	end, err := op.logEnd()
-	op.lastLSN.Store(uint64(end))
+	err = op.loadEnd()
+	op.lastLSN.Store(uint64(op.end))
 	return err
 }
 
 // Close releases the files. Nobody may read any more.
 func (l *LogFile) Close() error {
-	return errors.Join(l.s.log.Close(), l.s.subscriptions.close(), l.s.wal.Close(), l.s.directory.Close())
+	return errors.Join(l.s.log.Close(), l.s.subscriptions.close(), l.s.directory.Close())
 }
 
 // Descriptor returns the application's description.
@@ -125,7 +125,7 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 		r.Checkpoint = 1
 		in.Partitions = append(in.Partitions, PartitionInspection{Partition: messages.PartitionID(i), Register: r, Failed: l.s.partitions[i].failed})
 	}
-	if in.Log, err = l.s.log.Inspect(format.RoleLog); err != nil {
+	if in.Log, err = l.s.log.File.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
 	if in.WAL, err = l.s.inspectWAL(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
@@ -54,10 +55,8 @@ type opening struct {
 	staleLog, staleState bool
 	// logEpochs are the epochs of the partitions' last events.
 	logEpochs []messages.Epoch
-	// logCommit is the last commit of log.db.
-	logCommit uint64
-	// leftWAL is what is in the log.wal that a crash has left, nil if there is none.
-	leftWAL []byte
+	// end is the last LSN of the log.
+	end messages.LSN
 	// rebuild says that state.db is new and the log is not.
 	rebuild bool
 }
@@ -99,13 +98,13 @@ func (op *opening) holdDirectory(dir string) (err error) {
 
 // abandon closes what was opened.
 func (op *opening) abandon() error {
-	var errs []error
-	for _, f := range []*boltfile.File{op.log, op.state, op.subscriptions.file.Load()} {
+	errs := []error{op.log.Close()}
+	for _, f := range []*boltfile.File{op.state, op.subscriptions.file.Load()} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
 	}
-	return errors.Join(append(errs, op.wal.Close(), op.directory.Close())...)
+	return errors.Join(append(errs, op.directory.Close())...)
 }
 
 func (op *opening) run(ctx context.Context) error {
@@ -116,16 +115,46 @@ func (op *opening) run(ctx context.Context) error {
 		return err
 	}
 	op.makePartitions()
-	if err := op.loadState(); err != nil {
-		return err
-	}
-	if err := op.loadEpochs(); err != nil {
-		return err
-	}
-	if err := op.fillTails(ctx); err != nil {
+	if err := op.recover(ctx); err != nil {
 		return err
 	}
 	return op.writeHeaders()
+}
+
+// recover brings the store to where it stood when it was closed, or killed. Nothing is written before it is known that
+// the files belong together and have lost nothing.
+func (op *opening) recover(ctx context.Context) error {
+	for _, step := range []func() error{
+		op.loadState,   // how far the projections are
+		op.loadEpochs,  // who may write
+		op.loadEnd,     // where log.db ends, and what log.wal has behind that
+		op.checkOrigin, // the projections are of this log, and it is not shorter than they say
+		op.log.Vouch,   // what was read of log.db is on the disk
+		op.log.Settle,  // log.db gets what log.wal has, and log.wal is removed
+		// What the projections lack goes into the tails, or into state.db if that is new or lags too far behind.
+		func() error { return op.fillTails(ctx) },
+		op.checkForeign, // no place that the tails need in state.db is taken
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openLog opens log.db.
+func (op *opening) openLog() error {
+	f, err := op.openAgain(format.RoleLog)
+	if err == nil {
+		op.log = logdb.New(f, op.directory)
+	}
+	return err
+}
+
+// loadEnd reads where the log ends.
+func (op *opening) loadEnd() (err error) {
+	op.end, err = op.log.Load(op.id)
+	return err
 }
 
 func (op *opening) makePartitions() {
@@ -173,10 +202,11 @@ func (op *opening) createStore() error {
 	if _, err := rand.Read(op.id[:]); err != nil {
 		return err
 	}
-	var err error
-	if op.log, err = op.create(format.RoleLog); err != nil {
+	log, err := op.create(format.RoleLog)
+	if err != nil {
 		return err
 	}
+	op.log = logdb.New(log, op.directory)
 	op.state, err = op.create(format.RoleState)
 	return err
 }
@@ -208,7 +238,7 @@ func (op *opening) openExisting(stateThere bool) error {
 	if err != nil {
 		return err
 	}
-	if op.log, err = op.openAgain(format.RoleLog); err != nil {
+	if err := op.openLog(); err != nil {
 		return err
 	}
 	if subscriptionsThere {
@@ -329,7 +359,7 @@ func (op *opening) writeHeaders() error {
 		return nil
 	}
 	if op.staleLog {
-		if err := op.writeHeader(op.log, format.RoleLog); err != nil {
+		if err := op.writeHeader(op.log.File, format.RoleLog); err != nil {
 			return err
 		}
 	}

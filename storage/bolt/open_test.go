@@ -365,7 +365,7 @@ func TestDescriptorExtension(t *testing.T) {
 	if got := s.Descriptor(); !reflect.DeepEqual(got, more.Normalized()) {
 		t.Fatalf("got %+v", got)
 	}
-	for f, r := range map[*boltfile.File]format.Role{s.log: format.RoleLog, s.state: format.RoleState} {
+	for f, r := range map[*boltfile.File]format.Role{s.log.File: format.RoleLog, s.state: format.RoleState} {
 		h, err := f.ReadHeader(r)
 		if err != nil || !reflect.DeepEqual(h.Descriptor, more.Normalized()) {
 			t.Fatalf("%s: got %+v, %v", f.Name, h, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
 // errOtherLog says what is wrong with a state.db, and what to do about it.
@@ -18,16 +19,16 @@ var errOtherLog = errors.New("it was made from another log, perhaps of a copy of
 // which of the two it is.
 var errLostEnd = errors.New("it has lost its end, or " + format.StateFileName + " is of a longer copy of the store")
 
-// checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the witness and, since programs that wrote none may have flushed behind it, by what each
-// checkpoint says of its last event. What of the log cannot be read is told by who needs it.
-func (op *opening) checkOrigin(end messages.LSN) error {
-	err := op.viewLog(func(log *logReader) error {
+// checkOrigin makes sure that the projections are of this log: by the witness and, since
+// programs that wrote none may have flushed behind it, by what each checkpoint says of its last event. What of the log cannot be read is told by who needs it.
+func (op *opening) checkOrigin() error {
+	err := op.log.Read(func(log *logdb.Reader) error {
 		var v format.EventView
-		if v.Decode(op.witness.LSN, log.value(op.witness.LSN)) == nil && v.CRC != op.witness.CRC {
+		if v.Decode(op.witness.LSN, log.Value(op.witness.LSN)) == nil && v.CRC != op.witness.CRC {
 			return op.otherLog(format.BucketHeader, string(format.KeyWitness), "LSN %d: got CRC %08x, the log has %08x", op.witness.LSN, op.witness.CRC, v.CRC)
 		}
 		for i := range op.partitions {
-			if p := &op.partitions[i]; p.lastLSN > 0 && v.Decode(p.lastLSN, log.value(p.lastLSN)) == nil {
+			if p := &op.partitions[i]; p.lastLSN > 0 && v.Decode(p.lastLSN, log.Value(p.lastLSN)) == nil {
 				if err := op.compareCheckpoint(p, &v); err != nil {
 					return err
 				}
@@ -38,7 +39,7 @@ func (op *opening) checkOrigin(end messages.LSN) error {
 	if err != nil {
 		return err
 	}
-	return op.checkProjected(end)
+	return op.checkProjected()
 }
 
 func (op *opening) otherLog(bucket []byte, place, format string, args ...any) *storage.DamagedError {
@@ -60,22 +61,22 @@ func (op *opening) compareCheckpoint(p *partition, v *format.EventView) error {
 
 // checkProjected makes sure that the log has what the projections say that it had. If it
 // has less, either it has lost its end or they are of a longer log: it is for the operator to say.
-func (op *opening) checkProjected(end messages.LSN) error {
+func (op *opening) checkProjected() error {
 	want := max(op.projected-1, op.witness.LSN)
 	for i := range op.partitions {
 		want = max(want, op.partitions[i].lastLSN)
 	}
-	return op.endsBehind(end, want)
+	return op.endsBehind(want)
 }
 
-// endsBehind makes sure that the log, which ends at an LSN, has all up to the one that state.db states.
-func (op *opening) endsBehind(end, stated messages.LSN) error {
-	if end >= stated {
+// endsBehind makes sure that the log has all up to the one that state.db states.
+func (op *opening) endsBehind(stated messages.LSN) error {
+	if op.end >= stated {
 		return nil
 	}
 	return &storage.DamagedError{
-		Where: "file " + op.log.Name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", end, format.StateFileName, stated, errLostEnd),
+		Where: "file " + op.log.File.Name,
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", op.end, format.StateFileName, stated, errLostEnd),
 	}
 }
 

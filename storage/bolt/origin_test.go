@@ -242,7 +242,7 @@ func TestWitness(t *testing.T) {
 func TestLogEndsAtTheLastKey(t *testing.T) {
 	dir, s := verifiable(t)
 	d := s.Descriptor()
-	noError(t, s.log.Update(func(tx *bbolt.Tx) error {
+	noError(t, s.log.File.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, math.MaxUint64), []byte("foreign"))
 	}))
 	closeStore(t, s)

@@ -263,7 +263,7 @@ func (s *Store) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorou
 		return true
 	}
 	own := false
-	err = s.scanLog([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
+	err = s.log.Events([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
 		own = v.Partition == stored.Partition && v.PLogOffset == stored.Offset && v.Workspace == k.Workspace &&
 			slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == k.ID })
 		return nil

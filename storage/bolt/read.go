@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
 // A reader copies a chunk inside one short transaction, closes it and then yields.
@@ -326,11 +327,11 @@ func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(Logg
 // readEvents copies events from the head of places until a limit is reached.
 func (s *Store) readEvents(places []place) ([]messages.Event, error) {
 	events := make([]messages.Event, 0, len(places))
-	err := s.viewLog(func(log *logReader) error {
+	err := s.log.Read(func(log *logdb.Reader) error {
 		var view format.EventView
 		bytes := 0
 		for i := range places {
-			value := log.value(places[i].lsn)
+			value := log.Value(places[i].lsn)
 			if value == nil {
 				return places[i].damaged(format.ErrMissing)
 			}

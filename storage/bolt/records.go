@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
 // tailRow is a record that the tail has written: the row lies in an event.
@@ -241,8 +242,8 @@ func (s *Store) yieldRows(
 
 // readRow reads a row out of the event that wrote it.
 func (s *Store) readRow(k format.RecordKey, at *place) (row storage.Row, err error) {
-	err = s.viewLog(func(log *logReader) error {
-		value := log.value(at.lsn)
+	err = s.log.Read(func(log *logdb.Reader) error {
+		value := log.Value(at.lsn)
 		if value == nil {
 			return at.damaged(format.ErrMissing)
 		}

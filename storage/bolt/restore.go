@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
@@ -47,28 +47,36 @@ func (op *opening) holdLog(dir string) error {
 		err = fmt.Errorf("%w: %s", storage.ErrNotFound, op.path(format.LogFileName))
 	}
 	if err == nil {
-		op.log, err = op.openFile(format.RoleLog, true)
+		err = op.openLogToRead()
+	}
+	return err
+}
+
+// openLogToRead opens a log.db of which nothing is known yet.
+func (op *opening) openLogToRead() error {
+	f, err := op.openFile(format.RoleLog, true)
+	if err == nil {
+		op.log = logdb.New(f, op.directory)
 	}
 	return err
 }
 
 // readLogEnd reads the header of log.db, and with log.wal where the log ends.
-func (op *opening) readLogEnd() (h format.Header, last messages.LSN, err error) {
-	if h, err = op.log.ReadHeader(format.RoleLog); err != nil {
-		return h, 0, err
+func (op *opening) readLogEnd() (h format.Header, err error) {
+	if h, err = op.log.File.ReadHeader(format.RoleLog); err != nil {
+		return h, err
 	}
 	op.id, op.descriptor, op.projected = h.ID, h.Descriptor, 1
-	last, err = op.logEnd()
-	return h, last, err
+	return h, op.loadEnd()
 }
 
 // askState asks the state.db beside a log, if there is one, whether it is of this log, and the log is whole. unread
 // says why it could not be asked.
-func (op *opening) askState(end messages.LSN) (unread, err error) {
+func (op *opening) askState() (unread, err error) {
 	path := op.path(format.StateFileName)
 	there, err := op.directory.PresentWhole(format.StateFileName)
 	if err == nil && there {
-		err = op.compareState(end)
+		err = op.compareState()
 	}
 	switch {
 	case err == nil, errors.Is(err, storage.ErrLocked):
@@ -81,19 +89,19 @@ func (op *opening) askState(end messages.LSN) (unread, err error) {
 	return nil, fmt.Errorf("%w; without %s nobody asks whether %s is whole", err, path, format.LogFileName)
 }
 
-// compareState compares state.db with a log that ends at an LSN.
-func (op *opening) compareState(end messages.LSN) error {
+// compareState compares state.db with the log.
+func (op *opening) compareState() error {
 	h, err := op.openState()
 	if err == nil {
 		op.makePartitions()
 		if err = cmp.Or(op.knowsAll(&h), op.loadState()); err == nil {
-			err = op.checkOrigin(end)
+			err = op.checkOrigin()
 		}
 	}
 	if errors.Is(err, errOtherLog) {
 		return err
 	}
-	return cmp.Or(op.checkEnd(end), err)
+	return cmp.Or(op.checkEnd(), err)
 }
 
 // openState opens the state.db of this store to be read. An error says what is wrong with it.
@@ -109,22 +117,22 @@ func (op *opening) openState() (h format.Header, err error) {
 
 // checkEnd is checkProjected for a state.db of which not everything can be read. Nothing is
 // asked of one that may be another store's, or that bbolt cannot read and end.
-func (op *opening) checkEnd(end messages.LSN) error {
+func (op *opening) checkEnd() error {
 	if op.state == nil || !op.state.Ends() {
 		return nil
 	}
 	if h, _ := op.state.Header(format.RoleState); h.ID != op.id {
 		return nil
 	}
-	return op.endsBehind(end, op.stated())
+	return op.endsBehind(op.stated())
 }
 
 func (c *copying) restore(ctx context.Context, op *opening, dir *boltfile.Directory) error {
-	h, last, err := op.readLogEnd()
+	h, err := op.readLogEnd()
 	if err != nil {
 		return err
 	}
-	if c.result.StateUnread, err = op.askState(last); err != nil {
+	if c.result.StateUnread, err = op.askState(); err != nil {
 		return err
 	}
 	id, err := newStoreID()
@@ -135,7 +143,7 @@ func (c *copying) restore(ctx context.Context, op *opening, dir *boltfile.Direct
 	if err := c.restoreSubscriptions(ctx, op, &h, dir, id); err != nil {
 		return err
 	}
-	if err := c.copyLog(ctx, op.Store, dir, id, h.Descriptor, last); err != nil {
+	if err := c.copyLog(ctx, op.Store, dir, id, h.Descriptor, op.end); err != nil {
 		return err
 	}
 	s, err := OpenExisting(ctx, dir.Path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {

@@ -48,24 +48,12 @@ type loss struct {
 // fillTails reads into the tails what the projections have not. If state.db must
 // be rebuilt or lags too far behind, tails go into it, piece by piece.
 func (op *opening) fillTails(ctx context.Context) error {
-	end, err := op.logEnd()
-	if err != nil {
-		return err
-	}
-	if err := op.checkOrigin(end); err != nil {
-		return err
-	}
-	for _, step := range []func() error{op.vouchLog, op.applyWAL} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	sc := &scan{op: op, next: op.projected, started: op.projected, end: end, projecting: op.rebuild && end > 0}
+	sc := &scan{op: op, next: op.projected, started: op.projected, end: op.end, projecting: op.rebuild && op.end > 0}
 	for sc.next <= sc.end {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := op.log.View(sc.chunk); err != nil {
+		if err := op.log.File.View(sc.chunk); err != nil {
 			return err
 		}
 		op.lastLSN.Store(uint64(sc.next - 1))
@@ -76,17 +64,17 @@ func (op *opening) fillTails(ctx context.Context) error {
 		}
 		sc.report(sc.next > sc.end)
 	}
-	op.lastLSN.Store(uint64(end))
+	op.lastLSN.Store(uint64(op.end))
 	if sc.projecting {
 		if err := op.projectTails(); err != nil {
 			return err
 		}
 	}
-	if err := sc.failSuspects(); err != nil {
-		return err
-	}
-	return op.checkForeign()
+	return sc.failSuspects()
 }
+
+// scanChunk is how many entries are read in one transaction.
+const scanChunk = 1024
 
 // chunk reads some entries in one transaction.
 func (sc *scan) chunk(tx *bbolt.Tx) error {
@@ -95,11 +83,12 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 	rows := sc.op.rowBytes.Load()
 	for range scanChunk {
 		if k == nil {
-			return sc.rest()
+			sc.rest()
+			return nil
 		}
 		lsn, ok := format.ParseLSN(k)
 		if !ok {
-			return &storage.DamagedError{Where: sc.op.log.PlaceOf(format.BucketLog, "key %x", k), Cause: format.ErrLayout}
+			return &storage.DamagedError{Where: sc.op.log.File.PlaceOf(format.BucketLog, "key %x", k), Cause: format.ErrLayout}
 		}
 		if lsn > sc.next {
 			sc.lose(sc.next, lsn-sc.next, format.ErrMissing)
@@ -114,18 +103,17 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 }
 
 // rest reads what is behind log.db's end.
-func (sc *scan) rest() error {
-	err := sc.op.pending.each(func(lsn messages.LSN, v []byte) error {
-		if lsn >= sc.next {
+func (sc *scan) rest() {
+	first, values := sc.op.log.Pending()
+	for i, v := range values {
+		if lsn := first + messages.LSN(i); lsn >= sc.next {
 			sc.read(lsn, v)
 		}
-		return nil
-	})
+	}
 	if sc.next <= sc.end {
 		sc.lose(sc.next, sc.end+1-sc.next, format.ErrMissing)
 		sc.next = sc.end + 1
 	}
-	return err
 }
 
 func (sc *scan) read(lsn messages.LSN, v []byte) {

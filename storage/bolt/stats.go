@@ -42,7 +42,7 @@ func (s *Store) Stats() Stats {
 		TailEvents:  s.tailEvents.Load(),
 		TailBytes:   s.tailBytes.Load(),
 		StuckMerges: s.counts.stuckMerges.Load(),
-		LogSize:     s.log.Size(),
+		LogSize:     s.log.File.Size(),
 		StateSize:   s.state.Size(),
 	}
 }

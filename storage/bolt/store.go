@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
-	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
 
@@ -34,7 +33,8 @@ type Store struct {
 	// directory is where the files are, as long as one of them is open.
 	directory *boltfile.Directory
 
-	log, state *boltfile.File
+	log   *logdb.Log
+	state *boltfile.File
 
 	claim storage.Claim
 
@@ -65,11 +65,6 @@ type Store struct {
 	tailEvents, tailBytes, rowBytes atomic.Int64
 	counts                          counts
 
-	// pending is what log.wal has and log.db has not; the applier, nil as long as the store is
-	// being opened or only read, brings it there.
-	pending pending
-	wal     wal.Writer
-	applier *applier
 	writes  chan *writeRequest
 	door    door
 	flushes chan *flushRequest
@@ -97,20 +92,7 @@ func (s *Store) Displaced() error {
 	if err := s.directory.Displaced(); err != nil {
 		return err
 	}
-	return s.hasLog()
-}
-
-// hasLog returns ErrDisplaced, and ErrForeign, if the log.db of its directory is not the one that the store has open: somebody has taken
-// the files away, or put others in their place. Nothing is made beside them. A closed store has none.
-func (s *Store) hasLog() error {
-	err := s.directory.MustBe(format.LogFileName, s.log.Handle)
-	switch {
-	case err == nil, errors.Is(err, storage.ErrClosed), errors.Is(err, fs.ErrClosed):
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w: %w", storage.ErrForeign, err) // whatever lies there is not beside our log.db
-	}
-	return fmt.Errorf("%w: %w", storage.ErrDisplaced, err)
+	return s.log.InPlace()
 }
 
 // Claim implements [storage.Store]. It also returns ErrForeign if a subscription rests on an event of
@@ -138,8 +120,7 @@ func (s *Store) start() {
 		close(s.flushed)
 		return
 	}
-	s.applier = newApplier(s)
-	go s.applier.run()
+	s.log.Start(s.logFailed)
 	go newCommitter(s).run()
 	go newFlusher(s).run()
 	go newKeeper(s).run()
@@ -172,7 +153,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
-	s.releaseErr = errors.Join(s.endWAL(), s.log.Close(), s.state.Close(), s.subscriptions.close(), s.wal.Close(), s.directory.Close())
+	s.releaseErr = errors.Join(s.log.Close(), s.state.Close(), s.subscriptions.close(), s.directory.Close())
 	close(s.released)
 }
 
@@ -195,6 +176,22 @@ func (s *Store) enter(ctx context.Context) error {
 		return err
 	}
 	return s.open()
+}
+
+// logFailed is told why log.db cannot take what is in log.wal.
+func (s *Store) logFailed(err error) {
+	if errors.Is(err, messages.ErrOutcomeUnknown) {
+		s.cause.Store(&err)
+		s.triggerClose()
+		return
+	}
+	s.breakBy(err)
+}
+
+// breakBy lets nothing be appended any more, and tells those who wait for it.
+func (s *Store) breakBy(err error) {
+	s.broken.Store(&err)
+	s.board.RingAll()
 }
 
 // brokenBy returns why nothing can be appended, nil if it can.

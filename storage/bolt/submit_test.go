@@ -87,7 +87,7 @@ func TestSubmittedBehindAnUnknownOutcome(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustAll), Options{})
 	writers := []*writer{takeOver(t, s, 0), takeOver(t, s, 1)}
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.wal.AfterCommit = func() error {
+	s.log.WAL.AfterCommit = func() error {
 		close(entered)
 		<-proceed
 		return io.ErrUnexpectedEOF

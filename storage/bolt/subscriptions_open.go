@@ -82,7 +82,7 @@ func (op *opening) checkSubscriptions(ctx context.Context) error {
 
 // makeSubscriptions makes the file, or opens one that an attempt before has left.
 func (op *opening) makeSubscriptions() (*boltfile.File, error) {
-	if err := op.hasLog(); err != nil {
+	if err := op.log.InPlace(); err != nil {
 		return nil, err
 	}
 	there, err := op.directory.Present(format.SubscriptionsFileName)

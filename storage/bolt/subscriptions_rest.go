@@ -7,6 +7,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
@@ -35,9 +36,9 @@ func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.Pa
 		return w
 	}
 	// An error is told by who reads the event.
-	_ = s.viewLog(func(log *logReader) error {
+	_ = s.log.Read(func(log *logdb.Reader) error {
 		var v format.EventView
-		if err := v.Decode(at.lsn, log.value(at.lsn)); err != nil {
+		if err := v.Decode(at.lsn, log.Value(at.lsn)); err != nil {
 			return err
 		}
 		if err := at.check(&v); err != nil {
@@ -74,7 +75,7 @@ func (s *Store) placeOfEvent(source *storage.SubscriptionSource, id messages.Par
 // checkRests makes sure that a log, which ends at an LSN, has the events on which positions rest. What of it
 // cannot be read is told by who needs it.
 func (s *Store) checkRests(positions []subsdb.Placed, end messages.LSN) error {
-	return s.viewLog(func(log *logReader) error {
+	return s.log.Read(func(log *logdb.Reader) error {
 		for i := range positions {
 			if err := checkRest(&positions[i], log, end); err != nil {
 				return err
@@ -85,13 +86,13 @@ func (s *Store) checkRests(positions []subsdb.Placed, end messages.LSN) error {
 }
 
 // checkRest makes sure that the log, which ends at an LSN, has the event on which a position rests.
-func checkRest(p *subsdb.Placed, log *logReader, end messages.LSN) error {
+func checkRest(p *subsdb.Placed, log *logdb.Reader, end messages.LSN) error {
 	at := p.Rests.LSN
 	if at == 0 {
 		return nil
 	}
 	// It may have been read, and rested on, before the end of the log was published.
-	value := log.value(at)
+	value := log.Value(at)
 	switch {
 	case len(value) >= format.EventHeaderLen && format.Uint32(value[1:]) == p.Rests.CRC:
 		return nil

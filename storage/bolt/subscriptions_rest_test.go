@@ -261,7 +261,7 @@ func TestPositionRests(t *testing.T) {
 
 // leftInWAL returns how many events log.wal has that log.db has not.
 func (s *Store) leftInWAL() int {
-	_, values := s.pending.all()
+	_, values := s.log.Pending()
 	return len(values)
 }
 
@@ -289,7 +289,7 @@ func TestPositionBehindADamagedEvent(t *testing.T) {
 	wantRests(t, s, 3, 0)
 	moveAll(t, s, 4)
 	wantRests(t, s, 4, 3)
-	put(t, s.log, format.BucketLog, format.AppendLSNKey(nil, 3), []byte("damaged"))
+	put(t, s.log.File, format.BucketLog, format.AppendLSNKey(nil, 3), []byte("damaged"))
 	for _, name := range sourceNames {
 		_, err := s.Subscription(t.Context(), name)
 		noError(t, err, "it is told by who reads the event")

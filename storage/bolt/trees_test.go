@@ -141,7 +141,7 @@ func TestCircleInTheHeader(t *testing.T) {
 	}
 	s := open(t, dir, d, Options{})
 	var page int
-	if err := s.log.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).Root()); return nil }); err != nil || page == 0 {
+	if err := s.log.File.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).Root()); return nil }); err != nil || page == 0 {
 		t.Fatalf("got page %d of the header, error %v, want one of its own", page, err)
 	}
 	closeStore(t, s)

@@ -156,15 +156,14 @@ func verifyPages(ctx context.Context, dir string, o verify.Options) (r verify.Re
 // verifyEnd checks what log.wal has behind the end of log.db, and that the log has all of which state.db
 // can say that it had. A damaged log.db does not say where its end is.
 func (op *opening) verifyEnd() error {
-	var err error
-	if op.log, err = op.openFile(format.RoleLog, true); err != nil {
+	if err := op.openLogToRead(); err != nil {
 		return err
 	}
-	_, last, err := op.readLogEnd()
+	_, err := op.readLogEnd()
 	if err == nil {
 		// What is wrong with state.db is told with its pages.
 		_, _ = op.openState()
-		err = op.checkEnd(last)
+		err = op.checkEnd()
 	}
 	return err
 }

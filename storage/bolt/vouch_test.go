@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -80,47 +79,6 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 			t.Errorf("%s: a file was changed", what)
 		}
 		closeStore(t, s)
-	}
-}
-
-// readAgain is a store whose log was read, and which will be written.
-func readAgain(t *testing.T, dir string) *opening {
-	t.Helper()
-	op := &opening{Store: &Store{options: Options{}.WithDefaults(), directory: held(t, dir)}}
-	var err error
-	op.log, err = op.openFile(format.RoleLog, false)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, op.abandon()) })
-	_, last, err := op.readLogEnd()
-	noError(t, err)
-	equal(t, 5, last)
-	return op
-}
-
-// If the system has dropped a commit of log.db that was read, nothing vouches for it.
-func TestNobodyVouchesForWhatIsGone(t *testing.T) {
-	dir, _, _ := leftBehind(t)
-	op := readAgain(t, dir)
-	newer, size := int64(op.logCommit)%boltfile.MetaPages, int64(os.Getpagesize())
-	older := []byte(filesOf(t, dir)[format.LogFileName])[(1-newer)*size:][:size]
-	overwrite(t, filepath.Join(dir, format.LogFileName), newer*size, older)
-	for range 2 {
-		errorIs(t, op.vouchLog(), format.ErrMissing)
-	}
-}
-
-// What is written again is what was read: the system may have dropped it since, and show what
-// the disk has.
-func TestWALIsWrittenAsItWasRead(t *testing.T) {
-	dir, _, _ := leftBehind(t)
-	op := readAgain(t, dir)
-	content := []byte(filesOf(t, dir)[format.WALFileName])
-	stale := bytes.Clone(content)
-	clear(stale[wal.BlockLen:])
-	noError(t, os.WriteFile(walPath(dir), stale, 0o600))
-	noError(t, op.vouchWAL())
-	if got := filesOf(t, dir)[format.WALFileName]; got != string(content) {
-		t.Error("log.wal is not what was read of it")
 	}
 }
 

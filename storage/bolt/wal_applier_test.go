@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -34,7 +32,7 @@ func TestWALWhenLogIsFull(t *testing.T) {
 		settled(t, s)
 		before.fail(errNoSpace)
 		w.append(2)
-		errorIs(t, s.awaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
+		errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
 		errorIs(t, w.try(w.event(1)), storage.ErrFull)
 		_, err := s.TakeEpoch(t.Context(), 0)
 		errorIs(t, err, storage.ErrFull)
@@ -95,14 +93,12 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 	}
 }
 
-// opened opens a store as [Open] does, up to where log.wal is read.
+// opened opens the files of a store as [Open] does.
 func opened(t *testing.T, dir string) *opening {
 	t.Helper()
 	op := &opening{Store: &Store{options: smallMap.WithDefaults(), directory: held(t, dir)}}
 	noError(t, op.openFiles())
 	op.makePartitions()
-	noError(t, op.loadState())
-	noError(t, op.loadEpochs())
 	return op
 }
 
@@ -110,8 +106,8 @@ func opened(t *testing.T, dir string) *opening {
 func TestWALRecoveryBreaksOff(t *testing.T) {
 	crash, d, want := leftBehind(t)
 	for name, set := range map[string]func(op *opening, failing func() error){
-		"before": func(op *opening, failing func() error) { op.log.BeforeCommit = failing },
-		"after":  func(op *opening, failing func() error) { op.log.AfterCommit = failing },
+		"before": func(op *opening, failing func() error) { op.log.File.BeforeCommit = failing },
+		"after":  func(op *opening, failing func() error) { op.log.File.AfterCommit = failing },
 	} {
 		ended := false
 		for commit := 0; !ended; commit++ {
@@ -125,7 +121,7 @@ func TestWALRecoveryBreaksOff(t *testing.T) {
 					}
 					return nil
 				})
-				err := op.fillTails(t.Context())
+				err := op.recover(t.Context())
 				if err != nil {
 					errorIs(t, err, messages.ErrOutcomeUnknown, name, commit)
 				}
@@ -155,7 +151,7 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 			}
 			return nil
 		})
-		noError(t, op.fillTails(t.Context()))
+		noError(t, op.recover(t.Context()))
 		op.start()
 		s := op.Store
 		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
@@ -188,7 +184,7 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 			failing(before, after).fail(io.ErrUnexpectedEOF)
 			w.append(2, 1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
-			s.applier.hurry()
+			errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
 			<-s.closing
 			errorIs(t, w.try(w.event(1)), storage.ErrClosed)
 			closeStore(t, s)
@@ -216,9 +212,9 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	_, err = os.Stat(walPath(dir))
 	noError(t, err)
 	again := opened(t, crashCopy(t, dir))
-	again.log.BeforeCommit = func() error { written++; return nil }
-	noError(t, again.fillTails(t.Context()))
-	equal(t, false, again.wal.Unsettled)
+	again.log.File.BeforeCommit = func() error { written++; return nil }
+	noError(t, again.recover(t.Context()))
+	equal(t, false, again.log.WAL.Unsettled)
 	noError(t, again.abandon())
 	equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
@@ -256,16 +252,16 @@ func TestWALConflict(t *testing.T) {
 		t.Helper()
 		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(format.BucketLog)) }))
 	}
-	edit(s.log.DB, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
+	edit(s.log.File.DB, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
 	follower := s.waitPLog(t, 0, 100)
 	before.set(nil)
-	if err := s.awaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
+	if err := s.log.AwaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
 	errorIs(t, follower.end(), storage.ErrConflict)
 	errorIs(t, w.try(w.event(1)), storage.ErrConflict)
 	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
-	if got := get(t, s.log, format.BucketLog, key); !bytes.Equal(got, foreign) {
+	if got := get(t, s.log.File, format.BucketLog, key); !bytes.Equal(got, foreign) {
 		t.Fatalf("got %q, want it as it was", got)
 	}
 	closeStore(t, s)
@@ -280,47 +276,6 @@ func TestWALConflict(t *testing.T) {
 	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
 	noError(t, db.Close())
 	opensWith(t, dir, d, want)
-}
-
-// What is too little for a transaction of log.db does not wait for more for ever.
-func TestAppliedAfterARest(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
-	w := takeOver(t, s, 0)
-	w.append(1)
-	for now := s.pending.state(); now.next <= w.lastLSN(); now = s.pending.state() {
-		select {
-		case <-now.more:
-		case <-time.After(20 * applyRest):
-			t.Fatal("log.db has not got it")
-		}
-	}
-}
-
-// What log.db had no room for is brought there when it has, though nobody asks for it.
-func TestAppliedWhenThereIsRoom(t *testing.T) {
-	s, w, before, _ := openHooked(t, t.TempDir(), 1)
-	before.fail(errNoSpace)
-	w.append(2)
-	errorIs(t, s.awaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
-	before.set(nil)
-	for now := s.pending.state(); now.next <= w.lastLSN(); now = s.pending.state() {
-		select {
-		case <-now.more:
-		case <-time.After(time.Minute):
-			t.Fatal("nobody has tried again")
-		}
-	}
-}
-
-// Who waits for log.db is answered when its context ends.
-func TestAwaitAppliedEnds(t *testing.T) {
-	s, w, before, _ := openHooked(t, t.TempDir(), 1)
-	before.hold(t)
-	w.append(1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	errorIs(t, s.awaitApplied(ctx, 2), context.Canceled)
-	noError(t, s.awaitApplied(t.Context(), 1))
 }
 
 // An epoch is taken although log.db has no room for what was appended, also by the next
@@ -351,10 +306,9 @@ func TestWALCauseIsTold(t *testing.T) {
 	s, w, _, after := openHooked(t, t.TempDir(), 1)
 	after.fail(syscall.EIO)
 	w.append(1)
-	s.applier.hurry()
-	<-s.closing
 	// Before the closing was heard of, too.
-	errorIs(t, s.pending.state().failed, storage.ErrClosed)
+	errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
+	<-s.closing
 	err := w.try(w.event(1))
 	errorIs(t, err, storage.ErrClosed)
 	if !strings.Contains(err.Error(), syscall.EIO.Error()) {

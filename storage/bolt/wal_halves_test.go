@@ -12,24 +12,24 @@ import (
 func TestWALHalvesGoRound(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, smallMap)
-	s.wal.Half = 2 * smallHalf
+	s.log.WAL.Half = 2 * smallHalf
 	w := takeOver(t, s, 0)
 	halves := make(map[int]int)
 	for i := range 120 {
 		e := w.event(messages.WSID(i % 3))
 		e.Body = make([]byte, i*97%9000)
 		if i%40 == 30 {
-			e.Body = make([]byte, s.wal.Half)
+			e.Body = make([]byte, s.log.WAL.Half)
 		}
 		noError(t, w.try(e))
 		if i%40 == 30 {
-			first := s.pending.state().next
+			first, _ := s.log.Pending()
 			equal(t, messages.LSN(i+2), first, "it is in log.db")
 			continue
 		}
-		halves[s.wal.Current]++
-		if s.wal.Used > s.wal.Half {
-			t.Fatalf("commit %d ends %d bytes into a half of %d", i, s.wal.Used, s.wal.Half)
+		halves[s.log.WAL.Current]++
+		if s.log.WAL.Used > s.log.WAL.Half {
+			t.Fatalf("commit %d ends %d bytes into a half of %d", i, s.log.WAL.Used, s.log.WAL.Half)
 		}
 		if i%9 == 8 {
 			crash := quietCopy(t, s, dir)

@@ -58,7 +58,7 @@ type logHook struct {
 // is appended.
 func hookLog(s *Store) (before, after *logHook) {
 	before, after = &logHook{}, &logHook{}
-	s.log.BeforeCommit, s.log.AfterCommit = before.run, after.run
+	s.log.File.BeforeCommit, s.log.File.AfterCommit = before.run, after.run
 	return before, after
 }
 
@@ -108,9 +108,9 @@ func crashCopy(t testing.TB, dir string) string {
 // quietCopy is crashCopy of a store whose applier may be at work.
 func quietCopy(t testing.TB, s *Store, dir string) string {
 	t.Helper()
-	tx, err := s.log.Begin(true)
+	tx, err := s.log.File.Begin(true)
 	noError(t, err)
-	defer s.log.Rollback(tx)
+	defer s.log.File.Rollback(tx)
 	return crashCopy(t, dir)
 }
 

@@ -1,14 +1,10 @@
-package bolt
+package logdb
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // pending are the events at the end of the log that log.wal has and log.db has not. Their
@@ -24,16 +20,6 @@ type pending struct {
 	applied chan struct{}
 	failed  error
 	tries   uint64
-}
-
-// each shows the events that are pending, of a store that nobody writes to.
-func (p *pending) each(fn func(messages.LSN, []byte) error) error {
-	for i, v := range p.values {
-		if err := fn(p.first+messages.LSN(i), v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // restart says that log.db has everything before an LSN.
@@ -110,43 +96,4 @@ func (p *pending) state() applied {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return applied{next: p.first, tries: p.tries, failed: p.failed, more: p.applied}
-}
-
-// logReader reads the log: log.db and what is pending, as of one moment.
-type logReader struct {
-	cursor *bbolt.Cursor
-	// at is where the cursor stands, 0 if nowhere.
-	at messages.LSN
-	// values are pending, from first on.
-	first  messages.LSN
-	values [][]byte
-}
-
-// viewLog runs fn with a reader of the log. Its values are valid inside fn only.
-func (s *Store) viewLog(fn func(*logReader) error) error {
-	// In this order: what is not pending any more is in log.db.
-	first, values := s.pending.all()
-	return s.log.View(func(tx *bbolt.Tx) error {
-		return fn(&logReader{cursor: tx.Bucket(format.BucketLog).Cursor(), first: first, values: values})
-	})
-}
-
-// value returns the value of an LSN, nil if it is not there. Ascending LSNs are fastest.
-func (r *logReader) value(lsn messages.LSN) []byte {
-	if lsn >= r.first && lsn-r.first < messages.LSN(len(r.values)) {
-		return r.values[lsn-r.first]
-	}
-	var key [format.LSNKeyLen]byte
-	format.AppendLSNKey(key[:0], lsn)
-	var k, v []byte
-	if r.at != 0 && lsn == r.at+1 {
-		k, v = r.cursor.Next()
-	} else {
-		k, v = r.cursor.Seek(key[:])
-	}
-	r.at = lsn
-	if !bytes.Equal(k, key[:]) {
-		return nil
-	}
-	return v
 }

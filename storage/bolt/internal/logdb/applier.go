@@ -1,0 +1,124 @@
+package logdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+const (
+	// applyBytes is how much waits for a transaction of log.db,
+	applyBytes = 4 << 20
+	// applyRest for how long less than that waits, and what log.db has no room for; applyMost is
+	// how much one takes.
+	applyRest = time.Second
+	applyMost = 16 << 20
+)
+
+// applier brings to log.db what is in log.wal.
+type applier struct {
+	l *Log
+	// wake has room for one. rest wakes it, too.
+	wake chan struct{}
+	rest *time.Timer
+	// stop is closed when nothing more will come, ended when the applier has ended.
+	stop, ended chan struct{}
+}
+
+func newApplier(l *Log) *applier {
+	a := &applier{l: l, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	a.rest = time.AfterFunc(applyRest, a.hurry)
+	a.rest.Stop()
+	return a
+}
+
+// hurry lets it bring what there is at once.
+func (a *applier) hurry() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// added says that more bytes are pending.
+func (a *applier) added(before, after int64) {
+	switch {
+	case after >= applyBytes:
+		a.hurry()
+	case before == 0:
+		a.rest.Reset(applyRest)
+	}
+}
+
+func (a *applier) run() {
+	defer close(a.ended)
+	defer a.rest.Stop()
+	for {
+		select {
+		case <-a.wake:
+			switch err := a.l.applyAll(); {
+			case errors.Is(err, messages.ErrOutcomeUnknown):
+				a.l.failed(err)
+				return
+			case errors.Is(err, storage.ErrFull):
+				a.rest.Reset(applyRest) // there may be room by then, and nobody who appends
+			}
+		case <-a.stop:
+			// What is left stays in log.wal.
+			_ = a.l.applyAll()
+			return
+		}
+	}
+}
+
+// applyAll brings to log.db what is pending.
+func (l *Log) applyAll() error {
+	for {
+		first, values := l.pending.take(applyMost)
+		if len(values) == 0 {
+			return nil
+		}
+		err := l.File.Update(func(tx *bbolt.Tx) error { return Put(tx, first, values) })
+		switch {
+		case errors.Is(err, messages.ErrOutcomeUnknown):
+			// They are in log.wal, and the next open brings them. Of what is asked for from
+			// now on nothing is written.
+			l.pending.tell(0, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
+			return err
+		case errors.Is(err, storage.ErrConflict):
+			l.failed(err)
+		}
+		l.pending.tell(len(values), err)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// AwaitApplied waits until log.db has an LSN, or could not be given it.
+func (l *Log) AwaitApplied(ctx context.Context, lsn messages.LSN) error {
+	begun := l.pending.state()
+	if begun.next <= lsn && l.applier == nil {
+		return begun.failed
+	}
+	for now := begun; now.next <= lsn; now = l.pending.state() {
+		if now.tries != begun.tries && now.failed != nil {
+			return now.failed
+		}
+		l.applier.hurry()
+		select {
+		case <-now.more:
+		case <-l.applier.ended:
+			return storage.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

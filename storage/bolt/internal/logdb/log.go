@@ -1,0 +1,69 @@
+package logdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
+)
+
+// Log is log.db and log.wal as one log. Load reads where it ends; then it can be read. Vouch, Settle and Start, in
+// this order, let one goroutine append to it.
+type Log struct {
+	// File is log.db.
+	File *boltfile.File
+	// WAL is log.wal. Who appends has it, and Close after that.
+	WAL     wal.Writer
+	pending pending
+	// applier is nil until Start.
+	applier *applier
+	// failed is told why log.db cannot take what is in log.wal.
+	failed func(error)
+	// commit is the last commit of log.db that Load has seen.
+	commit uint64
+	// left is what is in the log.wal that a crash has left, nil if there is none.
+	left []byte
+}
+
+// New is the log in a directory of which log.db is open. Close must be called.
+func New(f *boltfile.File, d *boltfile.Directory) *Log {
+	return &Log{File: f, WAL: wal.Writer{Directory: d, Half: wal.Half}, failed: func(error) {}}
+}
+
+// Start lets the applier run. failed is told in its goroutine, why log.db cannot take what was
+// acknowledged: ErrConflict if its next place is taken, ErrOutcomeUnknown if nothing may be written any more.
+func (l *Log) Start(failed func(error)) {
+	l.failed = failed
+	l.applier = newApplier(l)
+	go l.applier.run()
+}
+
+// Close brings what is left to log.db, removes log.wal then, and releases the files.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(l.endWAL(), l.File.Close(), l.WAL.Close())
+}
+
+// InPlace returns ErrDisplaced, and ErrForeign, if the log.db of its directory is not the one that is open: somebody
+// has taken the files away, or put others in their place. Nothing is made beside them. A closed log is in place.
+func (l *Log) InPlace() error {
+	err := l.WAL.Directory.MustBe(format.LogFileName, l.File.Handle)
+	switch {
+	case err == nil, errors.Is(err, storage.ErrClosed), errors.Is(err, fs.ErrClosed):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w: %w", storage.ErrForeign, err) // whatever lies there is not beside our log.db
+	}
+	return fmt.Errorf("%w: %w", storage.ErrDisplaced, err)
+}
+
+// Pending returns the events that log.db has not yet, and the LSN of the first. Who reads log.db after that finds there
+// what is not among them.
+func (l *Log) Pending() (first messages.LSN, values [][]byte) { return l.pending.all() }

@@ -1,0 +1,309 @@
+package logdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"go.uber.org/goleak"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func noError(t *testing.T, err error, where ...any) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v: got %v", where, err)
+	}
+}
+
+func errorIs(t *testing.T, err, want error, where ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%v: got %v, want %v", where, err, want)
+	}
+}
+
+func equal[T any](t *testing.T, want, got T, where ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(want, got) {
+		t.Fatalf("%v: got %v, want %v", where, got, want)
+	}
+}
+
+// read opens the log of a directory, and makes an empty one if there is none. It is closed at the end of the test.
+func read(t *testing.T, dir string) *Log {
+	t.Helper()
+	d, err := boltfile.OpenDirectory(dir)
+	noError(t, err)
+	isNew, path := len(namesIn(t, dir)) == 0, filepath.Join(dir, format.LogFileName)
+	f, err := boltfile.OpenFile(d, format.LogFileName, path, &bbolt.Options{InitialMmapSize: 32 << 10})
+	noError(t, err)
+	if isNew {
+		noError(t, f.Update(func(tx *bbolt.Tx) (err error) {
+			for _, name := range format.RoleLog.Buckets() {
+				_, failed := tx.CreateBucket(name)
+				err = errors.Join(err, failed)
+			}
+			return err
+		}))
+	}
+	l := New(f, d)
+	t.Cleanup(func() { noError(t, errors.Join(l.Close(), d.Close())) })
+	_, err = l.Load(format.StoreID{7})
+	noError(t, err)
+	return l
+}
+
+// begun returns a new log that is appended to, and its directory.
+func begun(t *testing.T) (l *Log, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	l = read(t, dir)
+	l.Start(func(error) {})
+	return l, dir
+}
+
+// valuesOf returns events of these lengths.
+func valuesOf(lengths ...int) (values [][]byte) {
+	for i, n := range lengths {
+		values = append(values, bytes.Repeat([]byte{byte(i + 1)}, n))
+	}
+	return values
+}
+
+// append appends events, and returns the last LSN.
+func (l *Log) append(t *testing.T, values ...[]byte) messages.LSN {
+	t.Helper()
+	first, pending := l.Pending()
+	last := first + messages.LSN(len(pending)) - 1
+	noError(t, l.Append(last, values, nil))
+	return last + messages.LSN(len(values))
+}
+
+// settled appends events, and waits until log.db has them.
+func (l *Log) settled(t *testing.T, values ...[]byte) {
+	t.Helper()
+	noError(t, l.AwaitApplied(t.Context(), l.append(t, values...)))
+}
+
+// hold lets the applier wait until the end of the test, or until release.
+func (l *Log) hold(t *testing.T) (release func()) {
+	t.Helper()
+	goOn := make(chan struct{})
+	l.File.BeforeCommit = func() error {
+		<-goOn
+		return nil
+	}
+	var released atomic.Bool
+	release = func() {
+		if !released.Swap(true) {
+			close(goOn)
+		}
+	}
+	t.Cleanup(release)
+	return release
+}
+
+// killed returns a directory with an event in log.db and four more in log.wal alone, each a commit.
+func killed(t *testing.T) string {
+	t.Helper()
+	l, dir := begun(t)
+	l.settled(t, valuesOf(100)...)
+	l.hold(t)
+	for range 4 {
+		l.append(t, valuesOf(100)...)
+	}
+	crash := t.TempDir()
+	for _, name := range namesIn(t, dir) {
+		noError(t, os.WriteFile(filepath.Join(crash, name), contentOf(t, dir, name), 0o600))
+	}
+	return crash
+}
+
+func namesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	noError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func contentOf(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	noError(t, err)
+	return b
+}
+
+// A log is read in any order, be an event pending or in log.db.
+func TestLogReaderInAnyOrder(t *testing.T) {
+	l, _ := begun(t)
+	all := valuesOf(10, 20, 30, 40, 50)
+	l.settled(t, all[:3]...)
+	l.hold(t)
+	l.append(t, all[3:]...)
+	_, pending := l.Pending()
+	equal(t, 2, len(pending))
+	noError(t, l.Read(func(r *Reader) error {
+		for _, lsn := range []messages.LSN{1, 2, 3, 4, 5, 6, 3, 2, 1, 3, 5, 0, 1, 4, 2} {
+			var want []byte
+			if lsn >= 1 && lsn <= 5 {
+				want = all[lsn-1]
+			}
+			equal(t, string(want), string(r.Value(lsn)), lsn)
+			equal(t, want == nil, r.Value(lsn) == nil, lsn)
+		}
+		return nil
+	}))
+}
+
+// What both files have is written anew in transactions that are bounded, and nothing but that.
+func TestRewriteLogInPieces(t *testing.T) {
+	l, _ := begun(t)
+	l.settled(t, valuesOf(100)...)
+	sizes := make([]int64, 0, 2)
+	l.File.BeforeCommit = func() error { sizes = append(sizes, int64(len(l.WAL.Left))); return nil }
+	defer func() { l.File.BeforeCommit = nil }()
+	half := make([]byte, applyMost/2)
+	for i := range 3 {
+		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
+	}
+	noError(t, l.rewriteLog())
+	equal(t, []int64{3, 1}, sizes)
+	noError(t, l.File.View(func(tx *bbolt.Tx) error {
+		equal(t, 1, tx.Bucket(format.BucketLog).Stats().KeyN)
+		return nil
+	}))
+}
+
+// All commits are written anew, each with all its events: none of them stays where it was.
+func TestRewriteWholeCommits(t *testing.T) {
+	l, _ := begun(t)
+	want := make([][]byte, 16)
+	for i := range want {
+		want[i] = bytes.Repeat([]byte{byte(i + 1)}, 20_000) // so that they stand in several pages
+	}
+	l.settled(t, want...)
+	values, places := loggedAt(t, l.File)
+	equal(t, want, values)
+	for i := 0; i < len(values); i += 8 {
+		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
+	}
+	noError(t, l.rewriteLog())
+	again, moved := loggedAt(t, l.File)
+	equal(t, values, again)
+	for i := range places {
+		if places[i] == moved[i] {
+			t.Errorf("LSN %d was not written anew", i+1)
+		}
+	}
+}
+
+// loggedAt returns what log.db has, and where in the map of the file.
+func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte) {
+	t.Helper()
+	noError(t, log.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketLog).ForEach(func(_, v []byte) error {
+			values, places = append(values, bytes.Clone(v)), append(places, &v[0])
+			return nil
+		})
+	}))
+	return values, places
+}
+
+// If the system has dropped a commit of log.db that was read, nothing vouches for it.
+func TestNobodyVouchesForWhatIsGone(t *testing.T) {
+	dir := killed(t)
+	l := read(t, dir)
+	newer, size := int64(l.commit)%boltfile.MetaPages, int64(os.Getpagesize())
+	older := contentOf(t, dir, format.LogFileName)[(1-newer)*size:][:size]
+	f, err := os.OpenFile(filepath.Join(dir, format.LogFileName), os.O_WRONLY, 0)
+	noError(t, err)
+	_, err = f.WriteAt(older, newer*size)
+	noError(t, errors.Join(err, f.Close()))
+	for range 2 {
+		errorIs(t, l.Vouch(), format.ErrMissing)
+	}
+}
+
+// What is written again is what was read: the system may have dropped it since, and show what
+// the disk has.
+func TestWALIsWrittenAsItWasRead(t *testing.T) {
+	dir := killed(t)
+	l := read(t, dir)
+	content := contentOf(t, dir, format.WALFileName)
+	stale := bytes.Clone(content)
+	clear(stale[wal.BlockLen:])
+	noError(t, os.WriteFile(l.WAL.Path(), stale, 0o600))
+	noError(t, l.vouchWAL())
+	if !bytes.Equal(contentOf(t, dir, format.WALFileName), content) {
+		t.Error("log.wal is not what was read of it")
+	}
+}
+
+// What is too little for a transaction of log.db does not wait for more for ever.
+func TestAppliedAfterARest(t *testing.T) {
+	l, _ := begun(t)
+	last := l.append(t, valuesOf(100)...)
+	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
+		select {
+		case <-now.more:
+		case <-time.After(20 * applyRest):
+			t.Fatal("log.db has not got it")
+		}
+	}
+}
+
+// What log.db had no room for is brought there when it has, though nobody asks for it.
+func TestAppliedWhenThereIsRoom(t *testing.T) {
+	l, _ := begun(t)
+	l.settled(t, valuesOf(100)...)
+	var full atomic.Bool
+	full.Store(true)
+	l.File.BeforeCommit = func() error {
+		if full.Load() {
+			return fmt.Errorf("write: %w", syscall.ENOSPC)
+		}
+		return nil
+	}
+	last := l.append(t, valuesOf(100)...)
+	errorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
+	full.Store(false)
+	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
+		select {
+		case <-now.more:
+		case <-time.After(time.Minute):
+			t.Fatal("nobody has tried again")
+		}
+	}
+}
+
+// Who waits for log.db is answered when its context ends.
+func TestAwaitAppliedEnds(t *testing.T) {
+	l, _ := begun(t)
+	l.settled(t, valuesOf(100)...)
+	l.hold(t)
+	last := l.append(t, valuesOf(100)...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	errorIs(t, l.AwaitApplied(ctx, last), context.Canceled)
+	noError(t, l.AwaitApplied(t.Context(), last-1))
+}

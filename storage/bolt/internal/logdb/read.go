@@ -1,0 +1,81 @@
+package logdb
+
+import (
+	"bytes"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+)
+
+// Reader reads the log: log.db and what is pending, as of one moment.
+type Reader struct {
+	cursor *bbolt.Cursor
+	// at is where the cursor stands, 0 if nowhere.
+	at messages.LSN
+	// values are pending, from first on.
+	first  messages.LSN
+	values [][]byte
+}
+
+// Read runs fn with a reader of the log. Its values are valid inside fn only.
+func (l *Log) Read(fn func(*Reader) error) error {
+	// In this order: what is not pending any more is in log.db.
+	first, values := l.Pending()
+	return l.File.View(func(tx *bbolt.Tx) error {
+		return fn(&Reader{cursor: tx.Bucket(format.BucketLog).Cursor(), first: first, values: values})
+	})
+}
+
+// Value returns the value of an LSN, nil if it is not there. Ascending LSNs are fastest.
+func (r *Reader) Value(lsn messages.LSN) []byte {
+	if lsn >= r.first && lsn-r.first < messages.LSN(len(r.values)) {
+		return r.values[lsn-r.first]
+	}
+	var key [format.LSNKeyLen]byte
+	format.AppendLSNKey(key[:0], lsn)
+	var k, v []byte
+	if r.at != 0 && lsn == r.at+1 {
+		k, v = r.cursor.Next()
+	} else {
+		k, v = r.cursor.Seek(key[:])
+	}
+	r.at = lsn
+	if !bytes.Equal(k, key[:]) {
+		return nil
+	}
+	return v
+}
+
+// readChunk is how many entries of the log are read in one transaction.
+const readChunk = 1024
+
+// Events reads the events with the LSNs given, in this order, which is fastest if it is ascending. Damage ends it with
+// a DamagedError that names the LSN. The view is valid inside fn only.
+func (l *Log) Events(lsns []messages.LSN, fn func(*format.EventView) error) error {
+	var view format.EventView
+	for len(lsns) > 0 {
+		n := min(len(lsns), readChunk)
+		err := l.Read(func(r *Reader) error {
+			for _, lsn := range lsns[:n] {
+				value := r.Value(lsn)
+				if value == nil {
+					return format.DamagedEvent(lsn, 0, 0, format.ErrMissing)
+				}
+				if err := view.Decode(lsn, value); err != nil {
+					return format.DamagedEvent(lsn, 0, 0, err)
+				}
+				if err := fn(&view); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		lsns = lsns[n:]
+	}
+	return nil
+}

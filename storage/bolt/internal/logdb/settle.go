@@ -1,0 +1,155 @@
+package logdb
+
+import (
+	"errors"
+	"os"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
+)
+
+// What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
+// sync has failed, and no later one vouches for it then. A loss of power would take it back, while
+// positions behind it, or projections of it, are durable. So it is written once more as it is, and synced,
+// before anything is derived of it. A file system that needs room to write what is there already may have none:
+// then it is synced, which is all that a store on a full disk can do.
+
+// Vouch fails if log.db is not as it was read any more: the system may have dropped what the disk has not.
+func (l *Log) Vouch() error {
+	f := l.File
+	if l.File.DB.IsReadOnly() || f.Vouched {
+		return nil
+	}
+	written := f.WriteMeta(l.commit)
+	err := wal.SyncWritten(written, f.Handle.Sync)
+	f.Vouched = written == nil && err == nil
+	return err
+}
+
+// vouchWAL does it for a log.wal that stays, since log.db has no room for what is in it.
+func (l *Log) vouchWAL() error {
+	if l.left == nil {
+		return nil
+	}
+	handle, err := l.WAL.Directory.OpenFile(format.WALFileName, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := handle.Stat()
+	if err == nil {
+		err = l.WAL.Directory.Compare(format.WALFileName, info, l.WAL.Stale)
+	}
+	if err == nil {
+		err = wal.SyncWritten(wal.WriteBlocks(handle, l.left), handle.Sync)
+	}
+	return errors.Join(err, handle.Close())
+}
+
+// Settle brings to log.db what a crash has left in log.wal. Without space it stays
+// pending where it is.
+func (l *Log) Settle() error {
+	if l.File.DB.IsReadOnly() {
+		return nil
+	}
+	defer func() { l.left = nil }() // it is large
+	err := l.settleWAL(l.applyAll)
+	if errors.Is(err, storage.ErrFull) {
+		return l.vouchWAL()
+	}
+	return err
+}
+
+// settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in
+// it; apply brings there what is pending. An error says that it must stay.
+func (l *Log) settleWAL(apply func() error) error {
+	if !l.WAL.Unsettled {
+		return nil
+	}
+	for _, step := range []func() error{l.rewriteLog, apply, l.forgetWAL, l.WAL.Unlink} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	l.WAL.Unsettled = false
+	return nil
+}
+
+// rewriteLog writes anew what stands in both files. If the sync of log.db has failed before
+// the store was closed, the system may show what the disk has not.
+func (l *Log) rewriteLog() error {
+	for len(l.WAL.Left) > 0 {
+		n, bytes := 0, int64(0)
+		for ; n < len(l.WAL.Left) && bytes < applyMost; n++ {
+			bytes += wal.Size(l.WAL.Left[n].Values)
+		}
+		chunk := l.WAL.Left[:n]
+		err := l.File.Update(func(tx *bbolt.Tx) error {
+			log := tx.Bucket(format.BucketLog)
+			log.FillPercent = boltfile.LogFill
+			for i := range chunk {
+				if err := rewriteCommit(log, &chunk[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		l.WAL.Left = l.WAL.Left[n:]
+	}
+	l.WAL.Left = nil
+	return nil
+}
+
+// rewriteCommit leaves alone what is still pending.
+func rewriteCommit(log *bbolt.Bucket, c *wal.Commit) error {
+	var key [format.LSNKeyLen]byte
+	for i, v := range c.Values {
+		k := format.AppendLSNKey(key[:0], c.First+messages.LSN(i))
+		if string(log.Get(k)) != string(v) {
+			continue
+		}
+		if err := log.Put(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endWAL brings what is left to log.db, and removes log.wal. If log.db cannot take it, it
+// stays for the next open.
+func (l *Log) endWAL() error {
+	if l.applier == nil {
+		return nil
+	}
+	close(l.applier.stop)
+	<-l.applier.ended
+	if l.WAL.File == nil {
+		return nil
+	}
+	if _, values := l.Pending(); len(values) > 0 {
+		return nil
+	}
+	if err := l.forgetWAL(); err != nil {
+		return nil //nolint:nilerr // it stays for the next open, and nothing is lost
+	}
+	return l.WAL.Remove()
+}
+
+// forgetWAL notes in log.db that it has everything, in both of its meta pages: it may be
+// repaired by either. An error says that log.wal must stay.
+func (l *Log) forgetWAL() error {
+	for range boltfile.MetaPages {
+		err := l.File.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
