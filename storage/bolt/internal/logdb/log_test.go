@@ -286,11 +286,12 @@ func TestAppliedWhenThereIsRoom(t *testing.T) {
 	}
 	last := l.append(t, valuesOf(100)...)
 	errorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
+	<-l.pending.state().more // that is what the append has asked for
 	full.Store(false)
 	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
 		select {
 		case <-now.more:
-		case <-time.After(time.Minute):
+		case <-time.After(20 * applyRest):
 			t.Fatal("nobody has tried again")
 		}
 	}
