@@ -38,8 +38,8 @@ MUTANTS_SAMPLE ?= 20
 MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
-	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go \
-	$(patsubst %,storage/bolt/%*.go,commit admit dedup_admit ahead append submit project dedup_project witness origin flusher collect places tail ends numbers)))
+	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/files/origin.go \
+	$(patsubst %,storage/bolt/%*.go,commit admit dedup_admit ahead append submit project dedup_project witness flusher collect places tail ends numbers)))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296
 SOAKOUT   ?= $(BIN)/soak.ndjson

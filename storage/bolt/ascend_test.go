@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
@@ -29,7 +31,7 @@ func TestCirclesEnd(t *testing.T) {
 		overwrite(t, filepath.Join(dir, b.file), entry+8, binary.NativeEndian.AppendUint64(nil, uint64(b.page)))
 		r := map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState}[b.file]
 		from := openPlain(t, dir, r)
-		to, err := newCopyFile(held(t, t.TempDir()), r, format.StoreID{}, d)
+		to, err := files.NewFile(held(t, t.TempDir()), r, format.StoreID{}, d, reading())
 		noError(t, err)
 		read := 0
 		err = copyBucket(t.Context(), from, to, []byte(b.bucket), stateFill, func([]byte) bool {
@@ -64,14 +66,14 @@ func circleTold(t *testing.T, err error, b branch) {
 // Who reads in pieces goes on behind each of them.
 func TestPiecesAscend(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
-	from, err := newCopyFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d)
+	from, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
 	noError(t, err)
 	var all boltfile.Entries
 	for lsn := range messages.LSN(boltfile.CopyChunkEntries + 2) {
 		all.Add(format.AppendLSNKey(nil, lsn+1), []byte("value"))
 	}
 	noError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
-	to, err := newCopyFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d)
+	to, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
 	noError(t, err)
 	noError(t, copyBucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, every, func(int, int) {}))
 	read := 0

@@ -26,9 +26,9 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	if err := s.enter(ctx); err != nil {
 		return c.result, err
 	}
-	c.result.ID = s.id.String()
+	c.result.ID = s.files.ID.String()
 	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
-		if f := s.subscriptions.file.Load(); f != nil {
+		if f := s.files.Subscriptions.Load(); f != nil {
 			c.result.SubscriptionsFrom = f.Size()
 			if err := c.copyPages(ctx, f, temporary, format.SubscriptionsFileName); err != nil {
 				return err
@@ -38,7 +38,7 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 		if err := c.copyPages(ctx, s.state, temporary, format.StateFileName); err != nil {
 			return err
 		}
-		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
+		return c.copyLog(ctx, s.log, temporary, s.files.ID, s.files.Descriptor, messages.LSN(s.lastLSN.Load()))
 	})
 	return c.result, err
 }

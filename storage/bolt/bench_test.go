@@ -48,7 +48,7 @@ func newBenchAppender(b testing.TB, s *Store, id messages.PartitionID) *benchApp
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &benchAppender{s: s, id: id, partitions: s.descriptor.Partitions, epoch: reg.Epoch, next: reg.Last + 1}
+	return &benchAppender{s: s, id: id, partitions: s.files.Descriptor.Partitions, epoch: reg.Epoch, next: reg.Last + 1}
 }
 
 func (a *benchAppender) append(n int) error {

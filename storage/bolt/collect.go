@@ -96,7 +96,7 @@ func (p *projection) gather(at indexPut, v *format.EventView, place uint32, numb
 	}
 	if !v.DedupID.IsZero() {
 		key := format.DedupKey{Workspace: v.Workspace, ID: v.DedupID}
-		p.ids = append(p.ids, idPut{r: at.r, entry: dedup.Entry{Hash: key.Hash(p.s.id), LSN: v.LSN}})
+		p.ids = append(p.ids, idPut{r: at.r, entry: dedup.Entry{Hash: key.Hash(p.s.files.ID), LSN: v.LSN}})
 	}
 	for i := range v.Records {
 		rec := &v.Records[i]

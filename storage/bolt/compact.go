@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -21,16 +23,16 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	if err != nil {
 		return c.result, err
 	}
-	c.result.ID = s.id.String()
+	c.result.ID = s.files.ID.String()
 	err = c.into(ctx, to, func(temporary *boltfile.Directory) error {
-		if err := c.copySubscriptions(ctx, s.subscriptions.file.Load(), temporary, s.id, s.descriptor); err != nil {
+		if err := c.copySubscriptions(ctx, s.files.Subscriptions.Load(), temporary, s.files.ID, s.files.Descriptor); err != nil {
 			return err
 		}
 		c.result.StateFrom = s.state.Size()
-		if err := c.copyEntries(ctx, s.state, format.RoleState, temporary, s.id, s.descriptor, format.KeyDedup, format.KeyProjected, format.KeyWitness); err != nil {
+		if err := c.copyEntries(ctx, s.state, format.RoleState, temporary, s.files.ID, s.files.Descriptor, format.KeyDedup, format.KeyProjected, format.KeyWitness); err != nil {
 			return err
 		}
-		return c.copyLog(ctx, s, temporary, s.id, s.descriptor, messages.LSN(s.lastLSN.Load()))
+		return c.copyLog(ctx, s.log, temporary, s.files.ID, s.files.Descriptor, messages.LSN(s.lastLSN.Load()))
 	})
 	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
@@ -39,7 +41,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 // the header's bucket has under keys in their order. Pages keep some room, as a flush leaves it:
 // keys come in between.
 func (c *copying) copyEntries(ctx context.Context, from *boltfile.File, r format.Role, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, keys ...[]byte) error {
-	to, err := newCopyFile(dir, r, id, d)
+	to, err := files.NewFile(dir, r, id, d, reading())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -218,17 +220,6 @@ func newStoreID() (id format.StoreID, err error) {
 	return id, err
 }
 
-// newCopyFile makes a file of the copy, with a header. What is written to it is durable
-// when it was closed by closeCopy, and not before.
-func newCopyFile(dir *boltfile.Directory, r format.Role, id format.StoreID, d messages.Descriptor) (*boltfile.File, error) {
-	op := &opening{Store: &Store{options: Options{}.WithDefaults(), id: id, descriptor: d, directory: dir}}
-	f, err := op.initialise(r.FileName(), r)
-	if err == nil {
-		f.DB.NoSync = true
-	}
-	return f, err
-}
-
 // copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
 // does not, in transactions of either file that are short and never nested.
 func copyBucket(ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
@@ -275,14 +266,14 @@ func every([]byte) bool { return true }
 // copyLog copies log.db up to the LSN given. Entries are never changed, so that short
 // transactions see what one long one would see, and do not keep the store's own from
 // using pages again. The epochs come last: they may be newer than the log, never older.
-func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, last messages.LSN) error {
-	to, err := newCopyFile(dir, format.RoleLog, id, d)
+func (c *copying) copyLog(ctx context.Context, log *logdb.Log, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, last messages.LSN) error {
+	to, err := files.NewFile(dir, format.RoleLog, id, d, reading())
 	if err != nil {
 		return err
 	}
-	c.result.LogFrom, c.result.Events = s.log.File.Size(), last
+	c.result.LogFrom, c.result.Events = log.File.Size(), last
 	// First: what is not pending any more is in log.db.
-	first, values := s.log.Pending()
+	first, values := log.Pending()
 	tell := func(done uint64) {
 		c.o.Progress(CopyProgress{Phase: "copy " + format.LogFileName, Done: done, Total: uint64(last)})
 	}
@@ -291,7 +282,7 @@ func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory
 	wanted := func(k []byte) bool {
 		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
 	}
-	err = copyBucket(ctx, s.log.File, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
+	err = copyBucket(ctx, log.File, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
 		done += uint64(n)
 		tell(done)
 	})
@@ -300,7 +291,7 @@ func (c *copying) copyLog(ctx context.Context, s *Store, dir *boltfile.Directory
 		tell(uint64(last))
 	}
 	if err == nil {
-		err = copyBucket(ctx, s.log.File, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
+		err = copyBucket(ctx, log.File, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
 	}
 	if err == nil {
 		err = to.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).SetSequence(uint64(last)) })

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
@@ -22,22 +24,22 @@ func (c *copying) copySubscriptions(ctx context.Context, from *boltfile.File, di
 }
 
 // restoreSubscriptions carries the subscriptions of a copy over, if it has any.
-func (c *copying) restoreSubscriptions(ctx context.Context, from *opening, of *format.Header, dir *boltfile.Directory, id format.StoreID) (err error) {
-	path := from.path(format.SubscriptionsFileName)
-	if there, err := from.directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
+func (c *copying) restoreSubscriptions(ctx context.Context, from *files.Set, dir *boltfile.Directory, id format.StoreID) (err error) {
+	path := from.Path(format.SubscriptionsFileName)
+	if there, err := from.Directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
 		return err
 	}
-	f, err := from.openFile(format.RoleSubscriptions, true)
+	f, err := from.OpenFile(format.RoleSubscriptions, true)
 	if err != nil {
 		return err
 	}
 	h, err := f.ReadHeader(format.RoleSubscriptions)
 	switch {
 	case err != nil:
-	case h.ID != of.ID:
-		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, of.ID)
+	case h.ID != from.ID:
+		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, from.ID)
 	default:
-		err = c.copySubscriptions(ctx, f, dir, id, of.Descriptor)
+		err = c.copySubscriptions(ctx, f, dir, id, from.Descriptor)
 	}
 	return errors.Join(err, f.Close())
 }

@@ -79,7 +79,7 @@ func TestBackupInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, err := s.Backup(t.Context(), second, CopyOptions{})
-	if err != nil || whole.Events != messages.LSN(s.lastLSN.Load()) || whole.ID != s.id.String() {
+	if err != nil || whole.Events != messages.LSN(s.lastLSN.Load()) || whole.ID != s.files.ID.String() {
 		t.Fatalf("got %+v, %v", whole, err)
 	}
 	closeStore(t, s)
@@ -158,7 +158,7 @@ func TestCopyRefuses(t *testing.T) {
 // A restored store has another id, finds all ids by it, and only needs log.db.
 func TestRestore(t *testing.T) {
 	dir, s := verifiable(t)
-	id := s.id.String()
+	id := s.files.ID.String()
 	closeStore(t, s)
 	from := filepath.Join(t.TempDir(), "only-log")
 	content, err := os.ReadFile(filepath.Join(dir, format.LogFileName))
@@ -173,8 +173,8 @@ func TestRestore(t *testing.T) {
 	}
 	sameEvents(t, dir, to)
 	restored := openToRead(t, to)
-	if restored.id.String() != copied.ID {
-		t.Errorf("got id %v, want %s", restored.id, copied.ID)
+	if restored.files.ID.String() != copied.ID {
+		t.Errorf("got id %v, want %s", restored.files.ID, copied.ID)
 	}
 	for ws, ids := range map[messages.WSID]map[byte]messages.WLogOffset{0: {1: 1, 2: 2}, 2: {3: 3}} {
 		for id, at := range ids {
@@ -213,8 +213,8 @@ func TestCompact(t *testing.T) {
 	}
 	sameEvents(t, dir, to)
 	a, b := openToRead(t, dir), openToRead(t, to)
-	if a.id != b.id || copied.Events != 2001 {
-		t.Errorf("got %+v, ids %v and %v", copied, a.id, b.id)
+	if a.files.ID != b.files.ID || copied.Events != 2001 {
+		t.Errorf("got %+v, ids %v and %v", copied, a.files.ID, b.files.ID)
 	}
 	before, err := a.Inspect(t.Context())
 	if err != nil {

@@ -66,7 +66,7 @@ func damagedAt(err error, p messages.PartitionID, o messages.PLogOffset) bool {
 // offsets given, and that the others work.
 func checkFailed(t *testing.T, s *Store, failed map[messages.PartitionID]messages.PLogOffset) {
 	t.Helper()
-	for id := range messages.PartitionID(s.descriptor.Partitions) {
+	for id := range messages.PartitionID(s.files.Descriptor.Partitions) {
 		o, bad := failed[id]
 		if !bad {
 			w := takeOver(t, s, id)

@@ -98,7 +98,7 @@ func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
 		}
 		for ; *next < len(lookups); *next++ {
 			if l := &lookups[*next]; l.found == 0 {
-				l.candidates, l.damage = r.Candidates(l.candidates[:0], l.key.Hash(s.id))
+				l.candidates, l.damage = r.Candidates(l.candidates[:0], l.key.Hash(s.files.ID))
 			}
 		}
 		return nil

@@ -61,7 +61,7 @@ func TestLostIDsAreNamed(t *testing.T) {
 			w.appendNamed(3, first)
 			w.flush()
 			key := format.DedupKey{Workspace: 3, ID: first}
-			half := key.Hash(s.id) >> 63
+			half := key.Hash(s.files.ID) >> 63
 			good := idsInHalf(s, 3, 1-half, 3)
 			restore := damage(t, s)
 			w.mustLose(w.batchOf(3, good[0], none, first, good[1]), 4)

@@ -199,13 +199,13 @@ func TestDedupHashesMeet(t *testing.T) {
 	w.append(6)
 	w.flush()
 	key := format.DedupKey{Workspace: 5, ID: other}
-	putEntries(t, s, dedup.Entry{Hash: key.Hash(s.id), LSN: 1}, dedup.Entry{Hash: key.Hash(s.id), LSN: 3})
+	putEntries(t, s, dedup.Entry{Hash: key.Hash(s.files.ID), LSN: 1}, dedup.Entry{Hash: key.Hash(s.files.ID), LSN: 3})
 	checkFind(t, s, 5, other, 0)
 	w.appendNamed(5, other)
 	w.flush()
 	checkFind(t, s, 5, other, 3)
 	checkFind(t, s, 5, id, 1)
-	if got := candidatesOf(t, s, key.Hash(s.id)); !slices.Equal(got, []messages.LSN{1, 3, 4}) {
+	if got := candidatesOf(t, s, key.Hash(s.files.ID)); !slices.Equal(got, []messages.LSN{1, 3, 4}) {
 		t.Fatalf("got %v", got)
 	}
 	if err := w.try(w.named(5, other)); !errors.Is(err, storage.ErrDuplicate) {
@@ -321,7 +321,7 @@ func TestFlushWithDamagedDedup(t *testing.T) {
 	value[len(value)-1] ^= 1
 	put(t, s.state, format.BucketDedup, key, value)
 	lost := format.DedupKey{Workspace: 3, ID: messages.DedupID{1}}
-	half := 1 - lost.Hash(s.id)>>63 // the slot that is whole
+	half := 1 - lost.Hash(s.files.ID)>>63 // the slot that is whole
 	for i, id := range idsInHalf(s, 3, half, 8) {
 		w.appendNamed(3, id)
 		w.flush()
@@ -591,7 +591,7 @@ func TestDedupMissingBlock(t *testing.T) {
 func idsInHalf(s *Store, ws messages.WSID, half uint64, n int) (ids []messages.DedupID) {
 	k := format.DedupKey{Workspace: ws, ID: messages.DedupID{15: 1}}
 	for ; len(ids) < n; k.ID[1]++ {
-		if k.Hash(s.id)>>63 == half {
+		if k.Hash(s.files.ID)>>63 == half {
 			ids = append(ids, k.ID)
 		}
 	}

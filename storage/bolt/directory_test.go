@@ -95,7 +95,7 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 				if appended {
 					w.append(1)
 				}
-				path := s.directory.Path
+				path := s.files.Directory.Path
 				noError(t, s.Displaced())
 				ours = exchange()
 				isThere := func() {
@@ -114,7 +114,7 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 				}
 				now, err := os.Stat(path)
 				noError(t, err)
-				equal(t, os.SameFile(now, s.directory.Identity), s.Displaced() == nil)
+				equal(t, os.SameFile(now, s.files.Directory.Identity), s.Displaced() == nil)
 				untouched(opened)
 				equal(t, uint64(0), verified(t, ours, verify.Options{}).FaultCount)
 				for _, file := range []string{format.LogFileName, format.StateFileName, format.SubscriptionsFileName} {

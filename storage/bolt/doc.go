@@ -37,10 +37,12 @@
 //	internal/dedup     the index of deduplication ids
 //	internal/schema    what an event may contain
 //	internal/subsdb    subscriptions.db in a transaction
+//	internal/files     the opened files of a store, and whether they belong together
+//	internal/check     pages and contents of the files, as who verifies them sees them
 //
-// Here are opening (open.go lists the steps; loading.go, origin.go, scan.go), appending (above), flushing
+// Here are opening (open.go lists the steps; loading.go, scan.go), appending (above), flushing
 // (flusher.go, collect.go, project.go), reading (read.go, wlog_end.go, records.go, numbers.go, dedup.go, await.go),
-// subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, image.go, copy.go,
+// subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, copy.go,
 // backup.go, compact.go, restore.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above
 // each codec.
 package bolt

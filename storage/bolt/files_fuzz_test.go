@@ -232,7 +232,7 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	crashed.read(t, s)
 	release()
 	closeStore(t, s)
-	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.id, Half: wal.Half}
+	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.files.ID, Half: wal.Half}
 	r, err := left.Read()
 	noError(t, err)
 	noError(t, left.Close())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -75,7 +77,7 @@ const maxCountedWorkspaces = 100_000
 // Inspect returns what the store says about itself. It takes as long as opening a store,
 // and a tenth of a second for the workspaces.
 func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
-	in := Inspection{Descriptor: s.Descriptor(), ID: s.id.String(), Events: messages.LSN(s.lastLSN.Load())}
+	in := Inspection{Descriptor: s.Descriptor(), ID: s.files.ID.String(), Events: messages.LSN(s.lastLSN.Load())}
 	if err := s.enter(ctx); err != nil {
 		return in, err
 	}
@@ -89,13 +91,13 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Log, err = s.log.File.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
-	if in.WAL, err = s.inspectWAL(); err != nil {
+	if in.WAL, err = inspectWAL(s.files); err != nil {
 		return in, err
 	}
 	if in.State, err = s.state.Inspect(format.RoleState); err != nil {
 		return in, err
 	}
-	if in.Subscriptions, err = s.subscriptions.inspect(); err != nil {
+	if in.Subscriptions, err = inspectSubscriptions(s.files); err != nil {
 		return in, err
 	}
 	if in.Projected, err = s.storedProjected(); err != nil {
@@ -106,21 +108,21 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 }
 
 // inspectWAL returns nil if there is no file.
-func (s *Store) inspectWAL() (*WALInspection, error) {
-	info, err := s.directory.Stat(format.WALFileName)
+func inspectWAL(files *files.Set) (*WALInspection, error) {
+	info, err := files.Directory.Stat(format.WALFileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // as said
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, values := s.log.Pending()
+	_, values := files.Log.Pending()
 	return &WALInspection{Name: format.WALFileName, Format: format.WALFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
 }
 
-// inspect returns nil if there is no file.
-func (s *subscriptions) inspect() (*SubscriptionsInspection, error) {
-	f := s.file.Load()
+// inspectSubscriptions returns nil if there is no file.
+func inspectSubscriptions(files *files.Set) (*SubscriptionsInspection, error) {
+	f := files.Subscriptions.Load()
 	if f == nil {
 		return nil, nil //nolint:nilnil // as said
 	}
@@ -129,7 +131,7 @@ func (s *subscriptions) inspect() (*SubscriptionsInspection, error) {
 	if in.FileInspection, err = f.Inspect(format.RoleSubscriptions); err != nil {
 		return nil, err
 	}
-	err = s.view(func(tx subsdb.Tx) (err error) {
+	err = subsdb.View(f, func(tx subsdb.Tx) (err error) {
 		in.Count, err = tx.Count()
 		return err
 	})

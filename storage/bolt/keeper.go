@@ -108,7 +108,7 @@ func (k *keeper) commit(batch []*subscriptionRequest) error {
 		return nil
 	}
 	if err == nil {
-		k.s.subscriptions.old = nil
+		k.s.files.OldSubscriptions = nil
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (k *keeper) write(tx subsdb.Tx, batch []*subscriptionRequest) error {
 	if !written {
 		return errNothing
 	}
-	if old := k.s.subscriptions.old; old != nil {
+	if old := k.s.files.OldSubscriptions; old != nil {
 		if err := tx.Header.Put(format.KeyHeader, old.Encode()); err != nil {
 			return err
 		}
@@ -140,18 +140,17 @@ func (k *keeper) write(tx subsdb.Tx, batch []*subscriptionRequest) error {
 // file returns the file, and makes it if a request may need it. It returns nil if there is
 // none.
 func (k *keeper) file(batch []*subscriptionRequest) (*boltfile.File, error) {
-	kept := &k.s.subscriptions
-	f := kept.file.Load()
+	files := k.s.files
+	f := files.Subscriptions.Load()
 	for i := 0; f == nil && i < len(batch); i++ {
 		if !batch[i].puts {
 			continue
 		}
-		op := &opening{Store: k.s}
 		var err error
-		if f, err = op.makeSubscriptions(); err != nil {
+		if f, err = files.MakeSubscriptions(); err != nil {
 			return nil, err
 		}
-		kept.file.Store(f)
+		files.Subscriptions.Store(f)
 	}
 	return f, nil
 }

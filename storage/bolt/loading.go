@@ -5,97 +5,45 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// loadState reads the checkpoints, the lasting conflicts, how far the log is projected,
+// loadState takes over the checkpoints, the lasting conflicts, how far the log is projected,
 // and the witness.
-func (op *opening) loadState() error {
-	for i := range op.partitions {
-		op.partitions[i].checkpoint = 1
-		op.partitions[i].tail.restart(1)
-	}
-	return op.state.View(func(tx *bbolt.Tx) error {
-		op.projected = 1
-		if v := tx.Bucket(format.BucketHeader).Get(format.KeyProjected); v != nil {
-			n, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, v)
-			if err != nil || n == 0 {
-				return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketHeader, "%s", format.KeyProjected), Cause: format.ErrChecksum}
-			}
-			op.projected = messages.LSN(n)
-		}
-		if err := op.loadWitness(tx); err != nil {
-			return err
-		}
-		if err := tx.Bucket(format.BucketCheckpoints).ForEach(op.loadCheckpoint); err != nil {
-			return err
-		}
-		return tx.Bucket(format.BucketConflicts).ForEach(op.loadConflict)
-	})
-}
-
-func (op *opening) loadCheckpoint(k, v []byte) error {
-	p, err := op.partitionKey(op.state, format.BucketCheckpoints, k)
-	if err != nil {
+func (op *opening) loadState() (err error) {
+	if op.stand, err = op.files.Stand(); err != nil {
 		return err
 	}
-	c, err := format.DecodeCheckpoint(k, v)
-	if err != nil {
-		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketCheckpoints, "partition %d", p.id), Partition: p.id, Cause: err}
+	op.projected, op.witness = op.stand.Projected, op.stand.Witness
+	for i := range op.stand.Checkpoints {
+		c, p := &op.stand.Checkpoints[i], &op.partitions[i]
+		p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
+		op.logEpochs[i] = c.Epoch
+		p.tail.restart(c.Next)
 	}
-	p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
-	op.logEpochs[p.id] = c.Epoch
-	p.tail.restart(c.Next)
+	for _, e := range op.stand.Conflicts {
+		op.partitions[e.Partition].addConflict(e)
+	}
 	return nil
 }
 
-func (op *opening) partitionKey(f *boltfile.File, bucket, k []byte) (*partition, error) {
-	if len(k) == format.PartitionKeyLen {
-		if id := messages.PartitionID(format.Uint32(k)); uint64(id) < uint64(len(op.partitions)) {
-			return &op.partitions[id], nil
-		}
-	}
-	return nil, &storage.DamagedError{Where: f.PlaceOf(bucket, "key %x", k), Cause: format.ErrLayout}
-}
+func (op *opening) checkOrigin() error { return op.files.CheckOrigin(op.stand) }
 
-func (op *opening) loadConflict(k, v []byte) error {
-	e, err := format.DecodeConflict(k, v)
-	if err != nil {
-		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketConflicts, "key %x", k), Cause: err}
-	}
-	if uint64(e.Partition) >= uint64(len(op.partitions)) {
-		return &storage.DamagedError{Where: op.state.PlaceOf(format.BucketConflicts, "key %x", k), Cause: format.ErrLayout}
-	}
-	op.partitions[e.Partition].addConflict(e)
-	return nil
-}
-
-// loadEpochs reads the current epochs. A partition whose epoch is damaged, or older
+// loadEpochs takes over the current epochs. A partition whose epoch is damaged, or older
 // than the log's, has failed: it could be fenced in vain.
 func (op *opening) loadEpochs() error {
-	err := op.log.File.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(format.BucketEpochs).ForEach(func(k, v []byte) error {
-			p, err := op.partitionKey(op.log.File, format.BucketEpochs, k)
-			if err != nil {
-				return err
-			}
-			n, damage := format.UnsealUint(format.BucketEpochs, k, v)
-			if damage != nil {
-				p.fail(&storage.DamagedError{Where: op.log.File.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id, Cause: damage})
-			}
-			p.epoch = messages.Epoch(n)
-			return nil
-		})
-	})
+	epochs, err := op.files.Epochs()
 	if err != nil {
 		return err
 	}
-	for i := range op.partitions {
+	for i, e := range epochs {
 		p := &op.partitions[i]
-		if p.failed == nil && p.epoch < op.logEpochs[i] {
+		p.epoch = e.Epoch
+		switch {
+		case e.Damage != nil:
+			p.fail(e.Damage)
+		case p.epoch < op.logEpochs[i]:
 			p.fail(&storage.DamagedError{
 				Where: op.log.File.PlaceOf(format.BucketEpochs, "partition %d", p.id), Partition: p.id,
 				Cause: fmt.Errorf("got epoch %d, the log has %d", p.epoch, op.logEpochs[i]),

@@ -30,7 +30,7 @@ func storedNumber(b *bbolt.Bucket, ws messages.WSID, seq messages.SeqID) (messag
 	}
 	n, err := format.UnsealUint(format.BucketNumbers, key, v)
 	if err != nil {
-		return 0, damagedNumber(ws, seq, err)
+		return 0, format.DamagedNumber(ws, seq, err)
 	}
 	return messages.Number(n), nil
 }
@@ -43,7 +43,7 @@ func decodeNumber(k, v []byte) (messages.SeqID, messages.Number, error) {
 	seq := messages.SeqID(binary.BigEndian.Uint16(k[format.WorkspaceKeyLen:]))
 	n, err := format.UnsealUint(format.BucketNumbers, k, v)
 	if err != nil {
-		return 0, 0, damagedNumber(messages.WSID(format.Uint64(k)), seq, err)
+		return 0, 0, format.DamagedNumber(messages.WSID(format.Uint64(k)), seq, err)
 	}
 	return seq, messages.Number(n), nil
 }
@@ -73,10 +73,6 @@ func checkBefore(c *bbolt.Cursor, first []byte) error {
 	}
 	_, _, err := decodeNumber(k, v)
 	return err
-}
-
-func damagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
-	return &storage.DamagedError{Where: format.PlaceOf(format.BucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
 }
 
 // settleNumbers merges what the log says with what is stored, by maximum, and

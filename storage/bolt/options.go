@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -94,6 +96,19 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+func (o *Options) ofFiles() files.Options {
+	return files.Options{
+		ReadOnly: o.ReadOnly, LockTimeout: o.LockTimeout, MmapSize: o.MmapSize,
+		MaxSize: o.MaxSize, StateMaxSize: o.StateMaxSize, SubscriptionsMaxSize: o.SubscriptionsMaxSize,
+	}
+}
+
+// reading are the options of who only reads the files of a store.
+func reading() files.Options {
+	o := Options{ReadOnly: true}.WithDefaults()
+	return o.ofFiles()
 }
 
 // Phase is what Open is doing.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -81,7 +83,7 @@ func (c *twoCopies) refused(what string, bucket []byte) {
 	for _, o := range []Options{{}, {ReadOnly: true}} {
 		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
 		errorIs(c.t, err, storage.ErrDamaged, what)
-		errorIs(c.t, err, errOtherLog, what)
+		errorIs(c.t, err, files.ErrOtherLog, what)
 	}
 	r := verified(c.t, c.dir("b"), verify.Options{})
 	where := format.PlaceOf(bucket, "")
@@ -152,7 +154,7 @@ func TestStateOfAnotherCopyBesideDamage(t *testing.T) {
 	put(t, log, format.BucketLog, format.AppendLSNKey(nil, 5), []byte("damaged"))
 	noError(t, log.Close())
 	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
-	errorIs(t, err, errOtherLog)
+	errorIs(t, err, files.ErrOtherLog)
 }
 
 // tooShort makes sure that b's log is refused since it is shorter than its projections. Nobody
@@ -162,7 +164,7 @@ func (c *twoCopies) tooShort(want string) {
 	for _, o := range []Options{{}, {ReadOnly: true}} {
 		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
 		damage, ok := errors.AsType[*storage.DamagedError](err)
-		if !ok || errors.Is(err, errOtherLog) || !strings.Contains(damage.Where, format.LogFileName) || !strings.Contains(err.Error(), want) {
+		if !ok || errors.Is(err, files.ErrOtherLog) || !strings.Contains(damage.Where, format.LogFileName) || !strings.Contains(err.Error(), want) {
 			c.t.Errorf("got %v, want that log.db is damaged, and %s", err, want)
 		}
 	}
@@ -201,9 +203,9 @@ func TestLogHasLostItsEnd(t *testing.T) {
 // witnessOf returns what state.db has.
 func witnessOf(t *testing.T, s *Store) format.Witness {
 	t.Helper()
-	op := &opening{Store: &Store{state: s.state}}
-	noError(t, s.state.View(op.loadWitness))
-	return op.witness
+	stand, err := s.files.Stand()
+	noError(t, err)
+	return stand.Witness
 }
 
 // The witness is the newest event that any flush has read. A bit of it that flips while the

@@ -72,16 +72,21 @@ func (s *Store) Tail(ctx context.Context, id messages.PartitionID, from messages
 // LogWithLSN is [Store.Log] with the LSNs.
 func (s *Store) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
-		next, last := max(from, 1), messages.LSN(s.lastLSN.Load())
-		return func(n int) ([]place, error) {
-			var places []place
-			for ; next <= last && n > 0; n-- {
-				places = append(places, place{lsn: next})
-				next++
-			}
-			return places, nil
-		}, nil
+		return logSource(from, messages.LSN(s.lastLSN.Load())), nil
 	})
+}
+
+// logSource finds all events from an LSN to another.
+func logSource(from, last messages.LSN) source {
+	next := max(from, 1)
+	return func(n int) ([]place, error) {
+		var places []place
+		for ; next <= last && n > 0; n-- {
+			places = append(places, place{lsn: next})
+			next++
+		}
+		return places, nil
+	}
 }
 
 // PLogWithLSN is [Store.PLog] with the LSNs.
@@ -269,10 +274,17 @@ func (at *place) damaged(cause error) *storage.DamagedError {
 // source finds the next places of a read, at most n; none at its end.
 type source func(n int) ([]place, error)
 
-// read yields the events of a source, chunk by chunk.
+// read yields the events of a source.
 func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq2[LoggedEvent, error] {
+	return readEvents(ctx, s.log, s.enter, begin)
+}
+
+// readEvents yields the events of a source, chunk by chunk. Before each chunk, enter says whether it can be read.
+func readEvents(
+	ctx context.Context, log *logdb.Log, enter func(context.Context) error, begin func() (source, error),
+) iter.Seq2[LoggedEvent, error] {
 	return func(yield func(LoggedEvent, error) bool) {
-		if err := s.enter(ctx); err != nil {
+		if err := enter(ctx); err != nil {
 			yield(LoggedEvent{}, err)
 			return
 		}
@@ -283,7 +295,7 @@ func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq
 		}
 		for size := firstReadChunk; ; size = min(2*size, maxReadChunk) {
 			places, err := next(size)
-			if goOn := s.yieldEvents(ctx, places, yield); !goOn {
+			if goOn := yieldEvents(ctx, log, enter, places, yield); !goOn {
 				return
 			}
 			if err != nil {
@@ -299,13 +311,15 @@ func (s *Store) read(ctx context.Context, begin func() (source, error)) iter.Seq
 
 // yieldEvents reads the events at the places given, as many at a time as the limit
 // of bytes allows. It returns false when the read is over.
-func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(LoggedEvent, error) bool) bool {
+func yieldEvents(
+	ctx context.Context, log *logdb.Log, enter func(context.Context) error, places []place, yield func(LoggedEvent, error) bool,
+) bool {
 	for len(places) > 0 {
-		if err := s.enter(ctx); err != nil {
+		if err := enter(ctx); err != nil {
 			yield(LoggedEvent{}, err)
 			return false
 		}
-		events, err := s.readEvents(places)
+		events, err := copyEvents(log, places)
 		for i := range events {
 			if i > 0 && ctx.Err() != nil {
 				yield(LoggedEvent{}, ctx.Err())
@@ -324,10 +338,10 @@ func (s *Store) yieldEvents(ctx context.Context, places []place, yield func(Logg
 	return true
 }
 
-// readEvents copies events from the head of places until a limit is reached.
-func (s *Store) readEvents(places []place) ([]messages.Event, error) {
+// copyEvents copies events from the head of places until a limit is reached.
+func copyEvents(log *logdb.Log, places []place) ([]messages.Event, error) {
 	events := make([]messages.Event, 0, len(places))
-	err := s.log.Read(func(log *logdb.Reader) error {
+	err := log.Read(func(log *logdb.Reader) error {
 		var view format.EventView
 		bytes := 0
 		for i := range places {

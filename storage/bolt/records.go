@@ -137,7 +137,7 @@ func (s *Store) storedRows(ws messages.WSID, r storage.RecordRange, limit int) (
 			key = format.ParseRecordKey(k)
 			stored, err := format.DecodeRow(key, v)
 			if err != nil {
-				return damagedRow(key, err)
+				return format.DamagedRow(key, err)
 			}
 			if !bytes.HasPrefix(k, from[:format.RecordPrefixLen]) || key.ID.Number > r.To {
 				return nil
@@ -182,13 +182,9 @@ func checkRowBefore(c *bbolt.Cursor, found, sought []byte) error {
 	}
 	key := format.ParseRecordKey(k)
 	if _, err := format.DecodeRow(key, v); err != nil {
-		return damagedRow(key, err)
+		return format.DamagedRow(key, err)
 	}
 	return nil
-}
-
-func damagedRow(k format.RecordKey, cause error) *storage.DamagedError {
-	return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "workspace %d, record %v", k.Workspace, k.ID), Cause: cause}
 }
 
 // cloneData copies data; empty data becomes nil.

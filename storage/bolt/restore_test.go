@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -50,7 +52,7 @@ func TestRestoreOfALogThatIsTooShort(t *testing.T) {
 	state := c.state("b")
 	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	c.put(state, nil)
-	c.notRestored(errLostEnd)
+	c.notRestored(files.ErrLostEnd)
 	noError(t, os.Remove(filepath.Join(c.dir("b"), format.StateFileName)))
 	copied, err := c.restore()
 	noError(t, err)
@@ -74,7 +76,7 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 		},
 	} {
 		c.put(state, edit)
-		c.notRestored(errLostEnd)
+		c.notRestored(files.ErrLostEnd)
 	}
 	header := func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket(format.BucketHeader) }
 	for _, edit := range []func(tx *bbolt.Tx) error{
@@ -89,7 +91,7 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 		},
 	} {
 		c.put(state, edit)
-		c.notRestored(errLostEnd)
+		c.notRestored(files.ErrLostEnd)
 	}
 }
 
@@ -108,21 +110,21 @@ func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 		"meta page 0": withByte(boltfile.MetaChecksumAt), "meta page 1": withByte(os.Getpagesize() + boltfile.MetaChecksumAt),
 	} {
 		c.put(b, nil)
-		c.notRestored(errLostEnd)
+		c.notRestored(files.ErrLostEnd)
 		r := verified(t, c.dir("b"), verify.Options{})
 		if !slices.ContainsFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckLogEnd }) {
 			t.Errorf("%s: got %v, want that the log is too short, too", what, r)
 		}
 	}
 	c.put(state, func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketDedup) })
-	c.notRestored(errLostEnd)
+	c.notRestored(files.ErrLostEnd)
 	c.put(state, func(tx *bbolt.Tx) error { // what is projected says it alone
 		return errors.Join(tx.Bucket(format.BucketHeader).Delete(format.KeyWitness), tx.Bucket(format.BucketCheckpoints).Delete(format.AppendPartitionKey(nil, 0)))
 	})
 	c.put(c.state("b"), func(*bbolt.Tx) error { return nil })
 	state = c.state("b")
 	c.put(withByte(boltfile.MetaChecksumAt), nil)
-	c.notRestored(errLostEnd)
+	c.notRestored(files.ErrLostEnd)
 }
 
 // tooShortBesideADamagedIndex returns a store whose log has lost its end, and whose state.db has a page that
@@ -161,9 +163,9 @@ func tooShortBesideADamagedIndex(t *testing.T) (dir string) {
 func TestTooShortBesideADamagedIndex(t *testing.T) {
 	dir := tooShortBesideADamagedIndex(t)
 	_, err := Restore(t.Context(), dir, filepath.Join(t.TempDir(), "to"), CopyOptions{})
-	errorIs(t, err, errLostEnd)
+	errorIs(t, err, files.ErrLostEnd)
 	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
-	errorIs(t, err, errLostEnd)
+	errorIs(t, err, files.ErrLostEnd)
 	r := verified(t, dir, verify.Options{})
 	if !slices.ContainsFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckLogEnd && !f.Projection }) {
 		t.Errorf("got %v, want that the log is too short, too", r)
@@ -198,7 +200,7 @@ func extended(t *testing.T, more int) (dir string) {
 // store and was killed while it rebuilt state.db leaves one, too.
 func TestRestoreOfALogFromBeforeTheStoreWasExtended(t *testing.T) {
 	_, err := Restore(t.Context(), extended(t, 2), filepath.Join(t.TempDir(), "to"), CopyOptions{})
-	errorIs(t, err, errLostEnd)
+	errorIs(t, err, files.ErrLostEnd)
 	copied, err := Restore(t.Context(), extended(t, 0), filepath.Join(t.TempDir(), "to"), CopyOptions{})
 	noError(t, err)
 	errorIs(t, copied.StateUnread, storage.ErrForeign)
@@ -208,7 +210,7 @@ func TestRestoreOfALogFromBeforeTheStoreWasExtended(t *testing.T) {
 func TestRestoreBesideAStateOfAnotherCopy(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{2, 2}, []messages.WSID{4, 4})
 	c.put(c.state("a"), nil)
-	c.notRestored(errOtherLog)
+	c.notRestored(files.ErrOtherLog)
 }
 
 // The state.db of this log is no obstacle, be it older than the log.

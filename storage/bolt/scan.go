@@ -48,7 +48,7 @@ type loss struct {
 // fillTails reads into the tails what the projections have not. If state.db must
 // be rebuilt or lags too far behind, tails go into it, piece by piece.
 func (op *opening) fillTails(ctx context.Context) error {
-	sc := &scan{op: op, next: op.projected, started: op.projected, end: op.end, projecting: op.rebuild && op.end > 0}
+	sc := &scan{op: op, next: op.projected, started: op.projected, end: op.files.End, projecting: op.files.StateIsNew && op.files.End > 0}
 	for sc.next <= sc.end {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (op *opening) fillTails(ctx context.Context) error {
 		}
 		sc.report(sc.next > sc.end)
 	}
-	op.lastLSN.Store(uint64(op.end))
+	op.lastLSN.Store(uint64(op.files.End))
 	if sc.projecting {
 		if err := op.projectTails(); err != nil {
 			return err

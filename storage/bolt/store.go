@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
@@ -26,13 +28,11 @@ const (
 // Store is a [storage.Store] in two bbolt files, a third one for subscriptions, and a
 // write-ahead log before the first. Open and OpenExisting make it.
 type Store struct {
-	descriptor messages.Descriptor
-	schema     *schema.Schema
-	options    Options
-	id         format.StoreID
-	// directory is where the files are, as long as one of them is open.
-	directory *boltfile.Directory
+	schema  *schema.Schema
+	options Options
 
+	files *files.Set
+	// log and state are two of them.
 	log   *logdb.Log
 	state *boltfile.File
 
@@ -84,12 +84,12 @@ var (
 )
 
 // Descriptor returns the application that the store holds, normalized.
-func (s *Store) Descriptor() messages.Descriptor { return s.descriptor.Normalized() }
+func (s *Store) Descriptor() messages.Descriptor { return s.files.Descriptor.Normalized() }
 
 // Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
 // was to be read then: a change of the working directory does not matter.
 func (s *Store) Displaced() error {
-	if err := s.directory.Displaced(); err != nil {
+	if err := s.files.Directory.Displaced(); err != nil {
 		return err
 	}
 	return s.log.InPlace()
@@ -153,7 +153,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
-	s.releaseErr = errors.Join(s.log.Close(), s.state.Close(), s.subscriptions.close(), s.directory.Close())
+	s.releaseErr = s.files.Close()
 	close(s.released)
 }
 
@@ -204,10 +204,18 @@ func (s *Store) brokenBy() error {
 
 // partition returns a partition of the application.
 func (s *Store) partition(id messages.PartitionID) (*partition, error) {
-	if uint64(id) >= uint64(len(s.partitions)) {
-		return nil, fmt.Errorf("%w: partition %d: the application has %d", messages.ErrWrongPartition, id, len(s.partitions))
+	if err := mustHave(id, len(s.partitions)); err != nil {
+		return nil, err
 	}
 	return &s.partitions[id], nil
+}
+
+// mustHave returns ErrWrongPartition if an application of so many partitions has not got one.
+func mustHave(id messages.PartitionID, partitions int) error {
+	if uint64(id) >= uint64(partitions) {
+		return fmt.Errorf("%w: partition %d: the application has %d", messages.ErrWrongPartition, id, partitions)
+	}
+	return nil
 }
 
 func (s *Store) partitionOf(ws messages.WSID) *partition {

@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
@@ -21,31 +17,9 @@ var _ storage.Subscriptions = (*Store)(nil)
 
 // subscriptions are those of a store, in a file of their own that is made with the first.
 type subscriptions struct {
-	// file is nil until there is one.
-	file     atomic.Pointer[boltfile.File]
 	requests chan *subscriptionRequest
 	// ended is closed when the keeper has ended.
 	ended chan struct{}
-	// old is the header of a file of an older format, which the first commit makes one of this format; nil
-	// if it is. The keeper has it.
-	old *format.Header
-}
-
-// view reads the file, if there is one.
-func (s *subscriptions) view(fn func(subsdb.Tx) error) error {
-	f := s.file.Load()
-	if f == nil {
-		return nil
-	}
-	return f.View(func(tx *bbolt.Tx) error { return fn(subsdb.NewTx(f, tx)) })
-}
-
-// close releases the file.
-func (s *subscriptions) close() error {
-	if f := s.file.Load(); f != nil {
-		return f.Close()
-	}
-	return nil
 }
 
 // SubscriptionNames implements [storage.Subscriptions]. It is an error if one is missing.
@@ -53,7 +27,7 @@ func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err erro
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	err = s.subscriptions.view(func(tx subsdb.Tx) error {
+	err = subsdb.View(s.files.Subscriptions.Load(), func(tx subsdb.Tx) error {
 		if names, err = tx.Names(); err == nil {
 			err = tx.CheckCount(uint64(len(names)))
 		}
@@ -72,11 +46,11 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 		return storage.Subscription{}, err
 	}
 	var found *storage.Subscription
-	err := s.subscriptions.view(func(tx subsdb.Tx) error {
+	err := subsdb.View(s.files.Subscriptions.Load(), func(tx subsdb.Tx) error {
 		var positions []subsdb.Placed
 		var err error
 		if found, positions, err = tx.Standing(name); err == nil {
-			err = ofLog(tx, name, s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
+			err = tx.OfLog(name, subsdb.CheckRests(s.log, positions, messages.LSN(s.lastLSN.Load())))
 		}
 		return err
 	})
@@ -101,7 +75,7 @@ func (s *Store) ParkedEvents(ctx context.Context, name string, after storage.Par
 		return nil, err
 	}
 	there := false
-	err = s.subscriptions.view(func(tx subsdb.Tx) error {
+	err = subsdb.View(s.files.Subscriptions.Load(), func(tx subsdb.Tx) error {
 		d, err := tx.Definition(name)
 		if d == nil || err != nil {
 			return err
@@ -141,14 +115,14 @@ func (s *Store) ahead(sub *storage.Subscription, err error) error {
 	if !errors.Is(err, storage.ErrSubscription) {
 		return err
 	}
-	return &storage.DamagedError{Where: s.subscriptions.file.Load().PlaceOf(format.BucketPositions, "subscription %q", sub.Name), Cause: err}
+	return &storage.DamagedError{Where: s.files.Subscriptions.Load().PlaceOf(format.BucketPositions, "subscription %q", sub.Name), Cause: err}
 }
 
 func noSubscription(name string) error { return fmt.Errorf("%w: %q", storage.ErrNoSubscription, name) }
 
 // PutSubscription implements [storage.Subscriptions].
 func (s *Store) PutSubscription(ctx context.Context, sub storage.Subscription) error {
-	if err := sub.Validate(&s.descriptor); err != nil {
+	if err := sub.Validate(&s.files.Descriptor); err != nil {
 		return err
 	}
 	if err := s.mayWrite(ctx); err != nil {
@@ -270,7 +244,7 @@ func (s *Store) judgeMove(tx subsdb.Tx, have *format.Definition, m *storage.Subs
 			sub.Next[p] = next
 		}
 	}
-	if err := sub.ValidateMove(&s.descriptor, m); err != nil {
+	if err := sub.ValidateMove(&s.files.Descriptor, m); err != nil {
 		return nil, err
 	}
 	if err := s.checkPositions(&sub, m.Next); err != nil {

@@ -64,8 +64,8 @@ func TestCopiesKeepSubscriptions(t *testing.T) {
 		if err := c.PutSubscription(t.Context(), storage.Subscription{Name: "more"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		h, err := c.subscriptions.file.Load().ReadHeader(format.RoleSubscriptions)
-		if err != nil || h.ID != c.id || (h.ID == s.id) != (name == "compact") {
+		h, err := c.files.Subscriptions.Load().ReadHeader(format.RoleSubscriptions)
+		if err != nil || h.ID != c.files.ID || (h.ID == s.files.ID) != (name == "compact") {
 			t.Errorf("%s: got %+v, %v", name, h, err)
 		}
 	}

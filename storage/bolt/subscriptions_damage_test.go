@@ -194,7 +194,7 @@ func TestVerifyFindsWrongSubscriptions(t *testing.T) {
 	for _, d := range subscriptionDoctorings() {
 		t.Run(d.name, func(t *testing.T) {
 			dir, s := subscribing(t)
-			d.do(t, s.subscriptions.file.Load())
+			d.do(t, s.files.Subscriptions.Load())
 			if d.read != "" {
 				_, err := storagetest.WholeSubscription(t.Context(), s, "all")
 				_, err2 := storagetest.WholeSubscription(t.Context(), s, "p1")
@@ -222,7 +222,7 @@ func faultsOf(r *verify.Report) string {
 // A subscription that is damaged can be deleted, and the others do not suffer.
 func TestDeleteDamagedSubscription(t *testing.T) {
 	dir, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	spoiling(format.BucketSubscriptions, []byte("all"))(t, f)
 	removing(format.BucketPositions, format.PositionKey("w2", 0))(t, f)
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 1)); !errors.Is(err, storage.ErrDamaged) {
@@ -252,7 +252,7 @@ func TestDeleteDamagedSubscription(t *testing.T) {
 // is not taken for one that will be delivered again.
 func TestRewindOverDamagedParked(t *testing.T) {
 	dir, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	value := get(t, f, format.BucketParked, format.ParkedKey("all", 0, 3))
 	removing(format.BucketParked, format.ParkedKey("all", 0, 3))(t, f)
 	put(t, f, format.BucketParked, format.ParkedKey("all", 0, 6), value)
@@ -301,7 +301,7 @@ func TestVerifySubscriptions(t *testing.T) {
 // store does not open.
 func TestSubscriptionsPageIsUsedAndFree(t *testing.T) {
 	dir, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	size := f.DB.Info().PageSize
 	var root, freelist uint64
 	err := f.View(func(tx *bbolt.Tx) (err error) {

@@ -55,7 +55,7 @@ func TestPutVouchesForWhatIsThere(t *testing.T) {
 	closeStore(t, s)
 	s = open(t, dir, d, smallMap)
 	noError(t, s.PutSubscription(t.Context(), sub))
-	if !s.subscriptions.file.Load().Vouched {
+	if !s.files.Subscriptions.Load().Vouched {
 		t.Error("nothing was synced")
 	}
 }

@@ -83,7 +83,7 @@ func TestParkedIsReadInPieces(t *testing.T) {
 // stands; one whose position is damaged says what it reads.
 func TestDamageIsFoundWhereItIsRead(t *testing.T) {
 	_, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	spoiling(format.BucketParked, format.ParkedKey("all", 0, 7))(t, f)
 	spoiling(format.BucketPositions, format.PositionKey("w2", 0))(t, f)
 	if all, err := s.Subscription(t.Context(), "all"); err != nil || all.Position(0) != 8 || all.ParkedCount != 2 {
@@ -129,7 +129,7 @@ func TestParkedIsCounted(t *testing.T) {
 	if !counted() {
 		t.Fatal("a fault before anything is missing")
 	}
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	noError(t, f.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketParked).Delete(format.ParkedKey("many", 0, 20))
 	}))

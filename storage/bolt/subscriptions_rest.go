@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -10,11 +9,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
-
-// errOtherPositions says what is wrong with a position that rests on an event which the log has not, or
-// has differently, and what to do about it.
-var errOtherPositions = errors.New("this log has lost its end or is an older one, or the position is of a copy of the store that has gone on by itself; " +
-	"put the right file in place, or rewind or delete the subscription")
 
 // placeAt returns positions in logs that have come there, with the events on which they rest.
 func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []subsdb.Placed {
@@ -72,66 +66,19 @@ func (s *Store) placeOfEvent(source *storage.SubscriptionSource, id messages.Par
 	return all[0], nil
 }
 
-// checkRests makes sure that a log, which ends at an LSN, has the events on which positions rest. What of it
-// cannot be read is told by who needs it.
-func (s *Store) checkRests(positions []subsdb.Placed, end messages.LSN) error {
-	return s.log.Read(func(log *logdb.Reader) error {
-		for i := range positions {
-			if err := checkRest(&positions[i], log, end); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// checkRest makes sure that the log, which ends at an LSN, has the event on which a position rests.
-func checkRest(p *subsdb.Placed, log *logdb.Reader, end messages.LSN) error {
-	at := p.Rests.LSN
-	if at == 0 {
-		return nil
-	}
-	// It may have been read, and rested on, before the end of the log was published.
-	value := log.Value(at)
-	switch {
-	case len(value) >= format.EventHeaderLen && format.Uint32(value[1:]) == p.Rests.CRC:
-		return nil
-	case at > end:
-		return wrongPosition(p, "the log ends at LSN %d", end)
-	}
-	var v format.EventView
-	if v.Decode(at, value) == nil {
-		return wrongPosition(p, "the log has CRC %08x there", v.CRC)
-	}
-	return nil
-}
-
-func wrongPosition(p *subsdb.Placed, why string, args ...any) error {
-	return fmt.Errorf("%w: partition %d: position %d rests on LSN %d with CRC %08x, %s: %w",
-		storage.ErrForeign, p.Partition, p.Next, p.Rests.LSN, p.Rests.CRC, fmt.Sprintf(why, args...), errOtherPositions)
-}
-
 // checkOwnPositions makes sure that all positions are of this log. One that is damaged is an error of whoever reads it.
 func (s *Store) checkOwnPositions() error {
-	return s.subscriptions.view(func(tx subsdb.Tx) error {
+	return subsdb.View(s.files.Subscriptions.Load(), func(tx subsdb.Tx) error {
 		names, err := tx.Names()
 		for i := 0; err == nil && i < len(names); i++ {
 			sub, positions, damage := tx.Standing(names[i])
 			if sub != nil && damage == nil {
-				err = ofLog(tx, names[i], s.checkRests(positions, messages.LSN(s.lastLSN.Load())))
+				err = tx.OfLog(names[i], subsdb.CheckRests(s.log, positions, messages.LSN(s.lastLSN.Load())))
 			}
 		}
-		if errors.Is(err, errOtherPositions) {
+		if errors.Is(err, subsdb.ErrOtherPositions) {
 			return err
 		}
 		return nil
 	})
-}
-
-// ofLog names the subscription of whose positions one is of another log.
-func ofLog(tx subsdb.Tx, name string, err error) error {
-	if errors.Is(err, errOtherPositions) {
-		return tx.Damaged(format.BucketPositions, name, err)
-	}
-	return err
 }

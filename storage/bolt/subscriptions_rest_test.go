@@ -195,7 +195,7 @@ func TestOtherPositionsAreRewoundOrDeleted(t *testing.T) {
 func standsAt(t *testing.T, s *Store, name string) subsdb.Position {
 	t.Helper()
 	key := format.PositionKey(name, 0)
-	at, err := subsdb.DecodePosition(key, get(t, s.subscriptions.file.Load(), format.BucketPositions, key))
+	at, err := subsdb.DecodePosition(key, get(t, s.files.Subscriptions.Load(), format.BucketPositions, key))
 	noError(t, err, name)
 	return at
 }
@@ -305,7 +305,7 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	takeOver(t, s, 0).append(2, 2, 2)
 	subscribeAll(t, s)
 	moveAll(t, s, 3)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	noError(t, f.Update(func(tx *bbolt.Tx) error {
 		for _, name := range sourceNames {
 			c := subsdb.PositionChange(name, subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 3}})
@@ -324,7 +324,7 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	equal(t, before, filesOf(t, dir)[format.SubscriptionsFileName], "nobody has changed anything")
 	s = open(t, dir, d, Options{})
 	noError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 4)))
-	h, err := s.subscriptions.file.Load().Header(format.RoleSubscriptions)
+	h, err := s.files.Subscriptions.Load().Header(format.RoleSubscriptions)
 	noError(t, err)
 	equal(t, uint16(format.SubscriptionsFormat), h.Format)
 	equal(t, messages.LSN(3), standsAt(t, s, "all").Rests.LSN)

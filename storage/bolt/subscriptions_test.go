@@ -186,7 +186,7 @@ func TestSubscriptionsFileIsForeign(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"another store's":  {foreign[format.SubscriptionsFileName], storage.ErrForeign, "is of store " + other.id.String()},
+		"another store's":  {foreign[format.SubscriptionsFileName], storage.ErrForeign, "is of store " + other.files.ID.String()},
 		"the store's log":  {own[format.LogFileName], storage.ErrForeign, "got a log file, want a subscriptions file"},
 		"text":             {strings.Repeat("text ", 5000), storage.ErrForeign, ""},
 		"cut in its start": {own[format.SubscriptionsFileName][:100], storage.ErrDamaged, ""},
@@ -219,7 +219,7 @@ func TestSubscriptionsFileIsForeign(t *testing.T) {
 // The file counts its formats for itself.
 func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 	dir, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	value := get(t, f, format.BucketHeader, format.KeyHeader)
 	if value[9] != format.SubscriptionsFormat {
 		t.Errorf("got format %d", value[9])
@@ -237,7 +237,7 @@ func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 	dir, s := subscribing(t)
 	w := takeOver(t, s, 0)
-	s.subscriptions.file.Load().AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	s.files.Subscriptions.Load().AfterCommit = func() error { return io.ErrUnexpectedEOF }
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 4)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}
@@ -258,7 +258,7 @@ func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 // A commit that wrote nothing for want of space is refused, and leaves nothing.
 func TestNoSpaceForSubscriptions(t *testing.T) {
 	_, s := subscribing(t)
-	f := s.subscriptions.file.Load()
+	f := s.files.Subscriptions.Load()
 	f.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
 	for what, err := range map[string]error{
 		"put":    s.PutSubscription(t.Context(), storage.Subscription{Name: "more"}),
@@ -308,7 +308,7 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 	const many = 50
 	_, s := subscribing(t)
 	commits, entered, release := atomic.Int64{}, make(chan struct{}, many), make(chan struct{})
-	s.subscriptions.file.Load().BeforeCommit = func() error {
+	s.files.Subscriptions.Load().BeforeCommit = func() error {
 		commits.Add(1)
 		entered <- struct{}{}
 		<-release
@@ -351,7 +351,7 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 	_, s := subscribing(t)
 	entered, release := make(chan struct{}), make(chan struct{})
-	s.subscriptions.file.Load().BeforeCommit = func() error {
+	s.files.Subscriptions.Load().BeforeCommit = func() error {
 		close(entered)
 		<-release
 		return nil
@@ -372,7 +372,7 @@ func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 func TestSubscriptionQueueIsBounded(t *testing.T) {
 	_, s := subscribing(t)
 	entered, release := make(chan struct{}, 3), make(chan struct{})
-	s.subscriptions.file.Load().BeforeCommit = func() error {
+	s.files.Subscriptions.Load().BeforeCommit = func() error {
 		entered <- struct{}{}
 		<-release
 		return nil

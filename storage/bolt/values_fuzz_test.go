@@ -130,7 +130,7 @@ func FuzzSubscription(f *testing.F) {
 	if err := s.PutSubscription(f.Context(), storage.Subscription{Name: "first"}); err != nil {
 		f.Fatal(err)
 	}
-	s.subscriptions.file.Load().DB.NoSync = true
+	s.files.Subscriptions.Load().DB.NoSync = true
 	if err := s.DeleteSubscription(f.Context(), "first"); err != nil {
 		f.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func FuzzSubscription(f *testing.F) {
 		if err := s.DeleteSubscription(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		for bucket, v := range dump(t, s.subscriptions.file.Load()) {
+		for bucket, v := range dump(t, s.files.Subscriptions.Load()) {
 			if !strings.HasPrefix(bucket, string(format.BucketHeader)) {
 				t.Fatalf("%s: %x was left", bucket, v)
 			}

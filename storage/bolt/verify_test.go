@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -264,7 +266,7 @@ func doctoredIndexes() []doctoring {
 		}, []string{"true WLog: partition 1: workspace 1: no event is in its index, want 2"}},
 		{"the checkpoint names another event", value(format.BucketCheckpoints, checkpointKey, func(*Store, []byte) []byte {
 			return format.Checkpoint{Next: 6, LSN: 6, RegisteredAt: 4, Epoch: 1}.Encode(checkpointKey)
-		}), []string{"true checkpoint: file state.db, bucket checkpoints, partition 0: " + errOtherLog.Error() +
+		}), []string{"true checkpoint: file state.db, bucket checkpoints, partition 0: " + files.ErrOtherLog.Error() +
 			": LSN 6: got partition 0, offset 5, at 4 us, epoch 1, the log has partition 0, offset 5, at 5 us, epoch 1",
 			"not looked at: what stands in state.db"}},
 		{"a conflict", func(t *testing.T, s *Store) {
@@ -358,7 +360,7 @@ func doctoredIDs() []doctoring {
 	}
 	entry := func(s *Store, id byte, lsn messages.LSN) dedup.Entry {
 		key := format.DedupKey{Workspace: 0, ID: messages.DedupID{id}}
-		return dedup.Entry{Hash: key.Hash(s.id), LSN: lsn}
+		return dedup.Entry{Hash: key.Hash(s.files.ID), LSN: lsn}
 	}
 	index := func(entries func(s *Store) []dedup.Entry) func(*testing.T, *Store) {
 		return func(t *testing.T, s *Store) {

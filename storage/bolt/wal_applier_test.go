@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/files"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
@@ -96,10 +98,10 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 // opened opens the files of a store as [Open] does.
 func opened(t *testing.T, dir string) *opening {
 	t.Helper()
-	op := &opening{Store: &Store{options: smallMap.WithDefaults(), directory: held(t, dir)}}
-	noError(t, op.openFiles())
-	op.makePartitions()
-	return op
+	o := smallMap.WithDefaults()
+	f, err := files.Open(t.Context(), dir, nil, o.ofFiles())
+	noError(t, err)
+	return newOpening(f, o)
 }
 
 // Recovery breaks off at any of its commits, once or again, and nothing is lost.
@@ -126,7 +128,7 @@ func TestWALRecoveryBreaksOff(t *testing.T) {
 					errorIs(t, err, messages.ErrOutcomeUnknown, name, commit)
 				}
 				ended = ended || err == nil && again == 0
-				noError(t, op.abandon())
+				noError(t, op.files.Close())
 			}
 			opensWith(t, dir, d, want)
 			if ended && commit < 4 {
@@ -215,7 +217,7 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	again.log.File.BeforeCommit = func() error { written++; return nil }
 	noError(t, again.recover(t.Context()))
 	equal(t, false, again.log.WAL.Unsettled)
-	noError(t, again.abandon())
+	noError(t, again.files.Close())
 	equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
 }

@@ -18,7 +18,7 @@ func TestWALHalfMade(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir, d, smallMap)
 		takeOver(t, s, 0).append(1, 2)
-		id := s.id
+		id := s.files.ID
 		closeStore(t, s)
 		block := make([]byte, wal.BlockLen)
 		copy(block, wal.EncodeHeader(id, wal.ID{1}, wal.BlockLen))
@@ -96,12 +96,12 @@ func TestWALLengthIsTold(t *testing.T) {
 func TestWALDirectoryIsSynced(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
 	w := takeOver(t, s, 0)
-	s.directory.BeforeSync = func() error { return syscall.EIO }
+	s.files.Directory.BeforeSync = func() error { return syscall.EIO }
 	err := w.try(w.event(1))
 	errorIs(t, err, messages.ErrOutcomeUnknown)
 	errorIs(t, err, syscall.EIO)
 	left := newWALWriter(t, smallHalf)
-	left.Directory.BeforeSync = s.directory.BeforeSync
+	left.Directory.BeforeSync = s.files.Directory.BeforeSync
 	errorIs(t, left.Remove(), syscall.EIO)
 }
 

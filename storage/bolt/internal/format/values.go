@@ -173,3 +173,13 @@ func updateCRC(crc uint32, few []byte) uint32 {
 	}
 	return ^crc
 }
+
+// DamagedNumber says that a last number in state.db cannot be read.
+func DamagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
+	return &storage.DamagedError{Where: PlaceOf(BucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
+}
+
+// DamagedRow says that a row in state.db cannot be read.
+func DamagedRow(k RecordKey, cause error) *storage.DamagedError {
+	return &storage.DamagedError{Where: PlaceOf(BucketRecords, "workspace %d, record %v", k.Workspace, k.ID), Cause: cause}
+}

@@ -18,6 +18,14 @@ type Tx struct {
 	Header, Subscriptions, positions, parked *bbolt.Bucket
 }
 
+// View reads a file, if there is one.
+func View(f *boltfile.File, fn func(Tx) error) error {
+	if f == nil {
+		return nil
+	}
+	return f.View(func(tx *bbolt.Tx) error { return fn(NewTx(f, tx)) })
+}
+
 // NewTx returns the file in a transaction of bbolt.
 func NewTx(f *boltfile.File, tx *bbolt.Tx) Tx {
 	return Tx{

@@ -1,0 +1,336 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+)
+
+// ErrNoState is returned when a store is to be opened read-only and state.db is not there.
+var ErrNoState = errors.New("state.db is missing")
+
+// Open opens the files of a store. It finds out what is there without changing anything, and creates what is missing:
+// the store too, if there is none and a descriptor is wanted. That must extend the one that the store was made with; nil
+// wants the store's own.
+func Open(ctx context.Context, dir string, wanted *messages.Descriptor, o Options) (*Set, error) {
+	mayCreate := wanted != nil && !o.ReadOnly
+	s, err := Hold(dir, o)
+	if mayCreate && errors.Is(err, storage.ErrNotFound) {
+		if err := boltfile.MakeDirs(dir, boltfile.SyncAbove); err != nil {
+			return nil, err
+		}
+		s, err = Hold(dir, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(wanted, mayCreate); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.checkSubscriptions(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Set) open(wanted *messages.Descriptor, mayCreate bool) error {
+	logThere, err := s.Directory.Present(format.LogFileName)
+	if err != nil {
+		return err
+	}
+	stateThere, err := s.Directory.Present(format.StateFileName)
+	if err != nil {
+		return err
+	}
+	if logThere {
+		return s.openExisting(wanted, stateThere)
+	}
+	if err := s.nothingElse(); err != nil {
+		return err
+	}
+	if !mayCreate {
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, s.Directory.Path)
+	}
+	return s.createStore(wanted)
+}
+
+func (s *Set) createStore(wanted *messages.Descriptor) error {
+	// Whoever made the directory may have been killed before this.
+	if err := boltfile.SyncAbove(filepath.Dir(s.Directory.Path)); err != nil {
+		return err
+	}
+	s.Descriptor = *wanted
+	if _, err := rand.Read(s.ID[:]); err != nil {
+		return err
+	}
+	log, err := s.create(format.RoleLog)
+	if err != nil {
+		return err
+	}
+	s.Log = logdb.New(log, s.Directory)
+	s.State, err = s.create(format.RoleState)
+	return err
+}
+
+// openExisting opens the files of a store. Both headers are read before either
+// file is opened for writing.
+func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
+	logHeader, err := s.inspect(format.RoleLog)
+	if err != nil {
+		return err
+	}
+	s.ID, s.Descriptor = logHeader.ID, logHeader.Descriptor
+	if wanted != nil {
+		if err := wanted.Extends(&logHeader.Descriptor); err != nil {
+			return err
+		}
+		s.Descriptor = *wanted
+	}
+	s.staleLog = !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
+	switch {
+	case stateThere:
+		if err := s.inspectState(); err != nil {
+			return err
+		}
+	case s.options.ReadOnly:
+		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
+	}
+	subscriptionsThere, err := s.inspectSubscriptions()
+	if err != nil {
+		return err
+	}
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	if subscriptionsThere {
+		if err := s.openSubscriptions(); err != nil {
+			return err
+		}
+	}
+	if stateThere {
+		s.State, err = s.openAgain(format.RoleState)
+		return err
+	}
+	s.StateIsNew = true
+	s.State, err = s.create(format.RoleState)
+	return err
+}
+
+func (s *Set) inspectState() error {
+	h, err := s.inspect(format.RoleState)
+	if err != nil {
+		return err
+	}
+	if err := s.sameStore(&h); err != nil {
+		return err
+	}
+	if err := s.knowsAll(&h); err != nil {
+		return err
+	}
+	s.staleState = !sameDescriptor(&s.Descriptor, &h.Descriptor)
+	return nil
+}
+
+// sameStore makes sure that state.db is of the store that the log is of.
+func (s *Set) sameStore(state *format.Header) error {
+	if state.ID == s.ID {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, s.Path(format.StateFileName), state.ID, format.LogFileName, s.ID)
+}
+
+// knowsAll makes sure that state.db has no kind or sequence that is not known.
+func (s *Set) knowsAll(state *format.Header) error {
+	if err := s.Descriptor.Extends(&state.Descriptor); err != nil {
+		return fmt.Errorf("%w: %s: %w", storage.ErrForeign, s.Path(format.StateFileName), err)
+	}
+	return nil
+}
+
+func sameDescriptor(a, b *messages.Descriptor) bool {
+	return bytes.Equal(format.AppendDescriptor(nil, a), format.AppendDescriptor(nil, b))
+}
+
+// inspect reads a file's header through a read-only handle, and makes sure that what is
+// behind it can be read, and written.
+func (s *Set) inspect(r format.Role) (format.Header, error) {
+	f, err := s.OpenFile(r, true)
+	if err != nil {
+		return format.Header{}, err
+	}
+	h, err := f.ReadHeader(r)
+	if err == nil && !s.options.ReadOnly {
+		err = f.CheckFreelist()
+	}
+	return h, errors.Join(err, f.Close())
+}
+
+// openAgain opens a file whose header was found right, and makes sure that it is
+// still the same.
+func (s *Set) openAgain(r format.Role) (*boltfile.File, error) {
+	f, err := s.OpenFile(r, s.options.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	h, err := f.ReadHeader(r)
+	if err == nil && h.ID != s.ID {
+		err = fmt.Errorf("%w: %s was exchanged while it was opened", storage.ErrForeign, f.Name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openLog opens log.db.
+func (s *Set) openLog() error {
+	f, err := s.openAgain(format.RoleLog)
+	if err == nil {
+		s.Log = logdb.New(f, s.Directory)
+	}
+	return err
+}
+
+// ReadEnd reads where the log ends.
+func (s *Set) ReadEnd() (err error) {
+	s.End, err = s.Log.Load(s.ID)
+	return err
+}
+
+// nothingElse makes sure that no other file of a store is there without its log.
+func (s *Set) nothingElse() error {
+	for _, name := range []string{format.WALFileName, format.StateFileName, format.SubscriptionsFileName} {
+		there, err := s.Directory.PresentAs(name)
+		if err != nil {
+			return err
+		}
+		if there {
+			return &storage.DamagedError{
+				Where: "file " + s.Path(format.LogFileName),
+				Cause: fmt.Errorf("%w, and there is a %s", format.ErrMissing, name),
+			}
+		}
+	}
+	return nil
+}
+
+// inspectSubscriptions reads the header of subscriptions.db, if it is there. The descriptor
+// in it is that of the day on which it was made.
+func (s *Set) inspectSubscriptions() (there bool, err error) {
+	path := s.Path(format.SubscriptionsFileName)
+	if there, err = s.Directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
+		return false, err
+	}
+	h, err := s.inspect(format.RoleSubscriptions)
+	if err != nil {
+		return true, err
+	}
+	if h.Format < format.SubscriptionsFormat {
+		s.OldSubscriptions = &h
+	}
+	if h.ID != s.ID {
+		return true, fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, s.ID)
+	}
+	if err := s.Descriptor.Extends(&h.Descriptor); err != nil {
+		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
+	}
+	return true, nil
+}
+
+// openSubscriptions opens the file that was found right.
+func (s *Set) openSubscriptions() error {
+	f, err := s.openAgain(format.RoleSubscriptions)
+	if err == nil {
+		s.Subscriptions.Store(f)
+	}
+	return err
+}
+
+// checkSubscriptions checks the pages of the file. What a damaged page hides would be
+// delivered again from the beginning; and the file is small.
+func (s *Set) checkSubscriptions(ctx context.Context) error {
+	f := s.Subscriptions.Load()
+	if f == nil {
+		return nil
+	}
+	var faults error
+	fault := func(where, text string) {
+		if faults == nil {
+			faults = &storage.DamagedError{Where: where, Cause: errors.New(text)}
+		}
+	}
+	err := f.CheckPages(ctx, fault, func(uint64, uint64) {})
+	return errors.Join(err, faults)
+}
+
+// OpenLog opens log.db of a store, and its subscriptions.db, and reads where the log ends. Nothing is changed.
+func OpenLog(dir string, o Options) (*Set, error) {
+	s, err := Hold(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openLogOnly(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Set) openLogOnly() error {
+	there, err := s.Directory.Present(format.LogFileName)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return fmt.Errorf("%w: %s", storage.ErrNotFound, s.Directory.Path)
+	}
+	h, err := s.inspect(format.RoleLog)
+	if err != nil {
+		return err
+	}
+	s.ID, s.Descriptor = h.ID, h.Descriptor
+	subscriptionsThere, err := s.inspectSubscriptions()
+	if err != nil {
+		return err
+	}
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	if subscriptionsThere {
+		return s.openSubscriptions()
+	}
+	return nil
+}
+
+// WriteHeaders writes the descriptor to the headers that have an older one.
+func (s *Set) WriteHeaders() error {
+	if s.options.ReadOnly {
+		return nil
+	}
+	if s.staleLog {
+		if err := s.writeHeader(s.Log.File, format.RoleLog); err != nil {
+			return err
+		}
+	}
+	if s.staleState {
+		return s.writeHeader(s.State, format.RoleState)
+	}
+	return nil
+}
+
+func (s *Set) writeHeader(f *boltfile.File, r format.Role) error {
+	h := format.Header{Role: r, ID: s.ID, Descriptor: s.Descriptor}
+	return f.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketHeader).Put(format.KeyHeader, h.Encode())
+	})
+}
