@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/copies"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -34,7 +34,7 @@ func TestCirclesEnd(t *testing.T) {
 		to, err := files.NewFile(held(t, t.TempDir()), r, format.StoreID{}, d, reading())
 		noError(t, err)
 		read := 0
-		err = copyBucket(t.Context(), from, to, []byte(b.bucket), stateFill, func([]byte) bool {
+		err = copies.Bucket(t.Context(), from, to, []byte(b.bucket), boltfile.StateFill, func([]byte) bool {
 			read++
 			return read < 10*events
 		}, func(int, int) {})
@@ -75,7 +75,7 @@ func TestPiecesAscend(t *testing.T) {
 	noError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
 	to, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
 	noError(t, err)
-	noError(t, copyBucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, every, func(int, int) {}))
+	noError(t, copies.Bucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, copies.Every, func(int, int) {}))
 	read := 0
 	noError(t, to.Scan(t.Context(), format.BucketLog, nil, func(k, _ []byte) error {
 		equal(t, string(all.Keys[read]), string(k))

@@ -1,22 +1,15 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
-
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/copies"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/verify"
@@ -24,7 +17,7 @@ import (
 
 // ErrExists is returned when a copy would go where there is something already: something else
 // than an empty directory, or one that cannot be replaced.
-var ErrExists = errors.New("there is something already")
+var ErrExists = copies.ErrExists
 
 // CopyOptions say how a copy of a store is made.
 type CopyOptions struct {
@@ -69,6 +62,7 @@ type Copied struct {
 type copying struct {
 	o      CopyOptions
 	result Copied
+	target copies.Target
 }
 
 func newCopying(o CopyOptions) *copying {
@@ -78,122 +72,22 @@ func newCopying(o CopyOptions) *copying {
 	return &copying{o: o}
 }
 
-// into lets build make the copy in a new directory beside the final one, checks it, and
-// gives it the final name, which must be free or that of an empty directory. So there is a
-// whole copy under that name, or nothing.
-func (c *copying) into(ctx context.Context, dir string, build func(temporary *boltfile.Directory) error) (err error) {
-	dir = filepath.Clean(dir)
-	switch name := filepath.Base(dir); name {
-	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName:
-		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
-	}
-	if err := mustBeFree(dir); err != nil {
-		return err
-	}
-	if dir, err = filepath.Abs(dir); err != nil { // the working directory may change meanwhile
-		return err
-	}
-	if err := boltfile.MakeDirs(filepath.Dir(dir), boltfile.SyncAbove); err != nil {
-		return err
-	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+boltfile.NewFilePattern)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temporary))
+// of says whose copy it is: with the id and the descriptor of a store, but for the id that [Restore] draws.
+func (c *copying) of(id format.StoreID, f *files.Set) {
+	c.result.ID = id.String()
+	c.target = copies.Target{ID: id, Descriptor: f.Descriptor, Options: reading(), Tell: func(name string, done, total uint64) {
+		c.o.Progress(CopyProgress{Phase: "copy " + name, Done: done, Total: total})
+	}}
+}
+
+// into lets build make the copy in a directory, which must be new or empty, and checks it.
+func (c *copying) into(ctx context.Context, dir string, build func(temporary *boltfile.Directory) error) error {
+	return copies.Into(dir, func(temporary *boltfile.Directory) error {
+		if err := build(temporary); err != nil {
+			return err
 		}
-	}()
-	if err := c.fill(ctx, temporary, build); err != nil {
-		return err
-	}
-	return publishDir(temporary, dir)
-}
-
-// fill makes the copy in its directory, checks it, and makes it durable.
-func (c *copying) fill(ctx context.Context, temporary string, build func(temporary *boltfile.Directory) error) (err error) {
-	d, err := boltfile.OpenDirectory(temporary)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := build(d); err != nil {
-		return err
-	}
-	if err := c.check(ctx, d); err != nil {
-		return err
-	}
-	return d.Sync()
-}
-
-// wantRoom is what a target must be.
-const wantRoom = "want nothing there, or an empty directory that can be replaced"
-
-// mustBeFree returns ErrExists unless nothing is there, or an empty directory that can make
-// room for another one. Renaming it away and back shows that at once: that a mount point
-// cannot is not to be found out only when the copy is finished.
-func mustBeFree(dir string) error {
-	there, err := isEmptyDir(dir)
-	if err != nil || !there {
-		return err
-	}
-	away, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+boltfile.NewFilePattern)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(away); err != nil {
-		return err
-	}
-	if err := os.Rename(dir, away); err != nil {
-		return fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
-	}
-	return os.Rename(away, dir)
-}
-
-// isEmptyDir reports whether there is anything under a name, which must be an empty directory.
-// All else that is there is ErrExists, a link to one too.
-func isEmptyDir(name string) (there bool, err error) {
-	was, err := os.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case !was.IsDir():
-		return true, fmt.Errorf("%w: %s: got a file or a link (%v), %s", ErrExists, name, was.Mode(), wantRoom)
-	}
-	entries, err := os.ReadDir(name)
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s is not empty", name)
-	}
-	if err != nil {
-		return true, fmt.Errorf("%w: %w; %s", ErrExists, err, wantRoom)
-	}
-	return true, nil
-}
-
-// makeRoom removes the empty directory that has a name, if there is one.
-func makeRoom(name string) error {
-	there, err := isEmptyDir(name)
-	if err != nil || !there {
-		return err
-	}
-	if err := syscall.Rmdir(name); err != nil {
-		return fmt.Errorf("%w: remove %s: %w; %s", ErrExists, name, err, wantRoom)
-	}
-	return nil
-}
-
-// publishDir gives a directory its final name. An empty directory of that name makes room.
-func publishDir(temporary, final string) error {
-	if err := makeRoom(final); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, final); err != nil {
-		return err
-	}
-	return boltfile.SyncAbove(filepath.Dir(final))
+		return c.check(ctx, temporary)
+	})
 }
 
 // check checks the copy, unless that is to be left out.
@@ -214,87 +108,126 @@ func (c *copying) check(ctx context.Context, d *boltfile.Directory) error {
 	return nil
 }
 
-// newStoreID draws a store's id.
-func newStoreID() (id format.StoreID, err error) {
-	_, err = rand.Read(id[:])
-	return id, err
-}
-
-// copyBucket copies the entries of a bucket that wanted accepts, up to the first that it
-// does not, in transactions of either file that are short and never nested.
-func copyBucket(ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
-	var next, last []byte // last is bbolt's, as long as the transaction
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var chunk boltfile.Entries
-		err := from.View(func(tx *bbolt.Tx) error {
-			more = false
-			b := tx.Bucket(bucket)
-			if b == nil {
-				return nil
-			}
-			c := b.Cursor()
-			for k, v := c.Seek(next); k != nil && wanted(k); k, v = c.Next() {
-				if err := from.MustAscend(bucket, last, k); err != nil {
-					return err
-				}
-				if chunk.Full() {
-					next, last, more = append(next[:0], k...), bytes.Clone(last), true
-					return nil
-				}
-				chunk.Add(k, v)
-				last = k
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if err := to.Put(bucket, fill, &chunk); err != nil {
-			return err
-		}
-		progress(len(chunk.Keys), chunk.Bytes)
+// Backup writes a copy of the store to a directory, which must be new or empty: its
+// files, synced, and checked unless the options say otherwise. The store can be in use.
+// A copy whose check finds a fault, or that is not finished, is not kept.
+//
+// subscriptions.db, if there is one, is copied first, then state.db, and log.db after them, so
+// that neither the subscriptions nor the projections of the copy are ever ahead of its log;
+// opening the copy reads what the projections lack. Both are copied under one read transaction,
+// page by page: meanwhile flushes do not use pages again, and wait if the file outgrows
+// Options.MmapSize; appends go on up to the limits of the tail.
+// log.db is copied in short transactions, which hold nobody up.
+func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, error) {
+	c := newCopying(o)
+	if err := s.enter(ctx); err != nil {
+		return c.result, err
 	}
-	return nil
+	c.of(s.files.ID, s.files)
+	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
+		c.target.Directory = temporary
+		if f := s.files.Subscriptions.Load(); f != nil {
+			c.result.SubscriptionsFrom = f.Size()
+			if err := c.target.Pages(ctx, f, format.RoleSubscriptions); err != nil {
+				return err
+			}
+		}
+		c.result.StateFrom = s.state.Size()
+		if err := c.target.Pages(ctx, s.state, format.RoleState); err != nil {
+			return err
+		}
+		return c.log(ctx, s.log, messages.LSN(s.lastLSN.Load()))
+	})
+	return c.result, err
 }
 
-// every wants all entries.
-func every([]byte) bool { return true }
+// log copies the log up to an LSN.
+func (c *copying) log(ctx context.Context, log *logdb.Log, last messages.LSN) error {
+	c.result.LogFrom, c.result.Events = log.File.Size(), last
+	return c.target.Log(ctx, log, last)
+}
 
-// copyLog copies log.db up to the LSN given. Entries are never changed, so that short
-// transactions see what one long one would see, and do not keep the store's own from
-// using pages again. The epochs come last: they may be newer than the log, never older.
-func (c *copying) copyLog(ctx context.Context, log *logdb.Log, dir *boltfile.Directory, id format.StoreID, d messages.Descriptor, last messages.LSN) error {
-	to, err := files.NewFile(dir, format.RoleLog, id, d, reading())
+// subscriptions copies those of a store that nobody writes, if it has any.
+func (c *copying) subscriptions(ctx context.Context, f *boltfile.File) error {
+	if f == nil {
+		return nil
+	}
+	c.result.SubscriptionsFrom = f.Size()
+	return c.target.Entries(ctx, f, format.RoleSubscriptions, format.KeySubscriptions)
+}
+
+// Compact writes a copy of the store in a directory to another one, which must be new or
+// empty, without the pages that are free. Nobody may have the store open for writing; it
+// is not changed. The copy has the same store id. What is not finished, or has a fault,
+// is not kept.
+func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
+	c := newCopying(o)
+	s, err := OpenExisting(ctx, from, Options{ReadOnly: true})
+	if err != nil {
+		return c.result, err
+	}
+	c.of(s.files.ID, s.files)
+	err = c.into(ctx, to, func(temporary *boltfile.Directory) error {
+		c.target.Directory = temporary
+		if err := c.subscriptions(ctx, s.files.Subscriptions.Load()); err != nil {
+			return err
+		}
+		c.result.StateFrom = s.state.Size()
+		if err := c.target.Entries(ctx, s.state, format.RoleState, format.KeyDedup, format.KeyProjected, format.KeyWitness); err != nil {
+			return err
+		}
+		return c.log(ctx, s.log, s.files.End)
+	})
+	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+}
+
+// Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
+// it, since the index of deduplication ids in it depends on the store's id. Of the copy
+// only log.db is needed, and log.wal if it has one; it is not changed; its subscriptions are carried over if
+// subscriptions.db is there too: a damaged one is an error, and goes on being one until it is taken away. The
+// directory must be new or empty. What is not finished, or has a fault, is not kept.
+//
+// If state.db is there too, it is asked whether the log is the one that it was made from, and whole: a log that has
+// lost its end would give its last numbers again. If it says no, that is a [*storage.DamagedError]; whoever
+// knows that state.db is the wrong file moves it away. If it cannot be asked, since it is damaged, another
+// store's, or newer than the log, [Copied.StateUnread] says why; that the system cannot read it is an error.
+func Restore(ctx context.Context, from, to string, o CopyOptions) (Copied, error) {
+	c := newCopying(o)
+	f, err := files.HoldLog(from, reading())
+	if err != nil {
+		return c.result, err
+	}
+	err = c.into(ctx, to, func(temporary *boltfile.Directory) error { return c.restore(ctx, f, temporary) })
+	return c.result, errors.Join(err, f.Close())
+}
+
+func (c *copying) restore(ctx context.Context, from *files.Set, dir *boltfile.Directory) (err error) {
+	if err := from.ReadLog(); err != nil {
+		return err
+	}
+	if c.result.StateUnread, err = from.AskState(); err != nil {
+		return err
+	}
+	var id format.StoreID
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	c.of(id, from)
+	c.target.Directory = dir
+	if err := from.OpenSubscriptions(); err != nil {
+		return err
+	}
+	if err := c.subscriptions(ctx, from.Subscriptions.Load()); err != nil {
+		return err
+	}
+	if err := c.log(ctx, from.Log, from.End); err != nil {
+		return err
+	}
+	s, err := OpenExisting(ctx, dir.Path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
+		c.o.Progress(CopyProgress{Phase: "rebuild " + format.StateFileName, Done: p.Done, Total: p.Total})
+	}})
 	if err != nil {
 		return err
 	}
-	c.result.LogFrom, c.result.Events = log.File.Size(), last
-	// First: what is not pending any more is in log.db.
-	first, values := log.Pending()
-	tell := func(done uint64) {
-		c.o.Progress(CopyProgress{Phase: "copy " + format.LogFileName, Done: done, Total: uint64(last)})
-	}
-	done := uint64(0)
-	tell(0)
-	wanted := func(k []byte) bool {
-		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
-	}
-	err = copyBucket(ctx, log.File, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
-		done += uint64(n)
-		tell(done)
-	})
-	if err == nil && first <= last {
-		err = to.Update(func(tx *bbolt.Tx) error { return logdb.Put(tx, first, values[:last+1-first]) })
-		tell(uint64(last))
-	}
-	if err == nil {
-		err = copyBucket(ctx, log.File, to, format.BucketEpochs, boltfile.LogFill, every, func(int, int) {})
-	}
-	if err == nil {
-		err = to.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).SetSequence(uint64(last)) })
-	}
-	return to.CloseCopy(err)
+	return errors.Join(s.checkOwnPositions(), s.Close(context.WithoutCancel(ctx)))
 }

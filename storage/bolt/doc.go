@@ -39,10 +39,10 @@
 //	internal/subsdb    subscriptions.db in a transaction
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/check     pages and contents of the files, as who verifies them sees them
+//	internal/copies    a copy of a store: its directory and its files
 //
 // Here are opening (open.go lists the steps; loading.go, scan.go), appending (above), flushing
 // (flusher.go, collect.go, project.go), reading (read.go, wlog_end.go, records.go, numbers.go, dedup.go, await.go),
 // subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, copy.go,
-// backup.go, compact.go, restore.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above
-// each codec.
+// logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above each codec.
 package bolt

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )

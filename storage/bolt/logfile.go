@@ -5,10 +5,9 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/check"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
-
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 

@@ -6,10 +6,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 )
 
 // ErrReadOnly is returned when a store that was opened read-only is asked to write.

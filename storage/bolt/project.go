@@ -13,10 +13,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// stateFill leaves some room in pages: keys are ascending within a partition, a
-// workspace or a sequence, not within the bucket.
-const stateFill = 0.9
-
 // projection is what one transaction of state.db writes for a group of flushes of
 // different partitions, ordered by key: it is touched leaves that cost.
 type projection struct {
@@ -158,7 +154,7 @@ func newConflict(place storage.Place, at indexPut) *storage.ConflictError {
 
 func (p *projection) putPLog(tx *bbolt.Tx) error {
 	b := tx.Bucket(format.BucketPLog)
-	b.FillPercent = stateFill
+	b.FillPercent = boltfile.StateFill
 	var key [format.PLogKeyLen]byte
 	put := 0
 	for _, r := range p.group {
@@ -181,7 +177,7 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 // is, and the workspace errs from now on.
 func (p *projection) putWLog(tx *bbolt.Tx) error {
 	b := tx.Bucket(format.BucketWLog)
-	b.FillPercent = stateFill
+	b.FillPercent = boltfile.StateFill
 	keys := boltfile.NewFreeKeys(b)
 	var key [format.WLogKeyLen]byte
 	for i, w := range p.wlog {
@@ -208,7 +204,7 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 // workspace errs from now on.
 func (p *projection) putRecords(tx *bbolt.Tx) error {
 	b := tx.Bucket(format.BucketRecords)
-	b.FillPercent = stateFill
+	b.FillPercent = boltfile.StateFill
 	keys := boltfile.NewFreeKeys(b)
 	var key [format.RecordKeyLen]byte
 	for i, first := 0, 0; first < len(p.records); i++ {

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/check"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
-
-	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )

@@ -11,12 +11,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 

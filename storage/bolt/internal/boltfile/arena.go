@@ -29,3 +29,7 @@ func (a *ByteArena) LSN(lsn messages.LSN) []byte {
 
 // LogFill makes pages of append-only buckets full when they split.
 const LogFill = 1.0
+
+// StateFill leaves some room in pages: keys are ascending within a partition, a
+// workspace or a sequence, not within the bucket.
+const StateFill = 0.9

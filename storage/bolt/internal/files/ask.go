@@ -75,6 +75,23 @@ func (s *Set) compareState() error {
 	return cmp.Or(s.checkStated(), err)
 }
 
+// OpenSubscriptions opens the subscriptions.db beside a log to be read, if there is one. It must be of the same store.
+func (s *Set) OpenSubscriptions() error {
+	if there, err := s.Directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
+		return err
+	}
+	f, err := s.OpenFile(format.RoleSubscriptions, true)
+	if err != nil {
+		return err
+	}
+	s.Subscriptions.Store(f)
+	h, err := f.ReadHeader(format.RoleSubscriptions)
+	if err == nil && h.ID != s.ID {
+		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, s.Path(format.SubscriptionsFileName), h.ID, format.LogFileName, s.ID)
+	}
+	return err
+}
+
 // readState opens state.db, and reads how far it is.
 func (s *Set) readState() error {
 	h, err := s.openState()
