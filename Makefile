@@ -39,7 +39,7 @@ MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
 	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/files/origin.go \
-	$(patsubst %,storage/bolt/%*.go,commit admit dedup_admit ahead append submit project dedup_project witness flusher collect places tail ends numbers)))
+	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect tail ends numbers)))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296
 SOAKOUT   ?= $(BIN)/soak.ndjson

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -95,7 +93,7 @@ func (g *staging) admit(r *writeRequest) error {
 	if err == nil && g.s.schema.Trust < messages.TrustAll && !g.covered && r.checkedAt != g.checkpoint {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this transaction begins.
-		err = g.s.state.View(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
+		err = g.s.state.View(func(tx *bbolt.Tx) error { return r.checkState(tx, g.s.schema.Trust, reg.last, g.known) })
 	}
 	// An append that is repeated may meet the records of the first: what its caller
 	// must be told is that it is a duplicate.
@@ -171,7 +169,7 @@ func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
 	if reg.tail > 0 && reg.tail+len(r.events) > o.TailEvents {
 		return fmt.Errorf("%w: partition %d: %d events are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.tail, o.TailEvents)
 	}
-	if n := g.s.tailBytes.Load() + g.bytes; n > 0 && n+r.size.bytes > o.TailBytes {
+	if n := g.s.tails.bytes.Load() + g.bytes; n > 0 && n+r.size.bytes > o.TailBytes {
 		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, o.TailBytes)
 	}
 	if rows := r.size.rows; reg.rows > 0 && rows > 0 && reg.rows+rows > o.TailBytes {
@@ -302,120 +300,61 @@ func (g *staging) addRecord(k format.RecordKey) {
 	}
 }
 
-func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
-	return &storage.ConflictError{
-		Place: storage.PlaceRecord, Partition: p, PLogOffset: n.offset,
-		Workspace: n.ws, WLogOffset: n.wlog, Record: r.id(),
+// checkIDs makes sure that the log has none of the request's deduplication ids, and
+// stages them. Otherwise it returns a [*storage.DuplicateError] with all that the
+// log, the requests accepted before, or the request itself have already, or a
+// [*storage.LookupError] with all of which nobody can know.
+func (g *staging) checkIDs(r *writeRequest) error {
+	if checkpoint := r.lookUpInTail(); checkpoint != r.lookedUpAt {
+		// The tail was looked at first: what has left it since is in state.db before
+		// this lookup begins.
+		if err := r.lookups.findStored(g.s.files); err != nil && !errors.Is(err, storage.ErrDamaged) {
+			return err
+		}
 	}
-}
-
-// checkState makes sure that the keys a request needs are free in state.db. last is
-// where the partition's log will end.
-func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []foreknown) error {
-	if err := checkPLogFree(tx, r, last); err != nil {
-		return err
-	}
-	wlog, records := tx.Bucket(format.BucketWLog).Cursor(), boltfile.NewFreeKeys(tx.Bucket(format.BucketRecords))
+	var duplicates []storage.Duplicate
+	lost := storage.LookupError{Partition: r.partition.id}
+	next := 0
 	for i := range r.events {
-		if known[i] == freeKnown {
-			continue
-		}
 		n := &r.events[i]
-		if err := checkWLogFree(wlog, r.partition.id, n, known[i] == lastKnown); err != nil {
-			return err
-		}
-		if err := checkKind(tx, r.partition.id, n, known[i] == lastKnown); err != nil {
-			return err
-		}
-		if s.schema.Trust > messages.TrustNone {
+		if !n.hasID() {
 			continue
 		}
-		for _, rec := range n.records {
-			var key [format.RecordKeyLen]byte
-			if rec.isNew && !records.Free(format.AppendRecordKey(key[:0], format.RecordKey{Workspace: n.ws, ID: rec.id()})) {
-				return n.recordConflict(r.partition.id, rec)
-			}
+		l := &r.lookups[next]
+		next++
+		if l.found == 0 {
+			l.found = g.ids[l.key]
 		}
+		if l.found != 0 {
+			duplicates = append(duplicates, storage.Duplicate{PLogOffset: n.offset, Workspace: n.ws, ID: n.dedup, First: l.found})
+			continue
+		}
+		if l.damage != nil {
+			lost.PLogOffsets = append(lost.PLogOffsets, n.offset)
+			lost.Cause = cmp.Or(lost.Cause, l.damage)
+			continue
+		}
+		g.ids[l.key] = n.wlog
+		g.undoIDs = append(g.undoIDs, l.key)
+	}
+	if len(duplicates) > 0 {
+		return &storage.DuplicateError{Partition: r.partition.id, Duplicates: duplicates}
+	}
+	if len(lost.PLogOffsets) > 0 {
+		return &lost
 	}
 	return nil
 }
 
-// checkPLogFree makes sure that the request's entries in the partition's log, or
-// the next one if it takes an epoch, are free.
-func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) error {
-	if !r.takeEpoch && len(r.events) == 0 {
-		return nil
-	}
-	p := r.partition
-	conflict := storage.ConflictError{Place: storage.PlacePLog, Partition: p.id}
-	first := last + 1
-	if r.takeEpoch {
-		last++
-	} else {
-		first = r.events[0].offset
-		conflict.Workspace, conflict.WLogOffset = r.events[0].ws, r.events[0].wlog
-	}
-	taken, ok := firstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), p.id, first)
-	if !ok || taken > last {
-		return nil
-	}
-	conflict.PLogOffset = taken
-	return &conflict
-}
-
-// firstPLogKey returns the first entry of a partition's log at or after an offset.
-func firstPLogKey(c *bbolt.Cursor, p messages.PartitionID, from messages.PLogOffset) (messages.PLogOffset, bool) {
-	var key [format.PLogKeyLen]byte
-	k, _ := c.Seek(format.AppendPLogKey(key[:0], p, from))
-	if len(k) != format.PLogKeyLen || !bytes.Equal(k[:format.PartitionKeyLen], key[:format.PartitionKeyLen]) {
-		return 0, false
-	}
-	return messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:])), true
-}
-
-// checkWLogFree makes sure that the event's entry in its workspace's log is free
-// and, unless the tail knew the workspace, that its predecessor is there.
-func checkWLogFree(c *bbolt.Cursor, p messages.PartitionID, n *newEvent, known bool) error {
-	var buf [format.WLogKeyLen]byte
-	seek := n.wlog
-	if !known && seek > 1 {
-		seek--
-	}
-	k, _ := c.Seek(format.AppendWLogKey(buf[:0], n.ws, seek))
-	if seek != n.wlog {
-		if !bytes.Equal(k, buf[:]) {
-			return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, and %d is not there",
-				storage.ErrOutOfOrder, p, n.offset, n.ws, n.wlog, seek)
-		}
-		k, _ = c.Next()
-	}
-	if bytes.Equal(k, format.AppendWLogKey(buf[:0], n.ws, n.wlog)) {
-		return &storage.ConflictError{
-			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: n.wlog,
+// lookUpInTail looks for the request's ids in the tail, and returns the checkpoint
+// that the tail begins at.
+func (r *writeRequest) lookUpInTail() messages.PLogOffset {
+	r.partition.mu.RLock()
+	defer r.partition.mu.RUnlock()
+	for i := range r.lookups {
+		if l := &r.lookups[i]; l.found == 0 {
+			l.found = r.partition.tail.findID(l.key)
 		}
 	}
-	return nil
-}
-
-// checkKind makes sure that a workspace that the tail did not know is of the kind
-// that its first event fixed.
-func checkKind(tx *bbolt.Tx, p messages.PartitionID, n *newEvent, known bool) error {
-	if known || n.wlog == 1 {
-		return nil
-	}
-	kind, err := storedNumber(tx.Bucket(format.BucketNumbers), n.ws, format.KindSeq)
-	if err != nil {
-		return err
-	}
-	if kind != 0 && kind != messages.Number(n.wsKind) {
-		return kindMismatch(p, n, messages.WSKind(kind))
-	}
-	return nil
-}
-
-func kindMismatch(p messages.PartitionID, n *newEvent, want messages.WSKind) error {
-	return &storage.InvalidEventError{
-		Partition: p, PLogOffset: n.offset,
-		Cause: fmt.Errorf("workspace %d: got kind %d, want %d: %w", n.ws, n.wsKind, want, messages.ErrKindMismatch),
-	}
+	return r.partition.checkpoint
 }

@@ -59,7 +59,7 @@ func TestTailFullOfRecords(t *testing.T) {
 	noError(t, w.try(large(limit/2-1)))
 	errorIs(t, w.try(large(1)), storage.ErrTailFull)
 	w.flush()
-	equal(t, int64(0), s.rowBytes.Load())
+	equal(t, int64(0), s.tails.rows.Load())
 	noError(t, w.try(large(2*limit))) // it is alone
 	errorIs(t, w.try(large(1)), storage.ErrTailFull)
 	// What brings no data is taken, and another partition has a limit of its own.

@@ -1,10 +1,16 @@
 package bolt
 
 import (
+	"bytes"
+	"fmt"
+
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // lookAhead looks at state.db for a request, in the caller's goroutine: many look
@@ -27,7 +33,7 @@ func (s *Store) lookAhead(r *writeRequest) {
 		// What it meets is told by the committer, who looks again.
 		_ = s.checkAhead(r)
 	}
-	if len(r.lookups) > 0 && s.findStored(r.lookups) == nil {
+	if len(r.lookups) > 0 && r.lookups.findStored(s.files) == nil {
 		r.lookedUpAt = checkpoint
 	}
 }
@@ -84,7 +90,7 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	checkpoint, known := r.beforehand(s.schema.Trust)
 	var l learned
 	err := s.state.View(func(tx *bbolt.Tx) error {
-		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
+		if err := r.checkState(tx, s.schema.Trust, r.events[len(r.events)-1].offset, known); err != nil {
 			return err
 		}
 		l = learnAll(tx, r, known, s.schema.Trust)
@@ -99,4 +105,112 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	defer p.mu.Unlock()
 	p.remember(l, checkpoint, max(endsInAll/len(s.partitions), 64))
 	return nil
+}
+
+func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
+	return &storage.ConflictError{
+		Place: storage.PlaceRecord, Partition: p, PLogOffset: n.offset,
+		Workspace: n.ws, WLogOffset: n.wlog, Record: r.id(),
+	}
+}
+
+// checkState makes sure that the keys a request needs are free in state.db. last is
+// where the partition's log will end.
+func (r *writeRequest) checkState(tx *bbolt.Tx, trust messages.TrustLevel, last messages.PLogOffset, known []foreknown) error {
+	if err := checkPLogFree(tx, r, last); err != nil {
+		return err
+	}
+	wlog, records := tx.Bucket(format.BucketWLog).Cursor(), boltfile.NewFreeKeys(tx.Bucket(format.BucketRecords))
+	for i := range r.events {
+		if known[i] == freeKnown {
+			continue
+		}
+		n := &r.events[i]
+		if err := checkWLogFree(wlog, r.partition.id, n, known[i] == lastKnown); err != nil {
+			return err
+		}
+		if err := checkKind(tx, r.partition.id, n, known[i] == lastKnown); err != nil {
+			return err
+		}
+		if trust > messages.TrustNone {
+			continue
+		}
+		for _, rec := range n.records {
+			var key [format.RecordKeyLen]byte
+			if rec.isNew && !records.Free(format.AppendRecordKey(key[:0], format.RecordKey{Workspace: n.ws, ID: rec.id()})) {
+				return n.recordConflict(r.partition.id, rec)
+			}
+		}
+	}
+	return nil
+}
+
+// checkPLogFree makes sure that the request's entries in the partition's log, or
+// the next one if it takes an epoch, are free.
+func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) error {
+	if !r.takeEpoch && len(r.events) == 0 {
+		return nil
+	}
+	p := r.partition
+	conflict := storage.ConflictError{Place: storage.PlacePLog, Partition: p.id}
+	first := last + 1
+	if r.takeEpoch {
+		last++
+	} else {
+		first = r.events[0].offset
+		conflict.Workspace, conflict.WLogOffset = r.events[0].ws, r.events[0].wlog
+	}
+	taken, ok := statedb.FirstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), p.id, first)
+	if !ok || taken > last {
+		return nil
+	}
+	conflict.PLogOffset = taken
+	return &conflict
+}
+
+// checkWLogFree makes sure that the event's entry in its workspace's log is free
+// and, unless the tail knew the workspace, that its predecessor is there.
+func checkWLogFree(c *bbolt.Cursor, p messages.PartitionID, n *newEvent, known bool) error {
+	var buf [format.WLogKeyLen]byte
+	seek := n.wlog
+	if !known && seek > 1 {
+		seek--
+	}
+	k, _ := c.Seek(format.AppendWLogKey(buf[:0], n.ws, seek))
+	if seek != n.wlog {
+		if !bytes.Equal(k, buf[:]) {
+			return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, and %d is not there",
+				storage.ErrOutOfOrder, p, n.offset, n.ws, n.wlog, seek)
+		}
+		k, _ = c.Next()
+	}
+	if bytes.Equal(k, format.AppendWLogKey(buf[:0], n.ws, n.wlog)) {
+		return &storage.ConflictError{
+			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: n.wlog,
+		}
+	}
+	return nil
+}
+
+// checkKind makes sure that a workspace that the tail did not know is of the kind
+// that its first event fixed.
+func checkKind(tx *bbolt.Tx, p messages.PartitionID, n *newEvent, known bool) error {
+	if known || n.wlog == 1 {
+		return nil
+	}
+	kind, err := statedb.Number(tx.Bucket(format.BucketNumbers), n.ws, format.KindSeq)
+	if err != nil {
+		return err
+	}
+	if kind != 0 && kind != messages.Number(n.wsKind) {
+		return kindMismatch(p, n, messages.WSKind(kind))
+	}
+	return nil
+}
+
+func kindMismatch(p messages.PartitionID, n *newEvent, want messages.WSKind) error {
+	return &storage.InvalidEventError{
+		Partition: p, PLogOffset: n.offset,
+		Cause: fmt.Errorf("workspace %d: got kind %d, want %d: %w", n.ws, n.wsKind, want, messages.ErrKindMismatch),
+	}
 }

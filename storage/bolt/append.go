@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -24,7 +25,7 @@ type writeRequest struct {
 	size tailSize
 	// lookups are the deduplication ids of the events that have one, in their order, as
 	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
-	lookups    []dedupLookup
+	lookups    dedupLookups
 	lookedUpAt messages.PLogOffset
 	// checkedAt is the checkpoint at which a look into state.db has shown that it has
 	// room for the events, 0 if nobody has looked or it has none.
@@ -77,7 +78,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 	c := batchCheck{Batch: b}
 	for i := range b.Events {
 		n := &r.events[i]
-		if err := s.prepare(n, i, &c); err != nil {
+		if err := n.prepare(s.schema, i, &c); err != nil {
 			return nil, err
 		}
 		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
@@ -87,7 +88,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 
 // prepare checks what can be known of an event alone, and encodes it. This is the
 // caller's goroutine: many prepare while one commits.
-func (s *Store) prepare(n *newEvent, at int, b *batchCheck) error {
+func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
 	e := &b.Events[at]
 	switch {
 	case e.Partition != b.Partition:
@@ -97,7 +98,7 @@ func (s *Store) prepare(n *newEvent, at int, b *batchCheck) error {
 	}
 	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
 	given := func(n messages.SequenceNumber) bool { return b.gave(at, n) }
-	if err := s.schema.CheckEvent(e, n.numbers, given); err != nil {
+	if err := in.CheckEvent(e, n.numbers, given); err != nil {
 		return err
 	}
 	if size := format.SizeHint(e); size > format.MaxEventSize {
@@ -150,11 +151,8 @@ func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
 
 // TakeEpoch implements [storage.Log].
 func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage.Register, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.mayWrite(ctx); err != nil {
 		return storage.Register{}, err
-	}
-	if s.options.ReadOnly {
-		return storage.Register{}, ErrReadOnly
 	}
 	p, err := s.partition(id)
 	if err != nil {
@@ -164,12 +162,12 @@ func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage
 	if err := queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed); err != nil {
 		return storage.Register{}, err
 	}
-	return s.awaitFlush(ctx, p)
+	return p.awaitFlush(ctx, s.open)
 }
 
 // awaitFlush waits for a flush of the partition that began under an older epoch,
-// since it may still move the checkpoint. Later ones are refused.
-func (s *Store) awaitFlush(ctx context.Context, p *partition) (storage.Register, error) {
+// since it may still move the checkpoint. Later ones are refused. open says whether the store is, by then.
+func (p *partition) awaitFlush(ctx context.Context, open func() error) (storage.Register, error) {
 	p.mu.RLock()
 	register, failed, flushing := p.register(), p.failed, p.flushing
 	p.mu.RUnlock()
@@ -181,10 +179,98 @@ func (s *Store) awaitFlush(ctx context.Context, p *partition) (storage.Register,
 	case <-ctx.Done():
 		return storage.Register{}, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
 	}
-	if err := s.open(); err != nil {
+	if err := open(); err != nil {
 		return storage.Register{}, err
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.register(), p.failed
+}
+
+func (n *newEvent) hasID() bool { return !n.dedup.IsZero() }
+
+var _ storage.Submitter = (*Store)(nil)
+
+// door lets requests to the committer in that nobody waits for. Those that are
+// inside when the committer ends are answered by it, so that none is forgotten.
+type door struct {
+	mu   sync.RWMutex
+	shut bool
+}
+
+// Submit implements [storage.Submitter]. It takes what can be judged by what is in
+// memory: not a batch with deduplication ids, and none of which it is not remembered
+// where its keys end in state.db.
+func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
+	r, err := s.request(&b)
+	if err != nil {
+		done(err)
+		return nil
+	}
+	r.Then = done
+	if !r.needsLookup(s.schema.Trust) && s.door.letIn(s.writes, r) {
+		return nil
+	}
+	return func(ctx context.Context) error { return s.submitRest(ctx, r) }
+}
+
+func (r *writeRequest) needsLookup(trust messages.TrustLevel) bool {
+	for i := range r.events {
+		if r.events[i].hasID() {
+			return true
+		}
+	}
+	if trust == messages.TrustAll {
+		return false
+	}
+	_, covered := r.coveredAt(trust)
+	return !covered
+}
+
+// submitRest looks up what must be, and waits for room.
+func (s *Store) submitRest(ctx context.Context, r *writeRequest) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.lookAhead(r)
+	s.door.mu.RLock()
+	defer s.door.mu.RUnlock()
+	if s.door.shut {
+		return storage.ErrClosed
+	}
+	select {
+	case s.writes <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return storage.ErrClosed
+	}
+}
+
+// letIn queues a request if there is room.
+func (d *door) letIn(writes chan<- *writeRequest, r *writeRequest) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.shut {
+		return false
+	}
+	select {
+	case writes <- r:
+		return true
+	default:
+		return false
+	}
+}
+
+// close refuses those who came in while the committer ended, or will never be
+// served because its last commit failed.
+func (d *door) close(writes <-chan *writeRequest) {
+	d.mu.Lock()
+	d.shut = true
+	d.mu.Unlock()
+	queue.ServeRest(writes, func(r *writeRequest) bool {
+		r.Reply(storage.ErrClosed)
+		return true
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/internal/watch"
 )
 
@@ -32,7 +33,7 @@ func (s *Store) AwaitWLog(ctx context.Context, ws messages.WSID, offset messages
 		if there || known && failed == nil {
 			return there, nil
 		}
-		last, err := s.storedWLogEnd(ws)
+		last, err := statedb.WLogEnd(s.state, ws)
 		if last >= offset || err != nil {
 			return err == nil, err
 		}

@@ -58,7 +58,7 @@ func newCommitter(s *Store) *committer {
 
 func (c *committer) run() {
 	defer close(c.s.committed)
-	defer c.s.shutDoor()
+	defer c.s.door.close(c.s.writes)
 	defer c.refuseAside()
 	queue.Serve(c.s.writes, c.s.closing, c.serve)
 }
@@ -260,7 +260,7 @@ func (c *committer) finish(err error) bool {
 func (c *committer) publish() {
 	lsn := messages.LSN(c.s.lastLSN.Load())
 	for _, r := range c.staged.accepted {
-		c.s.countTail(len(r.events), r.size)
+		c.s.tails.count(len(r.events), r.size)
 		r.partition.publish(r, lsn)
 		lsn += messages.LSN(len(r.events))
 	}
@@ -276,21 +276,5 @@ func (c *committer) tell(ring func(watch.Topic)) {
 		for i := range r.events {
 			ring(watch.Topic{Log: watch.Workspace, ID: uint64(r.events[i].ws)})
 		}
-	}
-}
-
-// publish takes over what is durable now; lsn is the last one before it.
-func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r.takeEpoch {
-		p.epoch = r.epoch
-	}
-	for i := range r.events {
-		n := &r.events[i]
-		lsn++
-		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.dedup, n.numbers, n.records)
-		p.ends.raise(n)
-		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
 	}
 }

@@ -147,6 +147,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 			s.writes <- a.named("fits", w[0].of(t, 6*largeRequest))
 		}
 		a.await(t)
+		synctest.Wait() // so that the large one does not come behind those that were put aside
 		s.writes <- a.named("large", w[0].of(t, 6*largeRequest))
 		synctest.Wait()
 		for range maxPassed {

@@ -367,11 +367,12 @@ func TestOwnRow(t *testing.T) {
 	w.append(2)
 	w.flush()
 	row := get(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k))
+	p := &projection{s: s}
 	for _, thorough := range []bool{false, true} {
-		equal(t, true, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
-		equal(t, false, s.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
-		equal(t, false, s.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
-		equal(t, false, s.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
+		equal(t, true, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
+		equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
+		equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
+		equal(t, false, p.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
 // Find implements [storage.Reader].
@@ -27,8 +29,8 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 	if found != 0 {
 		return found, nil
 	}
-	lookup := []dedupLookup{{key: key}}
-	if err := s.findStored(lookup); err != nil {
+	lookup := dedupLookups{{key: key}}
+	if err := lookup.findStored(s.files); err != nil {
 		return 0, err
 	}
 	if lookup[0].found == 0 {
@@ -56,13 +58,16 @@ type dedupLookup struct {
 	candidates []messages.LSN
 }
 
+// dedupLookups are those of a request.
+type dedupLookups []dedupLookup
+
 // findStored looks the ids that were not found yet up in state.db, and in the log
 // which of the events found there have them. Damage is the own of each lookup that
 // meets it; the first of it is returned.
-func (s *Store) findStored(lookups []dedupLookup) error {
+func (lookups dedupLookups) findStored(f *files.Set) error {
 	for next := 0; next < len(lookups); next++ {
 		// A page that bbolt cannot read ends the view, but not the other lookups.
-		err := s.findCandidates(lookups, &next)
+		err := lookups.findCandidates(f, &next)
 		if err == nil {
 			break
 		}
@@ -78,7 +83,7 @@ func (s *Store) findStored(lookups []dedupLookup) error {
 			continue
 		}
 		if l.damage == nil {
-			l.damage = s.confirm(l)
+			l.damage = l.confirm(f.Log)
 		}
 		if l.damage != nil && !errors.Is(l.damage, storage.ErrDamaged) {
 			return l.damage
@@ -90,15 +95,15 @@ func (s *Store) findStored(lookups []dedupLookup) error {
 
 // findCandidates looks ids up in state.db from the next one on, and leaves next
 // where it ended.
-func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
-	return s.state.View(func(tx *bbolt.Tx) error {
+func (lookups dedupLookups) findCandidates(f *files.Set, next *int) error {
+	return f.State.View(func(tx *bbolt.Tx) error {
 		r, err := dedup.NewReader(tx)
 		if err != nil {
 			return err
 		}
 		for ; *next < len(lookups); *next++ {
 			if l := &lookups[*next]; l.found == 0 {
-				l.candidates, l.damage = r.Candidates(l.candidates[:0], l.key.Hash(s.files.ID))
+				l.candidates, l.damage = r.Candidates(l.candidates[:0], l.key.Hash(f.ID))
 			}
 		}
 		return nil
@@ -106,8 +111,8 @@ func (s *Store) findCandidates(lookups []dedupLookup, next *int) error {
 }
 
 // confirm reads the candidates: other ids may have the same hash.
-func (s *Store) confirm(l *dedupLookup) error {
-	return s.log.Events(l.candidates, func(v *format.EventView) error {
+func (l *dedupLookup) confirm(log *logdb.Log) error {
+	return log.Events(l.candidates, func(v *format.EventView) error {
 		if l.found == 0 && v.Workspace == l.key.Workspace && v.DedupID == l.key.ID {
 			l.found = v.WLogOffset
 		}

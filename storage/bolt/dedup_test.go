@@ -100,7 +100,7 @@ func checkBlocks(t testing.TB, runs *dedup.Runs, r dedup.Run, blocks []dedup.Blo
 // putEntries projects entries as one flush.
 func putEntries(t testing.TB, s *Store, entries ...dedup.Entry) {
 	t.Helper()
-	err := s.state.Update(func(tx *bbolt.Tx) error { return s.putDedup(tx, new(boltfile.ByteArena), slices.Clone(entries)) })
+	err := s.state.Update(func(tx *bbolt.Tx) error { return (&projection{s: s}).putEntries(tx, slices.Clone(entries)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -767,7 +767,7 @@ func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	r := &writeRequest{Ticket: queue.NewTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	c := batchCheck{Batch: b}
 	for i := range b.Events {
-		if err := s.prepare(&r.events[i], i, &c); err != nil {
+		if err := r.events[i].prepare(s.schema, i, &c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,9 +19,9 @@ var byName = map[string]map[string][]string{
 		// The directories above, which are no store's.
 		"internal/boltfile/names.go": {"Stat", "Mkdir", "Remove", "Open"},
 		// Copies are made under another name beside their own.
-		"copy.go": {"MkdirTemp", "Remove", "RemoveAll", "Rename", "Lstat", "ReadDir"},
+		"internal/copies/into.go": {"MkdirTemp", "Remove", "RemoveAll", "Rename", "Lstat", "ReadDir"},
 	},
-	"syscall":  {"copy.go": {"Rmdir"}},
+	"syscall":  {"internal/copies/into.go": {"Rmdir"}},
 	"bbolt":    {"internal/boltfile/file.go": {"Open"}},              // with a way to open files
 	"filepath": {"internal/boltfile/directory.go": {"EvalSymlinks"}}, // how that is looked for again
 	"unix":     {},

@@ -17,9 +17,8 @@
 //
 // # The trip of an append
 //
-//	append.go     Append, TakeEpoch: checks a batch, encodes it
-//	submit.go     Submit: the same without waiting; what it cannot judge by memory is the rest, for who may block
-//	ahead.go      what the caller's goroutine can look up, so that the committer need not
+//	append.go     Append, Submit, TakeEpoch: checks a batch, encodes it, hands it over
+//	ahead.go      what the caller's goroutine can look up in state.db, so that the committer need not
 //	committer.go  takes what waits, large requests by themselves; seals, publishes and answers
 //	admit.go      accepts or refuses each request, over what is published and what is staged
 //	logdb         append.go: log.wal or log.db
@@ -39,10 +38,10 @@
 //	internal/subsdb    subscriptions.db in a transaction
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/check     pages and contents of the files, as who verifies them sees them
+//	internal/statedb   state.db: where events stand, numbers, rows
 //	internal/copies    a copy of a store: its directory and its files
 //
-// Here are opening (open.go lists the steps; loading.go, scan.go), appending (above), flushing
-// (flusher.go, collect.go, project.go), reading (read.go, wlog_end.go, records.go, numbers.go, dedup.go, await.go),
-// subscriptions (keeper.go, subscriptions.go, subscriptions_rest.go), and the tools (verify.go, copy.go,
-// logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above each codec.
+// Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, project.go,
+// numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), and the
+// tools (verify.go, copy.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above each codec.
 package bolt

@@ -1,15 +1,14 @@
 package bolt
 
 import (
-	"bytes"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // ends remembers of some workspaces where their keys end, so that the next ones need
@@ -145,7 +144,7 @@ type learned struct {
 
 // learnAll looks where the keys end that a request continues, as far as they are not known.
 func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.TrustLevel) learned {
-	_, taken := firstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), r.partition.id, r.events[0].offset)
+	_, taken := statedb.FirstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), r.partition.id, r.events[0].offset)
 	l := learned{
 		of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool),
 		plogFree: !taken, from: r.events[0].offset,
@@ -168,7 +167,7 @@ func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.T
 func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	e := l.of[n.ws]
 	if e == nil {
-		last := endOf(tx.Bucket(format.BucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
+		last := statedb.EndOf(tx.Bucket(format.BucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
 		if messages.WLogOffset(last) >= n.wlog {
 			l.passed[n.ws] = true // a foreign entry lies ahead: that is not the log's end
 			return
@@ -181,7 +180,7 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	}
 	for _, r := range n.records {
 		if !e.knows(r.seq) {
-			last := endOf(tx.Bucket(format.BucketRecords).Cursor(), format.AppendNumberKey(nil, n.ws, r.seq))
+			last := statedb.EndOf(tx.Bucket(format.BucketRecords).Cursor(), format.AppendNumberKey(nil, n.ws, r.seq))
 			e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: last})
 		}
 	}
@@ -190,26 +189,6 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 // knows reports whether a sequence has an end.
 func (e *workspaceEnds) knows(seq messages.SeqID) bool {
 	return slices.ContainsFunc(e.records, func(n messages.SequenceNumber) bool { return n.Seq == seq })
-}
-
-// endOf returns what the last key ends with that begins with a prefix, 0 if
-// there is none.
-func endOf(c *bbolt.Cursor, prefix []byte) messages.Number {
-	var buf [format.RecordKeyLen]byte
-	end := binary.BigEndian.AppendUint64(append(buf[:0], prefix...), math.MaxUint64)
-	k, _ := c.Seek(end)
-	switch {
-	case k == nil:
-		k, _ = c.Last()
-	case !bytes.Equal(k, end):
-		k, _ = c.Prev()
-	}
-	for ; bytes.HasPrefix(k, prefix); k, _ = c.Prev() {
-		if len(k) == len(end) { // others are foreign
-			return messages.Number(format.Uint64(k[len(prefix):]))
-		}
-	}
-	return 0
 }
 
 // remember takes over what was learned when the checkpoint was the one given, with

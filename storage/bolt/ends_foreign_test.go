@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // A foreign entry ahead in a workspace's log is not taken for its end.
@@ -72,7 +73,7 @@ func TestEndBeforeAForeignKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := endOf(b.Cursor(), prefix); got != c.want {
+			if got := statedb.EndOf(b.Cursor(), prefix); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -60,11 +62,8 @@ type numberPut struct {
 
 // Flush implements [storage.Projections].
 func (s *Store) Flush(ctx context.Context, f storage.Flush) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.mayWrite(ctx); err != nil {
 		return err
-	}
-	if s.options.ReadOnly {
-		return ErrReadOnly
 	}
 	p, err := s.partition(f.Partition)
 	if err != nil {
@@ -136,7 +135,7 @@ func (f *flusher) run() {
 // serve makes one transaction of a flush and of those that wait behind it. It
 // returns false when the store must not be written any more.
 func (f *flusher) serve(first *flushRequest) bool {
-	f.s.rest(&f.pace)
+	f.rest()
 	group := f.gather(first)
 	if len(group) == 0 {
 		return true
@@ -214,7 +213,7 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 		err = fmt.Errorf("%w: partition %d: got %d after %d", storage.ErrCheckpoint, p.id, r.to, r.from)
 	case p.checkpoint == r.to:
 		p.mu.Unlock()
-		return true, f.s.checkRepeated(r)
+		return true, r.checkRepeated(f.s.state)
 	case p.checkpoint != r.from:
 		err = fmt.Errorf("%w: partition %d: expected %d, is %d", storage.ErrCheckpoint, p.id, r.from, p.checkpoint)
 	case r.to > p.last+1:
@@ -255,22 +254,77 @@ func (p *partition) endFlush() {
 	}
 }
 
-// advance publishes a new checkpoint and trims the tail: state.db has the events
-// by now, so at no time are they in neither.
-func (s *Store) advance(r *flushRequest) {
-	p := r.partition
-	p.mu.Lock()
-	p.checkpoint = r.to
-	for _, e := range r.conflicts {
-		p.addConflict(e)
+// Every writer writes what waits in one transaction, and what a transaction costs
+// hardly depends on how much is in it. So each takes its time, as long as somebody is
+// about to join and nobody waits for long.
+
+// A flush rewrites each page of state.db that has a key of it, so that the fewer and
+// larger they are the less is written; and between them processors and disk are left
+// to appends.
+const (
+	// paceFactor is how much longer than a transaction the pause after it is.
+	paceFactor = 4
+	// paceLimit is the longest pause.
+	paceLimit = 2 * time.Second
+	// paceStep is how often a pause looks whether it should end early. Commits end
+	// meanwhile if anybody appends, or the disk is so slow that it had better not wait.
+	paceStep = 10 * time.Millisecond
+	// A pause ends when what is not flushed takes this part of what it may take, of
+	// the events or the records of one partition or of the memory of all,
+	pacePart = 2
+	// or when one partition has so many events: with several numbers each it is not
+	// far from being busy by its default settings.
+	paceEvents = 16384
+)
+
+// paceYield is how many entries a flush puts before it lets others run: about a millisecond.
+const paceYield = 1024
+
+// yield lets others run now and then, while i counts up, unless the flush is wanted soon. The
+// runtime takes the processor from a flush after 10 ms only, and who waits for it waits as long
+// at every turn.
+func (p *projection) yield(i int) {
+	if i%paceYield == 0 && !p.s.pressed() {
+		runtime.Gosched()
 	}
-	p.mu.Unlock()
-	for o := r.from; o < r.to; {
-		p.mu.Lock()
-		end := p.tail.stepEnd(o, r.to)
-		freed := p.tail.drop(end)
-		p.mu.Unlock()
-		s.countTail(-int(end-o), tailSize{}.minus(freed))
-		o = end
+}
+
+// rest pauses until it is time for the flush after the last one, or nobody appends any more.
+func (f *flusher) rest() {
+	s := f.s
+	end := f.pace.Ended.Add(min(paceLimit, paceFactor*f.pace.Took))
+	busy := true
+	for left := time.Until(end); left > 0 && busy && !s.pressed(); left = time.Until(end) {
+		lsn := s.lastLSN.Load()
+		timer := time.NewTimer(min(left, paceStep))
+		select {
+		case <-timer.C:
+		case <-s.closing:
+			timer.Stop()
+			return
+		}
+		busy = s.lastLSN.Load() != lsn
 	}
+}
+
+// pressed reports whether tails are so long that they must be flushed soon.
+func (s *Store) pressed() bool {
+	bytes, events := s.options.TailBytes/pacePart, min(s.options.TailEvents/pacePart, paceEvents)
+	if s.tails.bytes.Load() > bytes {
+		return true
+	}
+	// No partition has more than all of them.
+	if s.tails.events.Load() <= int64(events) && s.tails.rows.Load() <= bytes {
+		return false
+	}
+	for i := range s.partitions {
+		p := &s.partitions[i]
+		p.mu.RLock()
+		long := p.failed == nil && (p.tail.len() > events || p.tail.size.rows > bytes)
+		p.mu.RUnlock()
+		if long {
+			return true
+		}
+	}
+	return false
 }

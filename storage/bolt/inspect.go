@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-
-	"go.etcd.io/bbolt"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
@@ -70,9 +70,6 @@ type WALInspection struct {
 	Pending uint64
 }
 
-// maxCountedWorkspaces bounds the time that counting takes: about a microsecond each.
-const maxCountedWorkspaces = 100_000
-
 // Inspect returns what the store says about itself. It takes as long as opening a store,
 // and a tenth of a second for the workspaces.
 func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
@@ -99,10 +96,10 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Subscriptions, err = inspectSubscriptions(s.files); err != nil {
 		return in, err
 	}
-	if in.Projected, err = s.storedProjected(); err != nil {
+	if in.Projected, err = statedb.Projected(s.state); err != nil {
 		return in, err
 	}
-	in.Workspaces, in.MoreWorkspaces, err = s.countWorkspaces(ctx)
+	in.Workspaces, in.MoreWorkspaces, err = statedb.CountWorkspaces(ctx, s.state)
 	return in, err
 }
 
@@ -137,37 +134,46 @@ func inspectSubscriptions(files *files.Set) (*SubscriptionsInspection, error) {
 	return in, err
 }
 
-// storedProjected returns how far the log is projected, as stored.
-func (s *Store) storedProjected() (messages.LSN, error) {
-	n := uint64(1)
-	err := s.state.View(func(tx *bbolt.Tx) (err error) {
-		if v := tx.Bucket(format.BucketHeader).Get(format.KeyProjected); v != nil {
-			n, err = format.UnsealUint(format.BucketHeader, format.KeyProjected, v)
-		}
-		return err
-	})
-	return messages.LSN(n), err
-}
-
-// countWorkspaces counts the workspaces that have an index, by leaping from one to the
-// next.
-func (s *Store) countWorkspaces(ctx context.Context) (n uint64, more bool, err error) {
-	err = s.state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketWLog).Cursor()
-		for k, _ := c.First(); len(k) == format.WLogKeyLen; n++ {
-			if n == maxCountedWorkspaces {
-				more = true
-				return nil
-			}
-			if n%boltfile.ImageChunk == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			k, _ = c.Seek(format.AppendWLogKey(nil, messages.WSID(format.Uint64(k)), ^messages.WLogOffset(0)))
-		}
-		return nil
-	})
-	return n, more, err
-}
-
 // FileInspection tells about one bbolt file of a store.
 type FileInspection = boltfile.FileInspection
+
+// Stats are counters of a store since it was opened, and sizes as they are.
+type Stats struct {
+	// Events is how many events the log has, which is its last LSN.
+	Events messages.LSN
+	// Scanned is how many entries of the log Open read.
+	Scanned uint64
+	// Rebuilt is how many events Open projected.
+	Rebuilt uint64
+	// Commits counts transactions of log.db, Flushes those of state.db. Each may
+	// serve many requests.
+	Commits, Flushes uint64
+	// TailEvents and TailBytes are what the tails hold; bytes are an estimate.
+	TailEvents, TailBytes int64
+	// StuckMerges is how many merges of runs of deduplication ids have met damage in
+	// state.db. Their runs stay apart until that file is deleted and rebuilt.
+	StuckMerges int64
+	// LogSize and StateSize are the files' sizes in bytes, 0 if unknown.
+	LogSize, StateSize int64
+}
+
+type counts struct {
+	scanned, rebuilt, commits, flushes atomic.Uint64
+	stuckMerges                        atomic.Int64
+}
+
+// Stats returns the store's counters and sizes.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Events:      messages.LSN(s.lastLSN.Load()),
+		Scanned:     s.counts.scanned.Load(),
+		Rebuilt:     s.counts.rebuilt.Load(),
+		Commits:     s.counts.commits.Load(),
+		Flushes:     s.counts.flushes.Load(),
+		TailEvents:  s.tails.events.Load(),
+		TailBytes:   s.tails.bytes.Load(),
+		StuckMerges: s.counts.stuckMerges.Load(),
+		LogSize:     s.log.File.Size(),
+		StateSize:   s.state.Size(),
+	}
+}

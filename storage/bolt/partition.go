@@ -88,3 +88,19 @@ func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNu
 	}
 	return nil
 }
+
+// publish takes over what is durable now; lsn is the last one before it.
+func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.takeEpoch {
+		p.epoch = r.epoch
+	}
+	for i := range r.events {
+		n := &r.events[i]
+		lsn++
+		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.dedup, n.numbers, n.records)
+		p.ends.raise(n)
+		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
+	}
+}

@@ -10,7 +10,9 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // projection is what one transaction of state.db writes for a group of flushes of
@@ -92,10 +94,30 @@ func (s *Store) project(group []*flushRequest) error {
 	s.counts.flushes.Add(1)
 	for _, r := range p.group {
 		if r.refusal == nil {
-			s.advance(r)
+			p.advance(r)
 		}
 	}
 	return nil
+}
+
+// advance publishes a new checkpoint and trims the tail: state.db has the events
+// by now, so at no time are they in neither.
+func (p *projection) advance(r *flushRequest) {
+	part := r.partition
+	part.mu.Lock()
+	part.checkpoint = r.to
+	for _, e := range r.conflicts {
+		part.addConflict(e)
+	}
+	part.mu.Unlock()
+	for o := r.from; o < r.to; {
+		part.mu.Lock()
+		end := part.tail.stepEnd(o, r.to)
+		freed := part.tail.drop(end)
+		part.mu.Unlock()
+		p.s.tails.count(-int(end-o), tailSize{}.minus(freed))
+		o = end
+	}
 }
 
 // write checks each flush against what is stored, then puts what was accepted. It
@@ -129,7 +151,7 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
 	c := tx.Bucket(format.BucketPLog).Cursor()
 	for from := r.from; from < r.to; {
-		taken, ok := firstPLogKey(c, r.partition.id, from)
+		taken, ok := statedb.FirstPLogKey(c, r.partition.id, from)
 		if !ok || taken >= r.to {
 			return nil
 		}
@@ -162,7 +184,7 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 			continue
 		}
 		for i := range r.entries {
-			p.s.yield(put)
+			p.yield(put)
 			put++
 			k := format.AppendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
 			if err := b.Put(k, p.arena.LSN(r.entries[i].lsn)); err != nil {
@@ -181,7 +203,7 @@ func (p *projection) putWLog(tx *bbolt.Tx) error {
 	keys := boltfile.NewFreeKeys(b)
 	var key [format.WLogKeyLen]byte
 	for i, w := range p.wlog {
-		p.s.yield(i)
+		p.yield(i)
 		if w.r.refusal != nil {
 			continue
 		}
@@ -208,7 +230,7 @@ func (p *projection) putRecords(tx *bbolt.Tx) error {
 	keys := boltfile.NewFreeKeys(b)
 	var key [format.RecordKeyLen]byte
 	for i, first := 0, 0; first < len(p.records); i++ {
-		p.s.yield(i)
+		p.yield(i)
 		end := first + 1
 		for end < len(p.records) && p.records[end].key == p.records[first].key {
 			end++
@@ -245,12 +267,12 @@ func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *boltfile.FreeKeys,
 	if !strict && !recovered || keys.Free(k) {
 		return false
 	}
-	return strict || !p.s.ownRow(writes[0].key, b.Get(k), writes[0].r, isNew)
+	return strict || !p.ownRow(writes[0].key, b.Get(k), writes[0].r, isNew)
 }
 
 // ownRow reports whether a stored row was written by an event of the partition
 // before the flush. thorough asks the log.
-func (s *Store) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorough bool) bool {
+func (p *projection) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorough bool) bool {
 	stored, err := format.DecodeRow(k, value)
 	if err != nil || stored.Partition != r.partition.id || stored.Offset >= r.from {
 		return false
@@ -259,7 +281,7 @@ func (s *Store) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorou
 		return true
 	}
 	own := false
-	err = s.log.Events([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
+	err = p.s.log.Events([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
 		own = v.Partition == stored.Partition && v.PLogOffset == stored.Offset && v.Workspace == k.Workspace &&
 			slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == k.ID })
 		return nil
@@ -277,8 +299,8 @@ func (p *projection) putNumbers(tx *bbolt.Tx) error {
 	}
 	slices.SortFunc(all, compareNumbers)
 	for i, n := range all {
-		p.s.yield(i)
-		if err := b.Put(numberEntry(n)); err != nil {
+		p.yield(i)
+		if err := b.Put(statedb.NumberEntry(n.ws, n.seq, n.number)); err != nil {
 			return err
 		}
 	}
@@ -352,4 +374,59 @@ func (p *projection) lowWater() messages.LSN {
 
 func putProjected(tx *bbolt.Tx, lsn messages.LSN) error {
 	return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, format.SealedUint(nil, format.BucketHeader, format.KeyProjected, uint64(lsn)))
+}
+
+// putWitness stores the newest event that was read, unless an earlier flush has read a
+// newer one. What is stored is not looked at: that a bit of it has flipped keeps nobody from
+// flushing.
+func (p *projection) putWitness(tx *bbolt.Tx) error {
+	if p.witness.LSN <= p.s.witness.LSN {
+		p.witness = p.s.witness
+	}
+	return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, p.witness.Encode())
+}
+
+// idPut is an event with a deduplication id on its way into the projection.
+type idPut struct {
+	r     *flushRequest
+	entry dedup.Entry
+}
+
+// checkIDs refuses the flushes with ids if the list of runs is damaged. The others do
+// not need it.
+func (p *projection) checkIDs(tx *bbolt.Tx) {
+	if len(p.ids) == 0 {
+		return
+	}
+	_, err := dedup.LoadRuns(tx)
+	for _, put := range p.ids {
+		put.r.refusal = cmp.Or(put.r.refusal, err)
+	}
+}
+
+func (p *projection) putIDs(tx *bbolt.Tx) error {
+	entries := make([]dedup.Entry, 0, len(p.ids))
+	for _, put := range p.ids {
+		if put.r.refusal == nil {
+			entries = append(entries, put.entry)
+		}
+	}
+	return p.putEntries(tx, entries)
+}
+
+// putEntries adds the entries of the flushes, and notes which merges are stuck.
+func (p *projection) putEntries(tx *bbolt.Tx, entries []dedup.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	s := p.s
+	stuck, err := dedup.Put(tx, &p.arena, entries, s.stuck)
+	if err != nil {
+		return err
+	}
+	tx.OnCommit(func() {
+		s.stuck = stuck
+		s.counts.stuckMerges.Store(int64(len(stuck)))
+	})
+	return nil
 }

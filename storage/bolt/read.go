@@ -6,12 +6,12 @@ import (
 	"iter"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // A reader copies a chunk inside one short transaction, closes it and then yields.
@@ -104,7 +104,7 @@ func (s *Store) PLogWithLSN(ctx context.Context, id messages.PartitionID, from m
 			if next >= end {
 				return nil, failed
 			}
-			places, err := s.plogPlaces(p, next, min(end, next+messages.PLogOffset(n)))
+			places, err := p.plogPlaces(s.state, next, min(end, next+messages.PLogOffset(n)))
 			next += messages.PLogOffset(len(places))
 			return places, err
 		}, nil
@@ -113,7 +113,7 @@ func (s *Store) PLogWithLSN(ctx context.Context, id messages.PartitionID, from m
 
 // plogPlaces finds entries of a partition's log: in the tail or, what has left the
 // tail by now, in state.db.
-func (s *Store) plogPlaces(p *partition, from, to messages.PLogOffset) ([]place, error) {
+func (p *partition) plogPlaces(state *boltfile.File, from, to messages.PLogOffset) ([]place, error) {
 	var places []place
 	p.mu.RLock()
 	begin := max(from, p.tail.first())
@@ -128,34 +128,15 @@ func (s *Store) plogPlaces(p *partition, from, to messages.PLogOffset) ([]place,
 	if len(places) > 0 {
 		to = begin
 	}
-	return s.storedPLog(p.id, from, to)
-}
-
-func (s *Store) storedPLog(p messages.PartitionID, from, to messages.PLogOffset) ([]place, error) {
-	places := make([]place, 0, to-from)
-	err := s.state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketPLog).Cursor()
-		k, v := c.Seek(format.AppendPLogKey(nil, p, from))
-		for o := from; o < to; o++ {
-			lsn, ok := format.ParseLSN(v)
-			if string(k) != string(format.AppendPLogKey(nil, p, o)) || !ok {
-				return &storage.DamagedError{
-					Where: format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: format.ErrMissing,
-				}
-			}
-			places = append(places, place{lsn: lsn, partition: p, offset: o})
-			k, v = c.Next()
-		}
-		return nil
-	})
-	return places, err
+	return storedPLog(state, p.id, from, to)
 }
 
 // WLogWithLSN is [Store.WLog] with the LSNs.
 func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
 	return s.read(ctx, func() (source, error) {
 		next := max(from, 1)
-		last, inTail, failed, err := s.wlogEnd(ws)
+		p := s.partitionOf(ws)
+		last, inTail, failed, err := p.wlogEnd(s.state, ws)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +147,7 @@ func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages
 				return nil, failed
 			}
 			if inTail && len(tail) == 0 {
-				tail = s.wlogTail(ws, next, end)
+				tail = p.wlogTail(ws, next, end)
 			}
 			if len(tail) > 0 && tail[0].wlog == next {
 				n = min(n, len(tail))
@@ -180,11 +161,27 @@ func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages
 			if len(tail) > 0 {
 				to = min(to, tail[0].wlog)
 			}
-			places, err := s.storedWLog(ws, next, to)
+			places, err := storedWLog(s.state, ws, next, to)
 			next += messages.WLogOffset(len(places))
 			return places, err
 		}, nil
 	})
+}
+
+// wlogEnd returns the last offset of a workspace's log, 0 if it has none, whether that is in the tail, and why
+// its partition has failed. If it is not in the tail, all of the log up to there is in state.db.
+func (p *partition) wlogEnd(state *boltfile.File, ws messages.WSID) (last messages.WLogOffset, inTail bool, failed, err error) {
+	// First the tail's view: what has left it by then is in state.db.
+	p.mu.RLock()
+	failed = p.failed
+	if _, e := p.tail.lastOf(ws); e != nil {
+		last, inTail = e.wlog, true
+	}
+	p.mu.RUnlock()
+	if !inTail {
+		last, err = statedb.WLogEnd(state, ws)
+	}
+	return last, inTail, failed, err
 }
 
 // maxTailPlaces is how many entries of a workspace's tail a reader keeps in mind.
@@ -193,8 +190,7 @@ const maxTailPlaces = 4096
 // wlogTail returns the tail's first entries of a workspace's log between two offsets. The
 // entries are linked backwards: it goes from the last to the first, and lets others have the
 // lock now and then. Entries that are dropped meanwhile are in state.db.
-func (s *Store) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []place {
-	p := s.partitionOf(ws)
+func (p *partition) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []place {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	var places []place
@@ -220,22 +216,23 @@ func (s *Store) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []plac
 	return places[:min(len(places), maxTailPlaces)]
 }
 
-// storedWLog finds entries of a workspace's log in state.db, all of which must be there.
-func (s *Store) storedWLog(ws messages.WSID, from, to messages.WLogOffset) ([]place, error) {
-	places := make([]place, 0, to-from)
-	err := s.state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketWLog).Cursor()
-		k, v := c.Seek(format.AppendWLogKey(nil, ws, from))
-		for o := from; o < to; o++ {
-			lsn, ok := format.ParseLSN(v)
-			if string(k) != string(format.AppendWLogKey(nil, ws, o)) || !ok {
-				return &storage.DamagedError{Where: format.PlaceOf(format.BucketWLog, "workspace %d, offset %d", ws, o), Cause: format.ErrMissing}
-			}
-			places = append(places, place{lsn: lsn, ws: ws, wlog: o})
-			k, v = c.Next()
-		}
-		return nil
-	})
+// storedPLog finds entries of a partition's log in state.db.
+func storedPLog(state *boltfile.File, p messages.PartitionID, from, to messages.PLogOffset) ([]place, error) {
+	lsns, err := statedb.PLog(state, p, from, to)
+	places := make([]place, len(lsns))
+	for i, lsn := range lsns {
+		places[i] = place{lsn: lsn, partition: p, offset: from + messages.PLogOffset(i)}
+	}
+	return places, err
+}
+
+// storedWLog finds entries of a workspace's log in state.db.
+func storedWLog(state *boltfile.File, ws messages.WSID, from, to messages.WLogOffset) ([]place, error) {
+	lsns, err := statedb.WLog(state, ws, from, to)
+	places := make([]place, len(lsns))
+	for i, lsn := range lsns {
+		places[i] = place{lsn: lsn, ws: ws, wlog: from + messages.WLogOffset(i)}
+	}
 	return places, err
 }
 
@@ -364,4 +361,51 @@ func copyEvents(log *logdb.Log, places []place) ([]messages.Event, error) {
 		return nil
 	})
 	return events, err
+}
+
+// LoggedEvent is an event, and where it stands in log.db. Errors and faults name that place.
+type LoggedEvent struct {
+	LSN messages.LSN
+	messages.Event
+}
+
+// Log returns all events of the store in commit order from an LSN on (0 means 1):
+// the plain scan. It obeys the rules of [storage.Reader].
+func (s *Store) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+	return withoutLSN(s.LogWithLSN(ctx, from))
+}
+
+// PLog implements [storage.Reader].
+func (s *Store) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(s.PLogWithLSN(ctx, id, from))
+}
+
+// WLog implements [storage.Reader].
+func (s *Store) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(s.WLogWithLSN(ctx, ws, from))
+}
+
+// Log returns all events in commit order from an LSN on, like [Store.Log].
+func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.LogWithLSN(ctx, from))
+}
+
+// PLog is [LogFile.PLogWithLSN] without the LSNs.
+func (l *LogFile) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.PLogWithLSN(ctx, id, from))
+}
+
+// WLog is [LogFile.WLogWithLSN] without the LSNs.
+func (l *LogFile) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.WLogWithLSN(ctx, ws, from))
+}
+
+func withoutLSN(logged iter.Seq2[LoggedEvent, error]) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		for e, err := range logged {
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+	}
 }

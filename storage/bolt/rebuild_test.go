@@ -64,7 +64,7 @@ func TestProjectTailsInPieces(t *testing.T) {
 		noError(t, (&opening{Store: s}).projectTails())
 		equal(t, transactions, s.Stats().Flushes)
 		equal(t, 4, int(s.Stats().Rebuilt))
-		equal(t, int64(0), s.rowBytes.Load())
+		equal(t, int64(0), s.tails.rows.Load())
 	}
 }
 

@@ -80,7 +80,7 @@ const scanChunk = 1024
 func (sc *scan) chunk(tx *bbolt.Tx) error {
 	c := tx.Bucket(format.BucketLog).Cursor()
 	k, v := c.Seek(format.AppendLSNKey(nil, sc.next))
-	rows := sc.op.rowBytes.Load()
+	rows := sc.op.tails.rows.Load()
 	for range scanChunk {
 		if k == nil {
 			sc.rest()
@@ -94,7 +94,7 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 			sc.lose(sc.next, lsn-sc.next, format.ErrMissing)
 		}
 		sc.read(lsn, v)
-		if sc.projecting && sc.op.rowBytes.Load()-rows >= sc.op.options.TailBytes/pieceOfTail {
+		if sc.projecting && sc.op.tails.rows.Load()-rows >= sc.op.options.TailBytes/pieceOfTail {
 			return nil // so many events may have more records than there is memory
 		}
 		k, v = c.Next()
@@ -214,10 +214,10 @@ func (sc *scan) push(p *partition, v *format.EventView) {
 	}, v.DedupID, numbers, sc.records)
 	p.last, p.lastAt, p.lastLSN = v.PLogOffset, v.RegisteredAt, v.LSN
 	op.logEpochs[p.id] = v.Epoch
-	op.countTail(1, size)
-	bytes := max(op.tailBytes.Load(), p.tail.size.rows)
+	op.tails.count(1, size)
+	bytes := max(op.tails.bytes.Load(), p.tail.size.rows)
 	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
-	if over && op.tailEvents.Load() > 1 && !op.options.ReadOnly {
+	if over && op.tails.events.Load() > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}
 }
@@ -340,4 +340,23 @@ func (sc *scan) report(last bool) {
 	sc.op.options.Progress(Progress{
 		Phase: phase, Done: uint64(sc.next - sc.started), Total: uint64(sc.end + 1 - sc.started),
 	})
+}
+
+// pieceOfTail is which part of Options.TailBytes is read while Open projects before that is written.
+const pieceOfTail = 4
+
+// mustProject reports whether the tails are as long as one transaction takes where they go into
+// state.db while the log is read: as a store in use may have them. With less it takes longer where the
+// workspaces come in no order: each event touches pages of its own then, and each transaction
+// writes them anew. The tails of failed partitions stay, and do not count.
+func (op *opening) mustProject() bool {
+	var size tailSize
+	events := 0
+	for i := range op.partitions {
+		if p := &op.partitions[i]; p.failed == nil {
+			events += p.tail.len()
+			size.add(p.tail.size)
+		}
+	}
+	return events >= min(maxFlushEvents, op.options.TailEvents) || size.reaches(op.options.TailBytes/pieceOfTail)
 }

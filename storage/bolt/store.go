@@ -61,8 +61,9 @@ type Store struct {
 	// board is where those wait who follow a log.
 	board watch.Board
 
-	tailEvents, tailBytes, rowBytes atomic.Int64
-	counts                          counts
+	// tails are the sizes of all tails.
+	tails  totals
+	counts counts
 
 	writes  chan *writeRequest
 	door    door
@@ -219,11 +220,4 @@ func mustHave(id messages.PartitionID, partitions int) error {
 
 func (s *Store) partitionOf(ws messages.WSID) *partition {
 	return &s.partitions[messages.PartitionOf(ws, s.schema.Partitions)]
-}
-
-// countTail adds events of a tail to the totals. What was dropped counts below 0.
-func (s *Store) countTail(events int, size tailSize) {
-	s.tailEvents.Add(int64(events))
-	s.tailBytes.Add(size.bytes)
-	s.rowBytes.Add(size.rows)
 }

@@ -76,7 +76,7 @@ func TestDoorIsShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	if s.letIn(r) {
+	if s.door.letIn(s.writes, r) {
 		t.Error("it was taken, and nobody will answer it")
 	}
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
@@ -63,7 +66,7 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 		return storage.Subscription{}, noSubscription(name)
 	}
 	if err := s.checkPositions(found, s.judgeable(found.Next)); err != nil {
-		return *found, s.ahead(found, err)
+		return *found, ahead(s.files.Subscriptions.Load(), found, err)
 	}
 	return *found, nil
 }
@@ -111,11 +114,11 @@ func (s *Store) judgeable(next map[messages.PartitionID]uint64) map[messages.Par
 
 // ahead says that a subscription is damaged if its position is beyond the log: the file is
 // newer than the log, and what is appended until the log comes there would be left out.
-func (s *Store) ahead(sub *storage.Subscription, err error) error {
+func ahead(f *boltfile.File, sub *storage.Subscription, err error) error {
 	if !errors.Is(err, storage.ErrSubscription) {
 		return err
 	}
-	return &storage.DamagedError{Where: s.files.Subscriptions.Load().PlaceOf(format.BucketPositions, "subscription %q", sub.Name), Cause: err}
+	return &storage.DamagedError{Where: f.PlaceOf(format.BucketPositions, "subscription %q", sub.Name), Cause: err}
 }
 
 func noSubscription(name string) error { return fmt.Errorf("%w: %q", storage.ErrNoSubscription, name) }
@@ -219,7 +222,7 @@ func (s *Store) reaches(source *storage.SubscriptionSource, id messages.Partitio
 		if there, known, _ := s.partitions[id].hasWLog(*ws, o); there || known {
 			return there, nil
 		}
-		last, err := s.storedWLogEnd(*ws)
+		last, err := statedb.WLogEnd(s.state, *ws)
 		return last >= o, err
 	}
 	p := &s.partitions[id]
@@ -251,4 +254,77 @@ func (s *Store) judgeMove(tx subsdb.Tx, have *format.Definition, m *storage.Subs
 		return nil, err
 	}
 	return tx.Moving(have, m, &sub, s.placeAt(&sub.SubscriptionSource, m.Next))
+}
+
+// placeAt returns positions in logs that have come there, with the events on which they rest.
+func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []subsdb.Placed {
+	all := make([]subsdb.Placed, 0, len(next))
+	for id, offset := range next {
+		all = append(all, subsdb.Placed{Partition: id, Position: subsdb.Position{Next: offset, Rests: s.witnessBefore(source, id, offset)}})
+	}
+	return all
+}
+
+// witnessBefore returns the event before an offset of a log that a subscription reads, zero if there is none,
+// or if it cannot be read: nobody is kept from passing over damage.
+func (s *Store) witnessBefore(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (w format.Witness) {
+	if offset <= 1 {
+		return w
+	}
+	at, err := s.placeOfEvent(source, id, offset-1)
+	if err != nil {
+		return w
+	}
+	// An error is told by who reads the event.
+	_ = s.log.Read(func(log *logdb.Reader) error {
+		var v format.EventView
+		if err := v.Decode(at.lsn, log.Value(at.lsn)); err != nil {
+			return err
+		}
+		if err := at.check(&v); err != nil {
+			return err
+		}
+		w = format.Witness{LSN: v.LSN, CRC: v.CRC}
+		return nil
+	})
+	return w
+}
+
+// placeOfEvent finds an event of a log that a subscription reads.
+func (s *Store) placeOfEvent(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (place, error) {
+	var all []place
+	var err error
+	if ws := source.Workspace; ws != nil {
+		o := messages.WLogOffset(offset)
+		if all = s.partitionOf(*ws).wlogTail(*ws, o, o+1); len(all) == 0 {
+			all, err = storedWLog(s.state, *ws, o, o+1)
+		}
+	} else {
+		o := messages.PLogOffset(offset)
+		all, err = s.partitions[id].plogPlaces(s.state, o, o+1)
+	}
+	if err != nil {
+		return place{}, err
+	}
+	if len(all) != 1 {
+		return place{}, format.ErrMissing
+	}
+	return all[0], nil
+}
+
+// checkOwnPositions makes sure that all positions are of this log. One that is damaged is an error of whoever reads it.
+func (s *Store) checkOwnPositions() error {
+	return subsdb.View(s.files.Subscriptions.Load(), func(tx subsdb.Tx) error {
+		names, err := tx.Names()
+		for i := 0; err == nil && i < len(names); i++ {
+			sub, positions, damage := tx.Standing(names[i])
+			if sub != nil && damage == nil {
+				err = tx.OfLog(names[i], subsdb.CheckRests(s.log, positions, messages.LSN(s.lastLSN.Load())))
+			}
+		}
+		if errors.Is(err, subsdb.ErrOtherPositions) {
+			return err
+		}
+		return nil
+	})
 }

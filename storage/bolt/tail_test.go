@@ -33,8 +33,8 @@ func TestTailLetsGo(t *testing.T) {
 	for i := tail.records.first; i < tail.records.end; i++ {
 		rows += int64(tail.records.at(i).size)
 	}
-	if rows == 0 || tail.size.rows != rows || s.rowBytes.Load() != rows {
-		t.Errorf("got %d bytes of records, %d in all tails, want %d", tail.size.rows, s.rowBytes.Load(), rows)
+	if rows == 0 || tail.size.rows != rows || s.tails.rows.Load() != rows {
+		t.Errorf("got %d bytes of records, %d in all tails, want %d", tail.size.rows, s.tails.rows.Load(), rows)
 	}
 }
 

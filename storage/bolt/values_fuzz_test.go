@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -67,11 +68,11 @@ func sealedValues() map[string]sealedValue {
 			return format.SealedUint(nil, format.BucketNumbers, key, n), err
 		}},
 		"entry of numbers": {format.BucketNumbers, func(key, value []byte) ([]byte, error) {
-			seq, n, err := decodeNumber(key, value)
+			seq, n, err := statedb.DecodeNumber(key, value)
 			if err != nil {
 				return nil, err
 			}
-			_, again := numberEntry(numberPut{ws: messages.WSID(format.Uint64(key)), seq: seq, number: n})
+			_, again := statedb.NumberEntry(messages.WSID(format.Uint64(key)), seq, n)
 			return again, nil
 		}},
 		"checkpoint": {format.BucketCheckpoints, func(key, value []byte) ([]byte, error) {

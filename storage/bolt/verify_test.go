@@ -20,6 +20,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -279,7 +280,7 @@ func doctoredIndexes() []doctoring {
 func doctoredValues() []doctoring {
 	number := func(ws messages.WSID, seq messages.SeqID, n messages.Number) func(*testing.T, *Store) {
 		return func(t *testing.T, s *Store) {
-			k, v := numberEntry(numberPut{ws: ws, seq: seq, number: n})
+			k, v := statedb.NumberEntry(ws, seq, n)
 			put(t, s.state, format.BucketNumbers, k, v)
 		}
 	}
@@ -354,7 +355,7 @@ func doctoredIDs() []doctoring {
 			if _, err := tx.CreateBucket(format.BucketDedup); err != nil {
 				return err
 			}
-			return s.putDedup(tx, new(boltfile.ByteArena), entries)
+			return (&projection{s: s}).putEntries(tx, entries)
 		}
 	}
 	entry := func(s *Store, id byte, lsn messages.LSN) dedup.Entry {
