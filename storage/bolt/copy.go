@@ -75,9 +75,10 @@ func newCopying(o CopyOptions) *copying {
 // of says whose copy it is: with the id and the descriptor of a store, but for the id that [Restore] draws.
 func (c *copying) of(id format.StoreID, f *files.Set) {
 	c.result.ID = id.String()
-	c.target = copies.Target{ID: id, Descriptor: f.Descriptor, Options: reading(), Tell: func(name string, done, total uint64) {
+	tell := func(name string, done, total uint64) {
 		c.o.Progress(CopyProgress{Phase: "copy " + name, Done: done, Total: total})
-	}}
+	}
+	c.target = copies.Target{ID: id, Descriptor: f.Descriptor, Options: reading(), Tell: tell}
 }
 
 // into lets build make the copy in a directory, which must be new or empty, and checks it.
@@ -173,7 +174,8 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 			return err
 		}
 		c.result.StateFrom = s.state.Size()
-		if err := c.target.Entries(ctx, s.state, format.RoleState, format.KeyDedup, format.KeyProjected, format.KeyWitness); err != nil {
+		err := c.target.Entries(ctx, s.state, format.RoleState, format.KeyDedup, format.KeyProjected, format.KeyWitness)
+		if err != nil {
 			return err
 		}
 		return c.log(ctx, s.log, s.files.End)

@@ -55,7 +55,9 @@ func (l *LogFile) Descriptor() messages.Descriptor { return l.files.Descriptor.N
 
 // LogWithLSN returns all events in commit order from an LSN on, like [Store.LogWithLSN].
 func (l *LogFile) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[LoggedEvent, error] {
-	return readEvents(ctx, l.files.Log, context.Context.Err, func() (source, error) { return logSource(from, l.files.End), nil })
+	return readEvents(ctx, l.files.Log, context.Context.Err, func() (source, error) {
+		return logSource(from, l.files.End), nil
+	})
 }
 
 // PLogWithLSN returns a partition's log from an offset on. It ends with an error at a damaged
@@ -70,6 +72,21 @@ func (l *LogFile) PLogWithLSN(ctx context.Context, id messages.PartitionID, from
 // WLogWithLSN returns a workspace's log from an offset on, and ends like PLogWithLSN.
 func (l *LogFile) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
 	return l.only(ctx, func(e *LoggedEvent) bool { return e.Workspace == ws && e.WLogOffset >= from })
+}
+
+// Log returns all events in commit order from an LSN on, like [Store.Log].
+func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.LogWithLSN(ctx, from))
+}
+
+// PLog is [LogFile.PLogWithLSN] without the LSNs.
+func (l *LogFile) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.PLogWithLSN(ctx, id, from))
+}
+
+// WLog is [LogFile.WLogWithLSN] without the LSNs.
+func (l *LogFile) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
+	return withoutLSN(l.WLogWithLSN(ctx, ws, from))
 }
 
 func (l *LogFile) only(ctx context.Context, wanted func(*LoggedEvent) bool) iter.Seq2[LoggedEvent, error] {
@@ -96,7 +113,9 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 	for i := range m.Standings {
 		r := m.Standings[i].Register
 		r.Checkpoint = 1
-		in.Partitions = append(in.Partitions, PartitionInspection{Partition: messages.PartitionID(i), Register: r, Failed: l.epochs[i].Damage})
+		in.Partitions = append(in.Partitions, PartitionInspection{
+			Partition: messages.PartitionID(i), Register: r, Failed: l.epochs[i].Damage,
+		})
 	}
 	if in.Log, err = l.files.Log.File.Inspect(format.RoleLog); err != nil {
 		return in, err

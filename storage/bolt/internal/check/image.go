@@ -12,20 +12,22 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
+// Register returns where a partition stands.
+type Register func(context.Context, messages.PartitionID) (storage.Register, error)
+
 // Image shows the files of a store to [verify.Files]. Nobody writes them, so that a read may begin inside another one.
 type Image struct {
-	files *files.Set
-	stand *files.Stand
-	// register returns where a partition stands.
-	register func(context.Context, messages.PartitionID) (storage.Register, error)
+	files    *files.Set
+	stand    *files.Stand
+	register Register
 	// stop ends the reading ahead of the pass under way, nil if there is none.
 	stop func()
 }
 
 var _ verify.Image = (*Image)(nil)
 
-// NewImage is the image of files of which the log was read to its end; register returns where a partition stands.
-func NewImage(f *files.Set, register func(context.Context, messages.PartitionID) (storage.Register, error)) (*Image, error) {
+// NewImage is the image of files of which the log was read to its end.
+func NewImage(f *files.Set, register Register) (*Image, error) {
 	stand, err := f.Stand()
 	return &Image{files: f, stand: stand, register: register}, err
 }
@@ -101,7 +103,8 @@ func (m *Image) Event(ctx context.Context, lsn messages.LSN) (e messages.Event, 
 
 // Subscriptions implements [verify.Image].
 func (m *Image) Subscriptions(
-	ctx context.Context, parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error,
+	ctx context.Context,
+	parked func(*storage.Subscription, *storage.ParkedEvent), each func(*storage.Subscription, error) error,
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err

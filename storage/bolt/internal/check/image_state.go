@@ -20,10 +20,13 @@ func (m *Image) PLog(ctx context.Context, each func(verify.PLogEntry, error) err
 		if len(k) != format.PLogKeyLen {
 			return m.files.State.BadKey(format.BucketPLog, k)
 		}
-		e := verify.PLogEntry{Partition: messages.PartitionID(format.Uint32(k)), PLogOffset: messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:]))}
+		e := verify.PLogEntry{
+			Partition: messages.PartitionID(format.Uint32(k)), PLogOffset: messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:])),
+		}
 		var ok bool
 		if e.LSN, ok = format.ParseLSN(v); !ok {
-			return each(e, &storage.DamagedError{Where: m.files.State.PlaceOf(format.BucketPLog, "partition %d, offset %d", e.Partition, e.PLogOffset), Cause: format.ErrLayout})
+			where := m.files.State.PlaceOf(format.BucketPLog, "partition %d, offset %d", e.Partition, e.PLogOffset)
+			return each(e, &storage.DamagedError{Where: where, Cause: format.ErrLayout})
 		}
 		return each(e, nil)
 	})
@@ -35,10 +38,13 @@ func (m *Image) WLog(ctx context.Context, from messages.WSID, each func(verify.W
 		if len(k) != format.WLogKeyLen {
 			return m.files.State.BadKey(format.BucketWLog, k)
 		}
-		e := verify.WLogEntry{Workspace: messages.WSID(format.Uint64(k)), WLogOffset: messages.WLogOffset(format.Uint64(k[format.WorkspaceKeyLen:]))}
+		e := verify.WLogEntry{
+			Workspace: messages.WSID(format.Uint64(k)), WLogOffset: messages.WLogOffset(format.Uint64(k[format.WorkspaceKeyLen:])),
+		}
 		var ok bool
 		if e.LSN, ok = format.ParseLSN(v); !ok {
-			return each(e, &storage.DamagedError{Where: m.files.State.PlaceOf(format.BucketWLog, "workspace %d, offset %d", e.Workspace, e.WLogOffset), Cause: format.ErrLayout})
+			where := m.files.State.PlaceOf(format.BucketWLog, "workspace %d, offset %d", e.Workspace, e.WLogOffset)
+			return each(e, &storage.DamagedError{Where: where, Cause: format.ErrLayout})
 		}
 		return each(e, nil)
 	})
@@ -68,7 +74,9 @@ func (m *Image) Rows(ctx context.Context, each func(*verify.RowEntry, error) err
 		}
 		key := format.ParseRecordKey(k)
 		r, err := format.DecodeRow(key, v)
-		entry = verify.RowEntry{Workspace: key.Workspace, ID: key.ID, Partition: r.Partition, PLogOffset: r.Offset, LSN: r.LSN, Data: r.Data}
+		entry = verify.RowEntry{
+			Workspace: key.Workspace, ID: key.ID, Partition: r.Partition, PLogOffset: r.Offset, LSN: r.LSN, Data: r.Data,
+		}
 		if err != nil {
 			return each(&entry, format.DamagedRow(key, err))
 		}

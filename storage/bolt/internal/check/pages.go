@@ -30,7 +30,9 @@ func unread(dir string) (all []string) {
 		return []string{dir}
 	}
 	defer func() { _ = d.Close() }() // nothing was written
-	for _, name := range []string{format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName} {
+	for _, name := range []string{
+		format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName,
+	} {
 		if there, err := d.PresentAs(name); there || err != nil {
 			all = append(all, "what stands in "+name)
 		}
@@ -45,12 +47,15 @@ func addFault(r *verify.Report, err error, o *verify.Options) error {
 	if !ok {
 		return err
 	}
-	f := verify.Fault{Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error(), Projection: ofState(damage.Where)}
+	f := verify.Fault{
+		Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error(), Projection: ofState(damage.Where),
+	}
 	if errors.Is(err, files.ErrLostEnd) {
 		f.Check = verify.CheckLogEnd
 	}
 	if damage.PLogOffset != 0 {
-		f.Where, f.Partition, f.PLogOffset, f.Text = "", damage.Partition, damage.PLogOffset, fmt.Sprintf("%s: %v", damage.Where, damage.Cause)
+		f.Where, f.Text = "", fmt.Sprintf("%s: %v", damage.Where, damage.Cause)
+		f.Partition, f.PLogOffset = damage.Partition, damage.PLogOffset
 	}
 	r.Add(o, f)
 	return nil
@@ -59,7 +64,9 @@ func addFault(r *verify.Report, err error, o *verify.Options) error {
 // Pages checks the pages of the files, one after the other: a fault of one does not keep
 // the others from being checked. strays are keys that nobody knows; they are told last, since they
 // keep nobody from reading on.
-func Pages(ctx context.Context, dir string, of files.Options, o verify.Options) (r verify.Report, strays []verify.Fault, err error) {
+func Pages(
+	ctx context.Context, dir string, of files.Options, o verify.Options,
+) (r verify.Report, strays []verify.Fault, err error) {
 	held, err := files.Hold(dir, of)
 	if err != nil {
 		return r, nil, err
@@ -104,7 +111,9 @@ func Pages(ctx context.Context, dir string, of files.Options, o verify.Options) 
 }
 
 // verifyFile checks the pages of a file, and what every open needs of it.
-func verifyFile(ctx context.Context, held *files.Set, role format.Role, o verify.Options, r *verify.Report, stray func(verify.Fault)) error {
+func verifyFile(
+	ctx context.Context, held *files.Set, role format.Role, o verify.Options, r *verify.Report, stray func(verify.Fault),
+) error {
 	if _, err := held.Directory.PresentAs(role.FileName()); err != nil {
 		return err
 	}
@@ -118,7 +127,9 @@ func verifyFile(ctx context.Context, held *files.Set, role format.Role, o verify
 	}
 	progress := func(done, total uint64) {
 		if o.Progress != nil {
-			o.Progress(verify.Progress{Phase: verify.PhasePages, File: role.FileName(), Done: done, Total: total, Faults: r.FaultCount})
+			o.Progress(verify.Progress{
+				Phase: verify.PhasePages, File: role.FileName(), Done: done, Total: total, Faults: r.FaultCount,
+			})
 		}
 	}
 	err = f.CheckPages(ctx, fault, progress)

@@ -16,8 +16,8 @@ import (
 // than an empty directory, or one that cannot be replaced.
 var ErrExists = errors.New("there is something already")
 
-// Into lets build make and check a copy in a new directory beside the final one, and gives it the final name, which must be free or that of an empty directory. So there is a
-// whole copy under that name, or nothing.
+// Into lets build make and check a copy in a new directory beside the final one, and gives it the final name, which
+// must be free or that of an empty directory. So there is a whole copy under that name, or nothing.
 func Into(dir string, build func(temporary *boltfile.Directory) error) (err error) {
 	dir = filepath.Clean(dir)
 	switch name := filepath.Base(dir); name {

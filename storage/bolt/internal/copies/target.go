@@ -151,7 +151,10 @@ func (w *copyWriter) Write(b []byte) (int, error) {
 
 // Bucket copies the entries of a bucket that wanted accepts, up to the first that it
 // does not, in transactions of either file that are short and never nested.
-func Bucket(ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64, wanted func(k []byte) bool, progress func(entries, bytes int)) error {
+func Bucket(
+	ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64,
+	wanted func(k []byte) bool, progress func(entries, bytes int),
+) error {
 	var next, last []byte // last is bbolt's, as long as the transaction
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {

@@ -86,8 +86,8 @@ func (s *Set) OpenSubscriptions() error {
 	}
 	s.Subscriptions.Store(f)
 	h, err := f.ReadHeader(format.RoleSubscriptions)
-	if err == nil && h.ID != s.ID {
-		err = fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, s.Path(format.SubscriptionsFileName), h.ID, format.LogFileName, s.ID)
+	if err == nil {
+		err = s.sameStore(format.RoleSubscriptions, &h)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func (s *Set) openState() (h format.Header, err error) {
 		return h, err
 	}
 	if h, err = s.State.ReadHeader(format.RoleState); err == nil {
-		err = s.sameStore(&h)
+		err = s.sameStore(format.RoleState, &h)
 	}
 	return h, err
 }

@@ -68,7 +68,9 @@ func (s *Set) initialise(name string, r format.Role) (*boltfile.File, error) {
 
 // NewFile makes a file of a store in a directory, with its header and buckets. What is written to it is durable when it
 // was closed by CloseCopy, and not before.
-func NewFile(d *boltfile.Directory, r format.Role, id format.StoreID, descriptor messages.Descriptor, o Options) (*boltfile.File, error) {
+func NewFile(
+	d *boltfile.Directory, r format.Role, id format.StoreID, descriptor messages.Descriptor, o Options,
+) (*boltfile.File, error) {
 	s := &Set{options: o, Directory: d, ID: id, Descriptor: descriptor}
 	f, err := s.initialise(r.FileName(), r)
 	if err == nil {

@@ -20,9 +20,9 @@ import (
 // ErrNoState is returned when a store is to be opened read-only and state.db is not there.
 var ErrNoState = errors.New("state.db is missing")
 
-// Open opens the files of a store. It finds out what is there without changing anything, and creates what is missing:
-// the store too, if there is none and a descriptor is wanted. That must extend the one that the store was made with; nil
-// wants the store's own.
+// Open opens the files of a store. It finds out what is there without changing anything, and creates what is missing: the
+// store too, if there is none. The descriptor that is wanted must extend the one that the store was made with. If it is
+// nil, the store's own is wanted, and no store is created.
 func Open(ctx context.Context, dir string, wanted *messages.Descriptor, o Options) (*Set, error) {
 	mayCreate := wanted != nil && !o.ReadOnly
 	s, err := Hold(dir, o)
@@ -104,7 +104,8 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 			return err
 		}
 	case s.options.ReadOnly:
-		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write", storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
+		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write",
+			storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
 	}
 	subscriptionsThere, err := s.inspectSubscriptions()
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Set) inspectState() error {
 	if err != nil {
 		return err
 	}
-	if err := s.sameStore(&h); err != nil {
+	if err := s.sameStore(format.RoleState, &h); err != nil {
 		return err
 	}
 	if err := s.knowsAll(&h); err != nil {
@@ -142,12 +143,13 @@ func (s *Set) inspectState() error {
 	return nil
 }
 
-// sameStore makes sure that state.db is of the store that the log is of.
-func (s *Set) sameStore(state *format.Header) error {
-	if state.ID == s.ID {
+// sameStore makes sure that a file is of the store that the log is of.
+func (s *Set) sameStore(r format.Role, h *format.Header) error {
+	if h.ID == s.ID {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, s.Path(format.StateFileName), state.ID, format.LogFileName, s.ID)
+	return fmt.Errorf("%w: %s is of store %v, %s of store %v",
+		storage.ErrForeign, s.Path(r.FileName()), h.ID, format.LogFileName, s.ID)
 }
 
 // knowsAll makes sure that state.db has no kind or sequence that is not known.
@@ -228,7 +230,6 @@ func (s *Set) nothingElse() error {
 // inspectSubscriptions reads the header of subscriptions.db, if it is there. The descriptor
 // in it is that of the day on which it was made.
 func (s *Set) inspectSubscriptions() (there bool, err error) {
-	path := s.Path(format.SubscriptionsFileName)
 	if there, err = s.Directory.PresentWhole(format.SubscriptionsFileName); err != nil || !there {
 		return false, err
 	}
@@ -239,11 +240,11 @@ func (s *Set) inspectSubscriptions() (there bool, err error) {
 	if h.Format < format.SubscriptionsFormat {
 		s.OldSubscriptions = &h
 	}
-	if h.ID != s.ID {
-		return true, fmt.Errorf("%w: %s is of store %v, %s of store %v", storage.ErrForeign, path, h.ID, format.LogFileName, s.ID)
+	if err := s.sameStore(format.RoleSubscriptions, &h); err != nil {
+		return true, err
 	}
 	if err := s.Descriptor.Extends(&h.Descriptor); err != nil {
-		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, path, err)
+		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, s.Path(format.SubscriptionsFileName), err)
 	}
 	return true, nil
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // ErrOtherLog says what is wrong with a state.db, and what to do about it.
-var ErrOtherLog = errors.New("it was made from another log, perhaps of a copy of the store that has gone on by itself; without the file the next open rebuilds it")
+var ErrOtherLog = errors.New("it was made from another log, perhaps of a copy of the store that has gone on by itself; " +
+	"without the file the next open rebuilds it")
 
 // ErrLostEnd says what is wrong with a log that is too short. What there is to do about it depends on
 // which of the two it is.
@@ -26,7 +27,8 @@ func (s *Set) CheckOrigin(st *Stand) error {
 	err := s.Log.Read(func(log *logdb.Reader) error {
 		var v format.EventView
 		if v.Decode(st.Witness.LSN, log.Value(st.Witness.LSN)) == nil && v.CRC != st.Witness.CRC {
-			return s.otherLog(format.BucketHeader, string(format.KeyWitness), "LSN %d: got CRC %08x, the log has %08x", st.Witness.LSN, st.Witness.CRC, v.CRC)
+			return s.otherLog(format.BucketHeader, string(format.KeyWitness),
+				"LSN %d: got CRC %08x, the log has %08x", st.Witness.LSN, st.Witness.CRC, v.CRC)
 		}
 		for i := range st.Checkpoints {
 			if c := &st.Checkpoints[i]; c.LSN > 0 && v.Decode(c.LSN, log.Value(c.LSN)) == nil {
@@ -77,7 +79,8 @@ func (s *Set) endsBehind(stated messages.LSN) error {
 	}
 	return &storage.DamagedError{
 		Where: "file " + s.Log.File.Name,
-		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w", s.End, format.StateFileName, stated, ErrLostEnd),
+		Cause: fmt.Errorf("the log ends at LSN %d, %s has projections up to %d: %w",
+			s.End, format.StateFileName, stated, ErrLostEnd),
 	}
 }
 
@@ -87,7 +90,8 @@ func (s *Set) stated() (last messages.LSN) {
 	// An error is told by who needs what cannot be read.
 	_ = s.State.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(format.BucketHeader)
-		if next, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, b.Get(format.KeyProjected)); err == nil && next > 0 {
+		next, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, b.Get(format.KeyProjected))
+		if err == nil && next > 0 {
 			last = messages.LSN(next) - 1
 		}
 		if w, err := format.DecodeWitness(b.Get(format.KeyWitness)); err == nil {

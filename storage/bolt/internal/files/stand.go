@@ -32,7 +32,8 @@ func (s *Set) Stand() (*Stand, error) {
 		if v := header.Get(format.KeyProjected); v != nil {
 			n, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, v)
 			if err != nil || n == 0 {
-				return &storage.DamagedError{Where: s.State.PlaceOf(format.BucketHeader, "%s", format.KeyProjected), Cause: format.ErrChecksum}
+				where := s.State.PlaceOf(format.BucketHeader, "%s", format.KeyProjected)
+				return &storage.DamagedError{Where: where, Cause: format.ErrChecksum}
 			}
 			st.Projected = messages.LSN(n)
 		}
@@ -66,7 +67,8 @@ func (s *Set) readCheckpoint(k, v []byte, st *Stand) error {
 		return err
 	}
 	if st.Checkpoints[p], err = format.DecodeCheckpoint(k, v); err != nil {
-		return &storage.DamagedError{Where: s.State.PlaceOf(format.BucketCheckpoints, "partition %d", p), Partition: p, Cause: err}
+		where := s.State.PlaceOf(format.BucketCheckpoints, "partition %d", p)
+		return &storage.DamagedError{Where: where, Partition: p, Cause: err}
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ func (s *Set) Epochs() ([]Epoch, error) {
 			n, err := format.UnsealUint(format.BucketEpochs, k, v)
 			epochs[p].Epoch = messages.Epoch(n)
 			if err != nil {
-				epochs[p].Damage = &storage.DamagedError{Where: log.PlaceOf(format.BucketEpochs, "partition %d", p), Partition: p, Cause: err}
+				where := log.PlaceOf(format.BucketEpochs, "partition %d", p)
+				epochs[p].Damage = &storage.DamagedError{Where: where, Partition: p, Cause: err}
 			}
 			return nil
 		})

@@ -76,7 +76,9 @@ func (l *Log) writeAhead(last messages.LSN, size int64, values [][]byte) error {
 			return err
 		}
 	}
-	err := l.File.View(func(tx *bbolt.Tx) error { return checkEnd(tx.Bucket(format.BucketLog), applied.next-1, last, values) })
+	err := l.File.View(func(tx *bbolt.Tx) error {
+		return checkEnd(tx.Bucket(format.BucketLog), applied.next-1, last, values)
+	})
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,8 @@ func checkEnd(log *bbolt.Bucket, least, most messages.LSN, values [][]byte) erro
 	conflict := &storage.ConflictError{Place: storage.PlaceLog, LSN: end}
 	var view format.EventView
 	if len(values) > 0 && view.Decode(most+1, values[0]) == nil {
-		conflict.Partition, conflict.PLogOffset, conflict.Workspace, conflict.WLogOffset = view.Partition, view.PLogOffset, view.Workspace, view.WLogOffset
+		conflict.Partition, conflict.PLogOffset = view.Partition, view.PLogOffset
+		conflict.Workspace, conflict.WLogOffset = view.Workspace, view.WLogOffset
 	}
 	return conflict
 }

@@ -28,7 +28,8 @@ func PLog(state *boltfile.File, p messages.PartitionID, from, to messages.PLogOf
 			lsn, ok := format.ParseLSN(v)
 			if string(k) != string(format.AppendPLogKey(nil, p, o)) || !ok {
 				return &storage.DamagedError{
-					Where: format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: format.ErrMissing,
+					Where:     format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o),
+					Partition: p, PLogOffset: o, Cause: format.ErrMissing,
 				}
 			}
 			lsns = append(lsns, lsn)
@@ -48,7 +49,8 @@ func WLog(state *boltfile.File, ws messages.WSID, from, to messages.WLogOffset) 
 		for o := from; o < to; o++ {
 			lsn, ok := format.ParseLSN(v)
 			if string(k) != string(format.AppendWLogKey(nil, ws, o)) || !ok {
-				return &storage.DamagedError{Where: format.PlaceOf(format.BucketWLog, "workspace %d, offset %d", ws, o), Cause: format.ErrMissing}
+				where := format.PlaceOf(format.BucketWLog, "workspace %d, offset %d", ws, o)
+				return &storage.DamagedError{Where: where, Cause: format.ErrMissing}
 			}
 			lsns = append(lsns, lsn)
 			k, v = c.Next()

@@ -19,7 +19,9 @@ type Row struct {
 
 // Rows copies rows of a range, so many at most, and of about so many bytes. next is
 // where the following chunk begins, 0 if there is none.
-func Rows(state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int) (rows []Row, next messages.Number, err error) {
+func Rows(
+	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
+) (rows []Row, next messages.Number, err error) {
 	err = state.View(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(format.BucketRecords).Cursor()
 		key := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}}

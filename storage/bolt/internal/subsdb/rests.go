@@ -12,7 +12,8 @@ import (
 
 // ErrOtherPositions says what is wrong with a position that rests on an event which the log has not, or
 // has differently, and what to do about it.
-var ErrOtherPositions = errors.New("this log has lost its end or is an older one, or the position is of a copy of the store that has gone on by itself; " +
+var ErrOtherPositions = errors.New("this log has lost its end or is an older one, " +
+	"or the position is of a copy of the store that has gone on by itself; " +
 	"put the right file in place, or rewind or delete the subscription")
 
 // CheckRests makes sure that a log, which ends at an LSN, has the events on which positions rest. What of it
