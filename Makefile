@@ -38,7 +38,7 @@ MUTANTS_SAMPLE ?= 20
 MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
-	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/files/origin.go \
+	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/files/origin.go storage/bolt/internal/statedb/numbers.go \
 	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect tail ends numbers)))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296

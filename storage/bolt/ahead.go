@@ -107,13 +107,6 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	return nil
 }
 
-func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
-	return &storage.ConflictError{
-		Place: storage.PlaceRecord, Partition: p, PLogOffset: n.offset,
-		Workspace: n.ws, WLogOffset: n.wlog, Record: r.id(),
-	}
-}
-
 // checkState makes sure that the keys a request needs are free in state.db. last is
 // where the partition's log will end.
 func (r *writeRequest) checkState(tx *bbolt.Tx, trust messages.TrustLevel, last messages.PLogOffset, known []foreknown) error {
@@ -212,5 +205,12 @@ func kindMismatch(p messages.PartitionID, n *newEvent, want messages.WSKind) err
 	return &storage.InvalidEventError{
 		Partition: p, PLogOffset: n.offset,
 		Cause: fmt.Errorf("workspace %d: got kind %d, want %d: %w", n.ws, n.wsKind, want, messages.ErrKindMismatch),
+	}
+}
+
+func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
+	return &storage.ConflictError{
+		Place: storage.PlaceRecord, Partition: p, PLogOffset: n.offset,
+		Workspace: n.ws, WLogOffset: n.wlog, Record: r.id(),
 	}
 }

@@ -47,6 +47,8 @@ type newEvent struct {
 	value []byte
 }
 
+func (n *newEvent) hasID() bool { return !n.dedup.IsZero() }
+
 // Append implements [storage.Log]. An empty batch only asks whether its epoch is
 // the current one.
 func (s *Store) Append(ctx context.Context, b storage.Batch) error {
@@ -149,48 +151,6 @@ func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
 	return dst
 }
 
-// TakeEpoch implements [storage.Log].
-func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage.Register, error) {
-	if err := s.mayWrite(ctx); err != nil {
-		return storage.Register{}, err
-	}
-	p, err := s.partition(id)
-	if err != nil {
-		return storage.Register{}, err
-	}
-	r := &writeRequest{Ticket: queue.NewTicket(), partition: p, takeEpoch: true}
-	if err := queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed); err != nil {
-		return storage.Register{}, err
-	}
-	return p.awaitFlush(ctx, s.open)
-}
-
-// awaitFlush waits for a flush of the partition that began under an older epoch,
-// since it may still move the checkpoint. Later ones are refused. open says whether the store is, by then.
-func (p *partition) awaitFlush(ctx context.Context, open func() error) (storage.Register, error) {
-	p.mu.RLock()
-	register, failed, flushing := p.register(), p.failed, p.flushing
-	p.mu.RUnlock()
-	if flushing == nil {
-		return register, failed
-	}
-	select {
-	case <-flushing:
-	case <-ctx.Done():
-		return storage.Register{}, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
-	}
-	if err := open(); err != nil {
-		return storage.Register{}, err
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.register(), p.failed
-}
-
-func (n *newEvent) hasID() bool { return !n.dedup.IsZero() }
-
-var _ storage.Submitter = (*Store)(nil)
-
 // door lets requests to the committer in that nobody waits for. Those that are
 // inside when the committer ends are answered by it, so that none is forgotten.
 type door struct {
@@ -273,4 +233,42 @@ func (d *door) close(writes <-chan *writeRequest) {
 		r.Reply(storage.ErrClosed)
 		return true
 	})
+}
+
+// TakeEpoch implements [storage.Log].
+func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage.Register, error) {
+	if err := s.mayWrite(ctx); err != nil {
+		return storage.Register{}, err
+	}
+	p, err := s.partition(id)
+	if err != nil {
+		return storage.Register{}, err
+	}
+	r := &writeRequest{Ticket: queue.NewTicket(), partition: p, takeEpoch: true}
+	if err := queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed); err != nil {
+		return storage.Register{}, err
+	}
+	return p.awaitFlush(ctx, s.open)
+}
+
+// awaitFlush waits for a flush of the partition that began under an older epoch,
+// since it may still move the checkpoint. Later ones are refused. open says whether the store is, by then.
+func (p *partition) awaitFlush(ctx context.Context, open func() error) (storage.Register, error) {
+	p.mu.RLock()
+	register, failed, flushing := p.register(), p.failed, p.flushing
+	p.mu.RUnlock()
+	if flushing == nil {
+		return register, failed
+	}
+	select {
+	case <-flushing:
+	case <-ctx.Done():
+		return storage.Register{}, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
+	}
+	if err := open(); err != nil {
+		return storage.Register{}, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.register(), p.failed
 }

@@ -20,14 +20,6 @@ import (
 // records. One flush is never cut.
 const maxFlushEvents = 262_144
 
-// trimStep is how many entries of a tail are dropped under one hold of the
-// partition's lock at most, and trimRecords how many records of them, if there is more
-// than one.
-const (
-	trimStep    = 1024
-	trimRecords = 8192
-)
-
 // flushRequest is a flush on its way to state.db. It shares nothing with its
 // caller, who may be gone before it is served.
 type flushRequest struct {

@@ -78,8 +78,8 @@ func newOpening(f *files.Set, o Options) *opening {
 	return &opening{Store: s, logEpochs: make([]messages.Epoch, f.Descriptor.Partitions)}
 }
 
-// recover brings the store to where it stood when it was closed, or killed. Nothing is written before it is known that
-// the files belong together and have lost nothing.
+// recover brings the store to where it stood when it was closed, or killed. No file that was there is written before it
+// is known that all belong together, and that the log has lost nothing that the projections have.
 func (op *opening) recover(ctx context.Context) error {
 	for _, step := range []func() error{
 		op.loadState,     // how far the projections are

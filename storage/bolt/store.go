@@ -79,8 +79,9 @@ type Store struct {
 }
 
 var (
-	_ storage.Store  = (*Store)(nil)
-	_ storage.Placed = (*Store)(nil)
+	_ storage.Store     = (*Store)(nil)
+	_ storage.Placed    = (*Store)(nil)
+	_ storage.Submitter = (*Store)(nil)
 )
 
 // Descriptor returns the application that the store holds, normalized.
@@ -176,6 +177,17 @@ func (s *Store) enter(ctx context.Context) error {
 		return err
 	}
 	return s.open()
+}
+
+// mayWrite is enter for who writes.
+func (s *Store) mayWrite(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.options.ReadOnly {
+		return ErrReadOnly
+	}
+	return nil
 }
 
 // logFailed is told why log.db cannot take what is in log.wal.

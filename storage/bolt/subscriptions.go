@@ -187,16 +187,6 @@ func (s *Store) DeleteSubscription(ctx context.Context, name string) error {
 	}})
 }
 
-func (s *Store) mayWrite(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	if s.options.ReadOnly {
-		return ErrReadOnly
-	}
-	return nil
-}
-
 // checkPositions refuses positions beyond the next events of their logs.
 func (s *Store) checkPositions(sub *storage.Subscription, next map[messages.PartitionID]uint64) error {
 	for p, offset := range next {

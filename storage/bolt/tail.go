@@ -161,6 +161,14 @@ func (t *tail) recordsEnd(o messages.PLogOffset) uint64 {
 	return t.records.end
 }
 
+// trimStep is how many entries of a tail are dropped under one hold of the
+// partition's lock at most, and trimRecords how many records of them, if there is more
+// than one.
+const (
+	trimStep    = 1024
+	trimRecords = 8192
+)
+
 // stepEnd returns where a step ends that drops what is from an offset up to another: it
 // has at most trimStep entries and trimRecords records, or one entry.
 func (t *tail) stepEnd(from, to messages.PLogOffset) messages.PLogOffset {

@@ -30,8 +30,8 @@ func (l *Log) Append(last messages.LSN, values [][]byte, epochs []Epoch) error {
 	return l.writeAhead(last, size, values)
 }
 
-// Busy returns what to wait for before Append would not have to wait until log.db has made room in log.wal; nil if it
-// would not now, or would do so in vain.
+// Busy returns nil if Append would not wait for room in log.wal, or would do so in vain. Otherwise it returns what is
+// closed when log.db has more of what stands there.
 func (l *Log) Busy(last messages.LSN, values [][]byte) <-chan struct{} {
 	now := l.pending.state()
 	if now.failed != nil || l.WAL.IsFree(wal.Size(values), now.next-1, last) {
