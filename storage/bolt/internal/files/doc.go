@@ -3,6 +3,7 @@
 //
 //	set.go     the held directory, and each file's limits
 //	open.go    the files of a store that is there; log.db alone
+//	header.go  each file's header: read, compared and written
 //	create.go  new files: complete and synced before they have their names
 //	stand.go   how far state.db is, and the epochs of log.db
 //	origin.go  whether state.db is of this log, and this log whole
