@@ -37,8 +37,10 @@ MUTANTS   ?= .
 MUTANTS_SAMPLE ?= 20
 MUTANTS_SEED   ?=
 # The core, and the store's commit path.
-MUTATED   ?= $(filter-out %_test.go,$(wildcard internal/sequencer/*.go \
-	$(patsubst %,storage/bolt/%*.go,commit wal pending applier admit dedup_admit ahead append submit project dedup_project witness origin vouch flusher collect places tail ends numbers)))
+MUTABLE   := internal/sequencer/*.go \
+	storage/bolt/internal/wal/*.go storage/bolt/internal/boltfile/meta.go storage/bolt/internal/format/witness.go \
+	$(patsubst %,storage/bolt/%*.go,commit wal pending applier admit dedup_admit ahead append submit project dedup_project witness origin vouch flusher collect places tail ends numbers)
+MUTATED   ?= $(sort $(foreach p,$(MUTABLE),$(or $(filter-out %_test.go,$(wildcard $p)),$(error MUTABLE: no file matches $p))))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296
 SOAKOUT   ?= $(BIN)/soak.ndjson
