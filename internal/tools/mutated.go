@@ -38,16 +38,24 @@ type suite struct{ dir, binary string }
 
 // findSuites finds the tests of the package and of its rooms.
 func (p *program) findSuites() {
-	dirs := []string{p.dir}
-	for _, s := range p.sources {
-		dirs = append(dirs, filepath.Dir(s.path))
+	dirs := p.sourceDirs()
+	if !slices.Contains(dirs, p.dir) {
+		dirs = append(dirs, p.dir)
 	}
-	slices.Sort(dirs)
-	for i, dir := range slices.Compact(dirs) {
+	for i, dir := range dirs {
 		if hasTests(p.root, dir) {
 			p.suites = append(p.suites, suite{dir, filepath.Join(p.tmp, fmt.Sprintf("mutated-%d.test", i))})
 		}
 	}
+}
+
+// sourceDirs are the directories of what is changed.
+func (p *program) sourceDirs() (dirs []string) {
+	for _, s := range p.sources {
+		dirs = append(dirs, filepath.Dir(s.path))
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // ownerOf returns the package whose tests are a package's own as well: the one that alone may import it, if

@@ -42,9 +42,9 @@ func (p position) compare(q position) int {
 
 // measure runs each test in a process of its own and learns what it gets to.
 func (p *program) measure(ctx context.Context) error {
-	var dirs []string
-	for _, s := range p.sources {
-		dirs = append(dirs, "./"+filepath.Dir(s.path))
+	dirs := p.sourceDirs()
+	for i := range dirs {
+		dirs[i] = "./" + dirs[i]
 	}
 	for _, s := range p.suites {
 		output, err := p.goTest(ctx, "-c", "-vet=off", "-coverpkg", strings.Join(dirs, ","), "-o", s.covered(), "./"+s.dir)
