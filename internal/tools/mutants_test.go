@@ -89,7 +89,8 @@ func TestMutate(t *testing.T) {
 // have a function in the same lines of files of one name, of which one does not build when it is changed.
 func house(t *testing.T) string {
 	own := func(pkg, wrong string) string {
-		return "package " + pkg + "\n\nimport \"testing\"\n\nfunc TestRoom(t *testing.T) {\n\tif " + wrong + " {\n\t\tt.Fail()\n\t}\n}\n"
+		return "package " + pkg + "\n\nimport \"testing\"\n\n" +
+			"func TestRoom(t *testing.T) {\n\tif " + wrong + " {\n\t\tt.Fail()\n\t}\n}\n"
 	}
 	return write(t,
 		"go.mod", "module example.org/sum\n\ngo 1.26\n",
@@ -109,7 +110,7 @@ func TestMutateRooms(t *testing.T) {
 	for _, tt := range []struct{ name, without, match, output, want string }{
 		{"owner", "", room + ` Sum: \+ -> -`, "mutate: " + room + " Sum: + -> - caught by TestRoom of sub\n", ""},
 		{"room", "", room + " Nothing: ", "mutate: " + room + " Nothing: - -> + caught by TestRoom\n", ""},
-		{"neither", "", room + " Nobody: ", "mutate: " + room + " Nobody: * -> / SURVIVED (line 12)\n", "1 changes were not noticed"},
+		{"neither", "", room + " Nobody: ", room + " Nobody: * -> / SURVIVED (line 12)\n", "1 changes were not noticed"},
 		{"room without tests", "sub/internal/room/sum_test.go", room + ` Sum: \+ -> -`, "caught by TestRoom of sub\n", ""},
 		{"owner without tests", "sub/sum_test.go", room + " Nothing: ", "caught by TestRoom\n", ""},
 		{"owner without tests misses", "sub/sum_test.go", room + ` Sum: \+ -> -`, "SURVIVED", "1 changes were not noticed"},
