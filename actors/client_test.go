@@ -257,6 +257,8 @@ func TestClientForeignToken(t *testing.T) {
 	r.check(err)
 	for name, change := range map[string]func(*messages.Token){
 		"serial":    func(k *messages.Token) { k.Serial++ },
+		"secret":    func(k *messages.Token) { k.Secret++ },
+		"forged":    func(k *messages.Token) { *k = messages.Token{Partition: 0, Epoch: 1, PLogOffset: 1, Serial: 1} },
 		"offset":    func(k *messages.Token) { k.PLogOffset++ },
 		"partition": func(k *messages.Token) { k.Partition++ },
 		"epoch":     func(k *messages.Token) { k.Epoch++ },

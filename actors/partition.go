@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -142,6 +143,7 @@ func (p *Partition) incarnate() actor.Actor {
 	config := p.config.Sequencer
 	config.Generation = incarnation << incarnationShift
 	config.Settings = *p.settings.Load()
+	config.Secret = rand.Uint64 // ChaCha8, with a seed of the system's
 	submitter, _ := p.config.Store.(storage.Submitter)
 	return &partition{
 		handle:      p,

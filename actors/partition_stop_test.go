@@ -169,15 +169,22 @@ func TestPartitionStopLeavesAHangingLeafBehind(t *testing.T) {
 	}
 }
 
-// The next deployment need not wait for a hang: what the leaf still writes is
-// refused.
-func TestPartitionStartsAnewDespiteAHangingLeaf(t *testing.T) {
+// flushHangs returns a rig whose partition has a flush that hangs until the gate is released.
+func flushHangs(t *testing.T) (*rig, *storagetest.Gate) {
+	t.Helper()
 	r := readyRig(t, setup{wrap: hardOfHearing})
 	r.commit(7)
 	gate := r.newGate()
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
 	r.fake.Advance(time.Second)
 	r.arrives(gate)
+	return r, gate
+}
+
+// The next deployment need not wait for a hang: what the leaf still writes is
+// refused.
+func TestPartitionStartsAnewDespiteAHangingLeaf(t *testing.T) {
+	r, gate := flushHangs(t)
 	former := r.partitions[0]
 	go r.pass(func() bool { return former.Status().State == messages.StateTerminated })
 	r.again()
@@ -203,12 +210,7 @@ func (r *rig) pass(until func() bool) {
 // A partition that has panicked waits for its leaves before it comes back. A stop
 // must end all the same when one of them hangs.
 func TestPartitionStopsWhileARestartHangs(t *testing.T) {
-	r := readyRig(t, setup{wrap: hardOfHearing})
-	r.commit(7)
-	gate := r.newGate()
-	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
-	r.fake.Advance(time.Second)
-	r.arrives(gate)
+	r, gate := flushHangs(t)
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpNumbers, Do: storagetest.Panic("injected"), Times: 1})
 	waiting := make(chan error, 1)
 	go func() {
@@ -248,12 +250,7 @@ func TestPartitionStopsWhileARestartHangs(t *testing.T) {
 // Nobody asked it to stop, and it waits for a leaf that hangs: who asks for something is answered, and
 // who stops it does not wait for ever.
 func TestPartitionThatEndsAnswers(t *testing.T) {
-	r := readyRig(t, setup{wrap: hardOfHearing})
-	r.commit(7)
-	gate := r.newGate()
-	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Hold(gate), Times: 1})
-	r.fake.Advance(time.Second)
-	r.arrives(gate)
+	r, gate := flushHangs(t)
 	system.Root.Stop(r.partitions[0].PID())
 	r.eventually("the stop to begin", func() bool { return r.spy.count("handled", "partition", &actor.Stop{}) == 1 })
 	for name, call := range map[string]func() error{

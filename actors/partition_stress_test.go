@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -289,8 +288,8 @@ func newDesk(t *testing.T) *desk {
 // included. A transaction that is granted is ended at once.
 func (d *desk) ask(r *rig, random *rand.Rand) {
 	ws := messages.WSID(random.IntN(40))
-	// A token of nobody. Who has somebody's may do what its owner may, and lie: that the event is written.
-	token := messages.Token{Partition: messages.PartitionOf(ws, 4), Epoch: 1, PLogOffset: 1, Serial: math.MaxUint32}
+	// That of the first transaction, but for its secret.
+	token := messages.Token{Partition: messages.PartitionOf(ws, 4), Epoch: 1, PLogOffset: 1, Serial: 1}
 	d.mu.Lock()
 	d.rig = r
 	if n := len(d.tokens); n > 0 && random.IntN(4) > 0 {

@@ -11,8 +11,12 @@ type Token struct {
 	// Serial tells transactions apart that were granted the same offset one
 	// after the other, because the earlier ones were cancelled.
 	Serial uint64
+	// Secret is drawn at random: a partition believes what the owner of a transaction says, and nobody else can
+	// guess it.
+	Secret uint64
 }
 
+// String leaves the secret out.
 func (t Token) String() string {
 	return fmt.Sprintf("partition %d, epoch %d, offset %d, serial %d", t.Partition, t.Epoch, t.PLogOffset, t.Serial)
 }

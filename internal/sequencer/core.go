@@ -39,6 +39,8 @@ type Config struct {
 	Generation uint64
 	// Seed makes the jitter of retry delays reproducible.
 	Seed uint64
+	// Secret draws what nobody can guess of a token. Nil means that it is 0.
+	Secret func() uint64
 }
 
 // Core is the state of one partition's sequences. It is not safe for concurrent
@@ -102,6 +104,7 @@ type Core struct {
 
 	txn         transaction
 	serial      uint64
+	secret      func() uint64
 	lastFlushed messages.Token
 	late        []lateFlush
 	divergences int
@@ -134,6 +137,10 @@ func New(c Config) *Core {
 		unflushed:  newPending(1),
 		checkpoint: 1,
 		generation: c.Generation,
+		secret:     c.Secret,
+	}
+	if core.secret == nil {
+		core.secret = func() uint64 { return 0 }
 	}
 	// The only error is a size below 1.
 	core.cache, _ = simplelru.NewLRU(max(1, c.CacheNumbers/kinds.widest), core.keepPinned)

@@ -109,7 +109,7 @@ func (c *Core) grant(w *waiting) error {
 	c.txn = transaction{
 		open: true,
 		token: messages.Token{
-			Partition: c.partition, Epoch: c.epoch, PLogOffset: c.durable + 1, Serial: c.serial,
+			Partition: c.partition, Epoch: c.epoch, PLogOffset: c.durable + 1, Serial: c.serial, Secret: c.secret(),
 		},
 		owner: w.from,
 		since: c.now,

@@ -84,6 +84,61 @@ func TestMutate(t *testing.T) {
 	}
 }
 
+// house is a module with a room. Each of the two packages has a test called TestRoom, which gets to both functions
+// of the room: the room's sees what is wrong with one of them, its owner's what is wrong with the other one. Both
+// have a function in the same lines of files of one name, of which one does not build when it is changed.
+func house(t *testing.T) string {
+	own := func(pkg, wrong string) string {
+		return "package " + pkg + "\n\nimport \"testing\"\n\n" +
+			"func TestRoom(t *testing.T) {\n\tif " + wrong + " {\n\t\tt.Fail()\n\t}\n}\n"
+	}
+	return write(t,
+		"go.mod", "module example.org/sum\n\ngo 1.26\n",
+		"sub/sum.go", "package sub; import \"example.org/sum/sub/internal/room\"\n\n"+
+			"func Sum(a, b int) int {\n\tn := room.Nothing(a)\n\t_ = n\n\treturn room.Sum(a, b)\n}\n",
+		"sub/sum_test.go", own("sub", "Sum(2, 3) != 5"),
+		"sub/internal/room/sum.go", "package room\n\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n\n"+
+			"func Nothing(a int) int {\n\treturn a - a\n}\n\nfunc Nobody(a int) int {\n\treturn a * 2\n}\n",
+		"sub/internal/room/sum_test.go", own("room", "Nothing(1) != 0 || Sum(0, 0) != 0"),
+		"other/internal/room/sum.go", "package room\n\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n",
+		"other/internal/room/sum_test.go", own("room", "Sum(2, 3) != 5"))
+}
+
+// What is changed in a room meets the tests of the room and of the package that it belongs to.
+func TestMutateRooms(t *testing.T) {
+	const room, owner, alone = "sub/internal/room/sum.go", "sub/sum.go", "other/internal/room/sum.go"
+	for _, tt := range []struct{ name, without, match, output, want string }{
+		{"owner", "", room + ` Sum: \+ -> -`, "mutate: " + room + " Sum: + -> - caught by TestRoom of sub\n", ""},
+		{"room", "", room + " Nothing: ", "mutate: " + room + " Nothing: - -> + caught by TestRoom\n", ""},
+		{"neither", "", room + " Nobody: ", room + " Nobody: * -> / SURVIVED (line 12)\n", "1 changes were not noticed"},
+		{"room without tests", "sub/internal/room/sum_test.go", room + ` Sum: \+ -> -`, "caught by TestRoom of sub\n", ""},
+		{"owner without tests", "sub/sum_test.go", room + " Nothing: ", "caught by TestRoom\n", ""},
+		{"owner without tests misses", "sub/sum_test.go", room + ` Sum: \+ -> -`, "SURVIVED", "1 changes were not noticed"},
+		{"nobody above", "", alone, "mutate: " + alone + " Sum: + -> - caught by TestRoom\n", ""},
+		{"all", "", owner + "|" + room + " Sum|" + alone, "planted=2 caught=2 survived=0 unbuilt=1\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := house(t)
+			if tt.without != "" {
+				if err := os.Remove(filepath.Join(dir, tt.without)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out strings.Builder
+			err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-match", tt.match, owner, room, alone}, &out)
+			if tt.want == "" && err != nil {
+				t.Fatal(err, out.String())
+			}
+			if tt.want != "" {
+				wantError(t, err, tt.want)
+			}
+			if !strings.Contains(out.String(), tt.output) {
+				t.Errorf("got output %q, want %q in it", out.String(), tt.output)
+			}
+		})
+	}
+}
+
 // What hangs once may have met a machine that stood still.
 func TestMutateHangsTwice(t *testing.T) {
 	dir := sum(t, "")

@@ -9,16 +9,19 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 // mutate changes small things in the code, one at a time, and fails if the package's own
-// tests do not notice, unless a list says why nobody can.
+// tests do not notice, unless a list says why nobody can. A package below internal is a room of the package
+// above, whose tests count as well.
 //
 // It is our own since the tools that do this did not serve, when they were looked at with Go 1.26.
 // Gremlins 0.6.0, the one with a release that can be installed and is kept up, has no list of
@@ -43,6 +46,14 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	if err != nil {
 		return fmt.Errorf("mutate: %w", err)
 	}
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("mutate: %w", err)
+	}
+	module, err := modulePath(ctx, root)
+	if err != nil {
+		return fmt.Errorf("mutate: %w", err)
+	}
 	tmp, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return fmt.Errorf("mutate: %w", err)
@@ -50,6 +61,7 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 	defer func() { _ = os.RemoveAll(tmp) }()
 	n := tally{stdout: stdout}
 	for i, p := range programs {
+		p.root, p.module = root, module
 		p.tmp, p.limit, p.workers = filepath.Join(tmp, fmt.Sprint(i)), *limit, *workers
 		if err := p.build(ctx); err != nil {
 			return fmt.Errorf("mutate: %s: %w", p.dir, err)
@@ -68,6 +80,14 @@ func mutate(ctx context.Context, dir string, args []string, stdout io.Writer) er
 		return fmt.Errorf("mutate: %d changes were not noticed", n.survived)
 	}
 	return nil
+}
+
+// modulePath returns the path of the module at a directory.
+func modulePath(ctx context.Context, root string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m")
+	cmd.Dir = root
+	output, err := cmd.Output()
+	return strings.TrimSpace(string(output)), err
 }
 
 // tally counts and prints what became of each change.
@@ -90,8 +110,8 @@ func (t *tally) add(m *mutation, by string) {
 	_, _ = fmt.Fprintf(t.stdout, "mutate: %s caught by %s\n", m.name, by)
 }
 
-// chosen returns a program for each package of the files, with the changes that match, are not
-// excused, and are drawn.
+// chosen returns a program for each package of the files, rooms and their owner being one, with the changes
+// that match, are not excused, and are drawn.
 func chosen(dir string, files []string, match, excusesPath string, sample int, seed uint64) ([]*program, error) {
 	selected, err := regexp.Compile(match)
 	if err != nil {
@@ -104,8 +124,7 @@ func chosen(dir string, files []string, match, excusesPath string, sample int, s
 	var programs []*program
 	var all []*mutation
 	for _, path := range files {
-		pkgDir := filepath.Join(dir, filepath.Dir(path))
-		built, err := build.Default.MatchFile(pkgDir, filepath.Base(path))
+		built, err := build.Default.MatchFile(filepath.Join(dir, filepath.Dir(path)), filepath.Base(path))
 		if err != nil {
 			return nil, err
 		}
@@ -116,9 +135,10 @@ func chosen(dir string, files []string, match, excusesPath string, sample int, s
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(programs, func(p *program) bool { return p.dir == pkgDir })
+		owner := ownerOf(dir, filepath.Dir(path))
+		i := slices.IndexFunc(programs, func(p *program) bool { return p.dir == owner })
 		if i < 0 {
-			i, programs = len(programs), append(programs, &program{dir: pkgDir})
+			i, programs = len(programs), append(programs, &program{dir: owner})
 		}
 		programs[i].sources = append(programs[i].sources, s)
 		for _, f := range s.functions {
@@ -136,7 +156,7 @@ func chosen(dir string, files []string, match, excusesPath string, sample int, s
 			m.number = i + 1
 		}
 	}
-	return programs, nil
+	return slices.DeleteFunc(programs, func(p *program) bool { return len(p.planted()) == 0 }), nil
 }
 
 // drawn is how many changes are drawn for each that is to be tried: some do not build.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,14 +14,18 @@ import (
 	"time"
 )
 
-// program is the test program of a package with all its changes in it. An environment
-// variable says which one is made, so that it is built once and not for each.
+// program is a package, and rooms below it, with all their changes in them, and what tests them: a binary for
+// each of them that has tests. An environment variable says which change is made, so that the binaries are built
+// once and not for each.
 type program struct {
-	dir     string // of the package
+	root    string // of the module, as module is its path
+	module  string
+	dir     string // of the package, below root, as those of the suites
 	tmp     string
 	limit   time.Duration
 	workers int // how many processes run tests at the same time
 	sources []*source
+	suites  []suite
 	tests   []test // the quickest first
 	unbuilt int
 	mu      sync.Mutex
@@ -50,19 +55,31 @@ func (p *program) build(ctx context.Context) error {
 	if err := os.MkdirAll(p.tmp, 0o700); err != nil {
 		return err
 	}
+	if p.findSuites(); len(p.suites) == 0 {
+		return errors.New("there are no tests")
+	}
 	if err := p.measure(ctx); err != nil {
 		return err
 	}
 	p.sound = make(map[string]bool)
+	for _, s := range p.suites {
+		if err := p.buildSuite(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) buildSuite(ctx context.Context, s suite) error {
 	for {
 		overlay, err := p.overlay()
 		if err != nil {
 			return err
 		}
 		// -e: all errors, not the first ten.
-		output, err := p.goTest(ctx, "-c", "-vet=off", "-gcflags=-e", "-overlay", overlay, "-o", p.binary(), ".")
+		output, err := p.goTest(ctx, "-c", "-vet=off", "-gcflags=-e", "-overlay", overlay, "-o", s.binary, "./"+s.dir)
 		if err == nil {
-			break
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -71,28 +88,23 @@ func (p *program) build(ctx context.Context) error {
 			return fmt.Errorf("does not build: %w:\n%s", err, output)
 		}
 	}
-	return nil
 }
 
-func (p *program) binary() string { return filepath.Join(p.tmp, "mutated.test") }
-
-// goTest runs go test in the package's directory.
+// goTest runs go test in the module's directory.
 func (p *program) goTest(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, args...)...)
-	cmd.Dir = p.dir
+	cmd.Dir = p.root
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
 
 // overlay writes the files in which each function begins with its changes.
 func (p *program) overlay() (string, error) {
-	root, err := filepath.Abs(p.dir)
-	if err != nil {
-		return "", err
-	}
-	texts := map[string]string{filepath.Join(root, "mutate_switch.go"): fmt.Sprintf(switchFile, p.sources[0].pkg)}
+	texts := make(map[string]string)
 	for _, s := range p.sources {
-		texts[filepath.Join(root, filepath.Base(s.path))] = s.switched()
+		path := filepath.Join(p.root, s.path)
+		texts[path] = s.switched()
+		texts[filepath.Join(filepath.Dir(path), "mutate_switch.go")] = fmt.Sprintf(switchFile, s.pkg)
 	}
 	return writeOverlay(p.tmp, texts)
 }
@@ -135,17 +147,22 @@ func (s *source) switched() string {
 	return b.String()
 }
 
-var compileError = regexp.MustCompile(`(?m)^(?:\S*/)?([^/\s:]+\.go):(\d+):\d+: `)
+var compileError = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
 
 // leaveOut takes away the changes in which the compiler found errors, and returns how many they are.
 func (p *program) leaveOut(output string) (n int) {
 	wrong := make(map[string]bool)
 	for _, found := range compileError.FindAllStringSubmatch(output, -1) {
-		wrong[found[1]+":"+found[2]] = true
+		path := found[1]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.root, path)
+		}
+		wrong[path+":"+found[2]] = true
 	}
 	for _, m := range p.planted() {
+		path := overlaid(p.tmp, filepath.Join(p.root, m.in.source.path))
 		for line := m.first; line <= m.last; line++ {
-			if wrong[fmt.Sprintf("%s:%d", filepath.Base(m.in.source.path), line)] {
+			if wrong[fmt.Sprintf("%s:%d", path, line)] {
 				m.number = 0
 				n++
 				break
@@ -201,19 +218,38 @@ func (p *program) try(ctx context.Context, m *mutation) (string, error) {
 		for to < len(tests) && tests[to].took < max(quick, 8*tests[from].took) {
 			to++
 		}
-		by, err := p.meet(ctx, m, tests[from:to])
-		if err == nil && strings.HasPrefix(by, hangs) {
-			by, err = p.meet(ctx, m, tests[from:to])
-		}
-		if err == nil && by != "" {
-			err = p.checkSound(ctx, by, tests[from:to])
-		}
-		if err != nil || by != "" {
-			return by, err
+		for _, s := range p.suites {
+			if by, err := p.meetTwice(ctx, m, testsIn(tests[from:to], s)); err != nil || by != "" {
+				return by, err
+			}
 		}
 		from = to
 	}
 	return "", nil
+}
+
+// testsIn returns those of some tests that a suite has.
+func testsIn(tests []test, s suite) []test {
+	return slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return t.in != s })
+}
+
+// meetTwice is meet, again if a test hangs, for sound tests of one suite. A test of another package than the
+// change is named with it.
+func (p *program) meetTwice(ctx context.Context, m *mutation, tests []test) (string, error) {
+	if len(tests) == 0 {
+		return "", nil
+	}
+	by, err := p.meet(ctx, m, tests)
+	if err == nil && strings.HasPrefix(by, hangs) {
+		by, err = p.meet(ctx, m, tests)
+	}
+	if err == nil && by != "" {
+		err = p.checkSound(ctx, by, tests)
+	}
+	if dir := tests[0].in.dir; by != "" && dir != filepath.Dir(m.in.source.path) {
+		by += " of " + dir
+	}
+	return by, err
 }
 
 // meet makes a change and returns which of some tests caught it.
@@ -244,7 +280,7 @@ func (p *program) checkSound(ctx context.Context, by string, tests []test) error
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range tests {
-		p.sound[tests[i].name] = true
+		p.sound[tests[i].id()] = true
 	}
 	return nil
 }
@@ -253,7 +289,7 @@ func (p *program) checkSound(ctx context.Context, by string, tests []test) error
 func (p *program) unsound(tests []test) []test {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return p.sound[t.name] })
+	return slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return p.sound[t.id()] })
 }
 
 // quick is what a test may take to be run in the first round.
@@ -262,7 +298,7 @@ const quick = 50 * time.Millisecond
 // patience is how long tests may wait that usually take so long in sum.
 func (p *program) patience(usual time.Duration) time.Duration { return 4*usual + p.limit }
 
-// run runs tests with a change made, 0 being none. Besides the limit on how long they may wait
+// run runs tests of one suite with a change made, 0 being none. Besides the limit on how long they may wait
 // there is one on what they compute, which does not depend on what else the machine does, and one
 // on memory: some changes ask for it without end.
 func (p *program) run(ctx context.Context, change int, tests []test) (string, error) {
@@ -272,9 +308,9 @@ func (p *program) run(ctx context.Context, change int, tests []test) (string, er
 		names, usual = append(names, tests[i].name), usual+tests[i].took
 	}
 	limits := fmt.Sprintf("ulimit -t %d && ulimit -d %d && exec \"$0\" \"$@\"", 1+int((4*usual+p.limit/12).Seconds()), dataLimit)
-	cmd := exec.CommandContext(ctx, "sh", "-c", limits, p.binary(), "-test.short", "-test.failfast",
+	cmd := exec.CommandContext(ctx, "sh", "-c", limits, tests[0].in.binary, "-test.short", "-test.failfast",
 		"-test.timeout", p.patience(usual).String(), "-test.run", "^("+strings.Join(names, "|")+")$")
-	cmd.Dir = p.dir
+	cmd.Dir = filepath.Join(p.root, tests[0].in.dir)
 	// Tests that are killed leave their files.
 	leaveNoTrace(cmd, fmt.Sprintf("%s=%d", changeVariable, change), "TMPDIR="+p.tmp)
 	cmd.WaitDelay = 10 * time.Second

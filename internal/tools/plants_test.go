@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -30,5 +31,14 @@ func TestExcusesStand(t *testing.T) {
 	}
 	if len(all) < 80 {
 		t.Errorf("got %d excuses, want at least 80", len(all))
+	}
+}
+
+// TestMutatedStand: each pattern of the files that are changed still matches one.
+func TestMutatedStand(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "make", "-n", "mutants-small")
+	cmd.Dir = filepath.Join("..", "..")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, output)
 	}
 }

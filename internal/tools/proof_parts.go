@@ -124,8 +124,8 @@ func callsKind() kind {
 func unreadableKind() kind {
 	each := func(of, file string) string { return of + `=map\[(?:[^]]* )?` + regexp.QuoteMeta(file) + `:(\d+)` }
 	k := kindOf("unreadable", `^unreadable: `,
-		total("reads failed", `injected=map\[log\.db:(\d+) log\.wal:(\d+) state\.db:(\d+) subscriptions\.db:(\d+)\]`, 8),
-		total("of log.wal", each("injected", "log.wal"), 1))
+		total("reads failed", `injected=map\[log\.db:(\d+) log\.wal:(\d+) state\.db:(\d+) subscriptions\.db:(\d+)\]`, 16),
+		total("of log.wal", each("injected", "log.wal"), 4))
 	for _, file := range []string{"log.db", "log.wal", "state.db", "subscriptions.db"} {
 		k.counts = append(k.counts, total("told of "+file, each("refused", file), 1))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,14 +16,19 @@ import (
 	"time"
 )
 
-// test is a test of a package: how long it took, and the blocks of code that it got to.
+// test is a test of a suite: how long it took, and the blocks of code that it got to.
 type test struct {
+	in     suite
 	name   string
 	took   time.Duration
 	blocks []block
 }
 
-// block is a piece of a file without branches, as coverage profiles have it.
+// id tells tests of different suites apart.
+func (t *test) id() string { return t.in.dir + " " + t.name }
+
+// block is a piece of a file without branches, as coverage profiles have it: the file's name begins with the
+// path of its module.
 type block struct {
 	file       string
 	start, end position
@@ -36,26 +42,35 @@ func (p position) compare(q position) int {
 
 // measure runs each test in a process of its own and learns what it gets to.
 func (p *program) measure(ctx context.Context) error {
-	binary := filepath.Join(p.tmp, "covered.test")
-	if output, err := p.goTest(ctx, "-c", "-vet=off", "-cover", "-o", binary, "."); err != nil {
-		return fmt.Errorf("%w:\n%s", err, output)
+	dirs := p.sourceDirs()
+	for i := range dirs {
+		dirs[i] = "./" + dirs[i]
 	}
-	list, err := p.runCovered(ctx, binary, "-test.list", "^(Test|Fuzz|Example)")
-	if err != nil {
-		return err
+	for _, s := range p.suites {
+		output, err := p.goTest(ctx, "-c", "-vet=off", "-coverpkg", strings.Join(dirs, ","), "-o", s.covered(), "./"+s.dir)
+		if err != nil {
+			return fmt.Errorf("%w:\n%s", err, output)
+		}
+		list, err := p.runCovered(ctx, s, "-test.list", "^(Test|Fuzz|Example)")
+		if err != nil {
+			return err
+		}
+		for name := range strings.Lines(list) {
+			p.tests = append(p.tests, test{in: s, name: strings.TrimSpace(name)})
+		}
 	}
-	for name := range strings.Lines(list) {
-		p.tests = append(p.tests, test{name: strings.TrimSpace(name)})
-	}
-	if err := p.measureAll(ctx, binary); err != nil {
+	if err := p.measureAll(ctx); err != nil {
 		return err
 	}
 	slices.SortFunc(p.tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
 	return nil
 }
 
+// covered is the program that notes what the tests get to.
+func (s suite) covered() string { return s.binary + ".covered" }
+
 // measureAll measures some tests at a time: most of the time they wait for the disk.
-func (p *program) measureAll(ctx context.Context, binary string) error {
+func (p *program) measureAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -65,7 +80,7 @@ func (p *program) measureAll(ctx context.Context, binary string) error {
 		wg.Go(func() {
 			defer func() { <-tokens }()
 			profile := filepath.Join(p.tmp, fmt.Sprintf("profile-%d", i))
-			if err := p.measureOne(ctx, &p.tests[i], binary, profile); err != nil {
+			if err := p.measureOne(ctx, &p.tests[i], profile); err != nil {
 				cancel(err)
 			}
 		})
@@ -74,9 +89,9 @@ func (p *program) measureAll(ctx context.Context, binary string) error {
 	return context.Cause(ctx)
 }
 
-func (p *program) measureOne(ctx context.Context, t *test, binary, profile string) (err error) {
+func (p *program) measureOne(ctx context.Context, t *test, profile string) (err error) {
 	started := time.Now()
-	if _, err := p.runCovered(ctx, binary, "-test.run", "^"+t.name+"$", "-test.coverprofile", profile); err != nil {
+	if _, err := p.runCovered(ctx, t.in, "-test.run", "^"+t.name+"$", "-test.coverprofile", profile); err != nil {
 		return fmt.Errorf("%s fails without a change: %w", t.name, err)
 	}
 	t.took = time.Since(started)
@@ -84,10 +99,10 @@ func (p *program) measureOne(ctx context.Context, t *test, binary, profile strin
 	return err
 }
 
-// runCovered runs the program that notes what the tests get to.
-func (p *program) runCovered(ctx context.Context, binary string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, binary, append(args, "-test.short", "-test.timeout", p.limit.String())...)
-	cmd.Dir = p.dir
+// runCovered runs a suite and notes what its tests get to.
+func (p *program) runCovered(ctx context.Context, s suite, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.covered(), append(args, "-test.short", "-test.timeout", p.limit.String())...)
+	cmd.Dir = filepath.Join(p.root, s.dir)
 	leaveNoTrace(cmd)
 	output, err := cmd.CombinedOutput()
 	if err != nil {
@@ -98,11 +113,11 @@ func (p *program) runCovered(ctx context.Context, binary string, args ...string)
 
 // A line is example.org/module/package/file.go:12.3,14.5 2 1: from, to, statements, and
 // whether they were run.
-var profileLine = regexp.MustCompile(`(?m)^.*/([^/]+):(\d+)\.(\d+),(\d+)\.(\d+) \d+ 1$`)
+var profileLine = regexp.MustCompile(`(?m)^(.+):(\d+)\.(\d+),(\d+)\.(\d+) \d+ 1$`)
 
 // readProfile returns the blocks that were run.
-func readProfile(path string) ([]block, error) {
-	text, err := os.ReadFile(path)
+func readProfile(profile string) ([]block, error) {
+	text, err := os.ReadFile(profile)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +126,7 @@ func readProfile(path string) ([]block, error) {
 		var n [4]int
 		for i, digits := range found[2:] {
 			if n[i], err = strconv.Atoi(digits); err != nil {
-				return nil, fmt.Errorf("%s: %q: %w", path, found[0], err)
+				return nil, fmt.Errorf("%s: %q: %w", profile, found[0], err)
 			}
 		}
 		blocks = append(blocks, block{found[1], position{n[0], n[1]}, position{n[2], n[3]}})
@@ -132,9 +147,10 @@ func (p *program) reaching(m *mutation) []test {
 // running returns the tests that get to a block of a file.
 func (p *program) running(s *source, wanted func(*block) bool) []test {
 	var tests []test
+	file := path.Join(p.module, filepath.ToSlash(s.path))
 	for i := range p.tests {
 		t := &p.tests[i]
-		if slices.ContainsFunc(t.blocks, func(b block) bool { return b.file == filepath.Base(s.path) && wanted(&b) }) {
+		if slices.ContainsFunc(t.blocks, func(b block) bool { return b.file == file && wanted(&b) }) {
 			tests = append(tests, *t)
 		}
 	}

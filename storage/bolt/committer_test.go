@@ -57,6 +57,27 @@ func TestCommitEndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// A commit ends with the request that reaches its limit of bytes.
+func TestCommitEndsAtItsBytes(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	for name, c := range map[string]struct {
+		least   int
+		commits uint64
+	}{"less": {maxCommitBytes - largeRequest/2, 2}, "enough": {maxCommitBytes, 3}} {
+		before := s.Stats().Commits
+		busy := w.of(t, 10)
+		var requests []*writeRequest
+		for bytes := 0; bytes < c.least; bytes += requests[len(requests)-1].bytes() {
+			requests = append(requests, w.of(t, largeRequest/2-1000))
+		}
+		whileBusy(t, s, busy, append(requests, w.of(t, 10))...)
+		if got := s.Stats().Commits - before; got != c.commits {
+			t.Errorf("%s: %d large requests and a small one: got %d commits, want %d", name, len(requests), got, c.commits)
+		}
+	}
+}
+
 // What a commit claims is its own size, not that of those before it.
 func TestCommitCountsItsOwnBytes(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
