@@ -70,14 +70,7 @@ func (op *opening) checkSubscriptions(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	var faults error
-	fault := func(where, text string) {
-		if faults == nil {
-			faults = &storage.DamagedError{Where: where, Cause: errors.New(text)}
-		}
-	}
-	err := f.CheckPages(ctx, fault, func(uint64, uint64) {})
-	return errors.Join(err, faults)
+	return f.CheckPages(ctx, nil, nil)
 }
 
 // makeSubscriptions makes the file, or opens one that an attempt before has left.
