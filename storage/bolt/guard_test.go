@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -84,13 +83,5 @@ func TestFreelistLongerThanMemory(t *testing.T) {
 			t.Errorf("%s: verify: got %v, %v", name, report, err)
 		}
 		writeFiles(t, dir, whole)
-	}
-}
-
-// An error of the file system names the file once.
-func TestOpenNamesTheFileOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log.db")
-	if _, err := openPath(t, path, path, &bbolt.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
-		t.Errorf("got %v, want %v with the file's name once", err, os.ErrNotExist)
 	}
 }
