@@ -213,11 +213,7 @@ func (d *Runs) encode() []byte {
 
 // decodeDedupRuns is safe on any bytes.
 func decodeDedupRuns(value []byte) (Runs, error) {
-	n := len(value) - format.SealedOverhead
-	if n < 0 {
-		return Runs{}, format.ErrTruncated
-	}
-	data, err := format.Unseal(format.BucketHeader, format.KeyDedup, value, n)
+	data, err := format.UnsealAll(format.BucketHeader, format.KeyDedup, value)
 	if err != nil {
 		return Runs{}, err
 	}
