@@ -337,20 +337,6 @@ func TestLogContradictsItself(t *testing.T) {
 	})
 }
 
-// An entry of an index that leads to another event is damage, whichever half of its place is wrong.
-func TestBelongs(t *testing.T) {
-	v := format.EventView{Partition: 1, PLogOffset: 3}
-	for _, tt := range []struct {
-		p    messages.PartitionID
-		o    messages.PLogOffset
-		want error
-	}{{1, 3, nil}, {1, 4, format.ErrMisplaced}, {2, 3, format.ErrMisplaced}, {2, 4, format.ErrMisplaced}} {
-		if err := v.Belongs(tt.p, tt.o); !errors.Is(err, tt.want) {
-			t.Errorf("partition %d, offset %d: got %v, want %v", tt.p, tt.o, err, tt.want)
-		}
-	}
-}
-
 // An event of the log that is not the one of the tail is damage, whichever half of its place in the
 // workspace's log is wrong.
 func TestFlushComparesWorkspaceAndOffset(t *testing.T) {

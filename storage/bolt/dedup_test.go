@@ -44,57 +44,17 @@ func checkFind(t testing.TB, s *Store, ws messages.WSID, id messages.DedupID, wa
 	}
 }
 
-// runsOf reads the list of runs, and makes sure that the bucket holds their blocks
-// and no others, without holes.
-func runsOf(t testing.TB, s *Store) dedup.Runs {
+// runsOf reads the list of runs.
+func runsOf(t testing.TB, s *Store) (runs dedup.Runs) {
 	t.Helper()
-	var runs dedup.Runs
 	err := s.state.View(func(tx *bbolt.Tx) (err error) {
-		if runs, err = dedup.LoadRuns(tx); err != nil {
-			return err
-		}
-		blocks := make(map[uint64][]dedup.Block)
-		err = tx.Bucket(format.BucketDedup).ForEach(func(k, v []byte) error {
-			b, err := dedup.DecodeBlock(k, v)
-			blocks[format.Uint64(k)] = append(blocks[format.Uint64(k)], b)
-			return err
-		})
-		for _, r := range runs.All {
-			if r.Through != 0 {
-				checkBlocks(t, &runs, r, blocks[r.Serial])
-				delete(blocks, r.Serial)
-			}
-		}
-		if len(blocks) != 0 {
-			t.Errorf("got blocks of %d runs that have none", len(blocks))
-		}
+		runs, err = dedup.LoadRuns(tx)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return runs
-}
-
-// checkBlocks makes sure that a run's blocks cover what it must answer for, and that
-// those that a merge has done with are gone.
-func checkBlocks(t testing.TB, runs *dedup.Runs, r dedup.Run, blocks []dedup.Block) {
-	t.Helper()
-	for i, b := range blocks {
-		if i > 0 && b.First != blocks[i-1].Last+1 {
-			t.Errorf("run %d: block %d begins at %x, want %x", r.Serial, i, b.First, blocks[i-1].Last+1)
-		}
-	}
-	if len(blocks) == 0 || blocks[len(blocks)-1].Last != r.Through {
-		t.Fatalf("run %d: %d blocks do not end at %x", r.Serial, len(blocks), r.Through)
-	}
-	begin := uint64(0)
-	if r.Into != 0 && runs.Run(r.Into).Through != 0 {
-		begin = runs.Run(r.Into).Through + 1
-	}
-	if blocks[0].First > begin || blocks[0].Last < begin {
-		t.Errorf("run %d: first block is %x to %x, want %x in it", r.Serial, blocks[0].First, blocks[0].Last, begin)
-	}
 }
 
 // putEntries projects entries as one flush.
@@ -122,74 +82,6 @@ func candidatesOf(t testing.TB, s *Store, hash uint64) (lsns []messages.LSN) {
 	return lsns
 }
 
-// Flushes of all sizes are merged into few runs, and every entry stays, those of
-// equal hash included.
-func TestDedupMerges(t *testing.T) {
-	t.Parallel()
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	random := rand.New(rand.NewPCG(3, 4))
-	want := make(map[uint64][]messages.LSN)
-	lsn := messages.LSN(0)
-	most, merging := 0, false
-	for round := range 120 {
-		n := 1 + random.IntN(20)
-		switch {
-		case round%40 == 39:
-			n = 60_000
-		case round%7 == 6:
-			n = 4000
-		}
-		entries := make([]dedup.Entry, 0, n)
-		for range n {
-			lsn++
-			hash := random.Uint64()
-			if lsn%10 == 0 {
-				hash = uint64(lsn%3) << 62 // the first of all among them
-			}
-			entries = append(entries, dedup.Entry{Hash: hash, LSN: lsn})
-			want[hash] = append(want[hash], lsn)
-		}
-		putEntries(t, s, entries...)
-		runs := runsOf(t, s)
-		most = max(most, len(runs.All))
-		merging = merging || slices.ContainsFunc(runs.All, func(r dedup.Run) bool { return r.Into != 0 })
-		checked := 0
-		for hash, lsns := range want {
-			if checked++; checked > 50 {
-				break
-			}
-			if got := candidatesOf(t, s, hash); !slices.Equal(got, lsns) {
-				t.Fatalf("round %d, hash %x: got %d entries, want %d", round, hash, len(got), len(lsns))
-			}
-		}
-		if got := candidatesOf(t, s, random.Uint64()); len(got) != 0 {
-			t.Fatalf("got %v", got)
-		}
-	}
-	for hash, lsns := range want {
-		if got := candidatesOf(t, s, hash); !slices.Equal(got, lsns) {
-			t.Fatalf("hash %x: got %d entries, want %d", hash, len(got), len(lsns))
-		}
-	}
-	if most > 20 || !merging {
-		t.Fatalf("got up to %d runs, merges that go on over flushes: %v", most, merging)
-	}
-	if runs := runsOf(t, s); len(runs.All) > 12 {
-		t.Fatalf("got %d runs of %d entries", len(runs.All), lsn)
-	}
-}
-
-// Small flushes are gathered, so that a lookup asks few runs.
-func TestDedupGathersSmallFlushes(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	for i := range uint64(200) {
-		putEntries(t, s, dedup.Entry{Hash: i << 50, LSN: messages.LSN(i + 1)})
-		if runs := runsOf(t, s); len(runs.All) > dedup.FanIn {
-			t.Fatalf("flush %d: got %d runs", i, len(runs.All))
-		}
-	}
-}
-
 // Two ids with one hash are told apart, by Find and by Append.
 func TestDedupHashesMeet(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
@@ -210,20 +102,6 @@ func TestDedupHashesMeet(t *testing.T) {
 	}
 	if err := w.try(w.named(5, other)); !errors.Is(err, storage.ErrDuplicate) {
 		t.Fatalf("got %v", err)
-	}
-}
-
-// The hash depends on the store, the workspace and the id.
-func TestDedupHash(t *testing.T) {
-	key := format.DedupKey{Workspace: 1, ID: messages.DedupID{1}}
-	hash := key.Hash(format.StoreID{1})
-	otherID, otherWS := format.DedupKey{Workspace: 1, ID: messages.DedupID{1, 15: 1}}, format.DedupKey{Workspace: 2, ID: messages.DedupID{1}}
-	if otherID.Hash(format.StoreID{1}) == hash || otherWS.Hash(format.StoreID{1}) == hash || key.Hash(format.StoreID{1, 15: 1}) == hash {
-		t.Fatal("the hash leaves something out")
-	}
-	// It is part of the format.
-	if want := uint64(0xe240c01af5a7b9af); hash != want {
-		t.Fatalf("got %#x, want %#x", hash, want)
 	}
 }
 
@@ -378,70 +256,6 @@ func spoilSlot(t testing.TB, s *Store, serial, hash uint64) (first, last uint64)
 	return first, min(b.Last, first+width-1)
 }
 
-// idleRun returns the last run that no merge is about.
-func idleRun(t testing.TB, runs *dedup.Runs) uint64 {
-	t.Helper()
-	for _, r := range slices.Backward(runs.All) {
-		if r.Into == 0 && r.Through == dedup.LastHash {
-			return r.Serial
-		}
-	}
-	t.Fatal("there is none")
-	return 0
-}
-
-// Each damage keeps the runs of one merge, and no more: the others are merged without
-// them. What is whole is found.
-func TestDamageDoesNotStopMerges(t *testing.T) {
-	const stuckRuns = dedup.FanIn + 1 // those that are merged, and the one that is being filled
-	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s := open(t, dir, d, Options{})
-	damages := 0
-	hash := func(i int) uint64 { return uint64(i) << 54 }
-	next := func(i int) dedup.Runs {
-		putEntries(t, s, dedup.Entry{Hash: hash(i), LSN: messages.LSN(i + 1)})
-		runs := runsOf(t, s)
-		if got, want := len(runs.All), dedup.FanIn+damages*stuckRuns; got > want {
-			t.Fatalf("flush %d: got %d runs after %d damages, want at most %d", i, got, damages, want)
-		}
-		return runs
-	}
-	const flushes = 300
-	for i := range flushes {
-		runs := next(i)
-		if i%80 == 10 {
-			spoilSlot(t, s, idleRun(t, &runs), dedup.LastHash)
-			damages++
-		}
-	}
-	for i := range flushes {
-		if got := candidatesOf(t, s, hash(i)); !slices.Equal(got, []messages.LSN{messages.LSN(i + 1)}) {
-			t.Fatalf("flush %d: got %v", i, got)
-		}
-	}
-	err := s.state.View(func(tx *bbolt.Tx) error {
-		r, err := dedup.NewReader(tx)
-		if err == nil {
-			_, err = r.Candidates(nil, dedup.LastHash)
-		}
-		return err
-	})
-	if !errors.Is(err, storage.ErrDamaged) {
-		t.Fatalf("got %v", err)
-	}
-	if got := s.Stats().StuckMerges; got != int64(damages) {
-		t.Fatalf("got %d merges that are stuck after %d damages", got, damages)
-	}
-	for i := range 2 * dedup.FanIn {
-		closeStore(t, s)
-		s = open(t, dir, d, Options{})
-		next(flushes + i)
-		if got := s.Stats().StuckMerges; got != int64(damages) {
-			t.Fatalf("opened again: got %d merges that are stuck after %d damages", got, damages)
-		}
-	}
-}
-
 // A merge that meets damage on its way holds up no other of its size. It is not tried
 // again before the store is opened anew: a flush does not pay for old damage.
 func TestDamageInALongMerge(t *testing.T) {
@@ -548,43 +362,6 @@ func inOneFlush(t *testing.T, s *Store, flushes ...storage.Flush) []error {
 	close(proceed)
 	wait.Wait()
 	return errs
-}
-
-// A block that is missing is noticed: its hashes are not taken for absent.
-func TestDedupMissingBlock(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	entries := make([]dedup.Entry, 4*dedup.BlockEntries)
-	for i := range entries {
-		entries[i] = dedup.Entry{Hash: uint64(i+1) << 51, LSN: messages.LSN(i + 1)}
-	}
-	putEntries(t, s, entries...)
-	for block := range 4 {
-		of := entries[block*dedup.BlockEntries : (block+1)*dedup.BlockEntries]
-		last := of[len(of)-1].Hash
-		if block == 3 {
-			last = dedup.LastHash
-		}
-		key := dedup.AppendKey(nil, 1, last)
-		value := get(t, s.state, format.BucketDedup, key)
-		remove(t, s.state, format.BucketDedup, key)
-		err := s.state.View(func(tx *bbolt.Tx) error {
-			r, err := dedup.NewReader(tx)
-			if err != nil {
-				return err
-			}
-			for _, e := range entries {
-				_, err := r.Candidates(nil, e.Hash)
-				if lost := e.Hash >= of[0].Hash && e.Hash <= last; errors.Is(err, format.ErrMissing) != lost {
-					t.Fatalf("block %d, hash %x: got %v", block, e.Hash, err)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, s.state, format.BucketDedup, key, value)
-	}
 }
 
 // idsInHalf returns n ids that lie in a half of the hashes.

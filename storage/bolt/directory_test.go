@@ -224,20 +224,6 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 	opensWith(t, left, d, events)
 }
 
-// Only a file that is open is removed from its name.
-func TestRemoveOnly(t *testing.T) {
-	dir := t.TempDir()
-	d := held(t, dir)
-	f, err := d.MakeFile("f", 0)
-	noError(t, err)
-	defer func() { noError(t, f.Close()) }()
-	noError(t, os.Remove(filepath.Join(dir, "f")))
-	noError(t, d.RemoveOnly("f", f)) // it is gone already
-	writeFiles(t, dir, map[string]string{"f": "another"})
-	errorIs(t, d.RemoveOnly("f", f), storage.ErrForeign)
-	equal(t, map[string]string{"f": "another"}, filesOf(t, dir))
-}
-
 // A store that has lost its name says so, as often as it is asked, and no more when it has it again.
 func TestDisplaced(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "store")

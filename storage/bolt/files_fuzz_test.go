@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"errors"
-	"hash/fnv"
 	"iter"
 	"maps"
 	"os"
@@ -18,12 +17,6 @@ import (
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
-
-func fnvOf(b []byte) uint64 {
-	sum := fnv.New64a()
-	_, _ = sum.Write(b)
-	return sum.Sum64()
-}
 
 // FuzzFiles writes bytes anywhere into the files of a store that was closed, and of one that
 // a crash has left: Verify and what opens them never panic nor hang, and whatever they tell is an error

@@ -1,18 +1,13 @@
 package bolt
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
-	"time"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -111,34 +106,6 @@ func TestMetaPageSlack(t *testing.T) {
 	}
 }
 
-// The page size is the file's own, not this machine's.
-func TestMetaPageSize(t *testing.T) {
-	for _, size := range []int{1024, 4096, 65536} {
-		path := filepath.Join(t.TempDir(), format.LogFileName)
-		f, err := openPath(t, path, path, &bbolt.Options{PageSize: size})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 3 { // both pages become the newer one
-			if err := f.CheckMeta(format.RoleLog); err != nil {
-				t.Fatalf("page size %d: %v", size, err)
-			}
-			if err := f.Update(func(*bbolt.Tx) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := f.Handle.WriteAt([]byte{1}, int64(size)+boltfile.MetaPageSizeAt+3); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.CheckMeta(format.RoleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), "page size") {
-			t.Fatalf("page size %d: got %v", size, err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // The repair that docs/operating.md describes: the valid meta page's content takes
 // the place of the damaged one, and state.db is deleted. Nothing is lost of a store that
 // was closed.
@@ -165,35 +132,5 @@ func TestMetaPageRepair(t *testing.T) {
 			}
 			closeStore(t, s)
 		}
-	}
-}
-
-// Before the first commit after an open the newer meta page is written once more, and not again.
-// The commits here fail before they write anything.
-func TestMetaIsVouchedFor(t *testing.T) {
-	dir := t.TempDir()
-	closeStore(t, open(t, dir, testDescriptor(1, messages.TrustNone), smallMap))
-	path := filepath.Join(dir, format.LogFileName)
-	before, err := os.ReadFile(path)
-	noError(t, err)
-	f, err := openPath(t, path, path, &bbolt.Options{MaxSize: len(before)})
-	noError(t, err)
-	defer func() { noError(t, f.Close()) }()
-	long := time.Unix(1_000_000_000, 0)
-	for _, wantWritten := range []bool{true, false} {
-		noError(t, os.Chtimes(path, long, long))
-		errorIs(t, f.Update(func(tx *bbolt.Tx) error {
-			return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, 1), make([]byte, len(before)))
-		}), storage.ErrFull)
-		info, err := os.Stat(path)
-		noError(t, err)
-		if written := !info.ModTime().Equal(long); written != wantWritten {
-			t.Errorf("got written %v, want %v", written, wantWritten)
-		}
-	}
-	after, err := os.ReadFile(path)
-	noError(t, err)
-	if !bytes.Equal(after, before) {
-		t.Error("what was written differs from what was there")
 	}
 }

@@ -301,20 +301,11 @@ func TestVerifySubscriptions(t *testing.T) {
 // store does not open.
 func TestSubscriptionsPageIsUsedAndFree(t *testing.T) {
 	dir, s := subscribing(t)
-	f := s.files.Subscriptions.Load()
-	size := f.DB.Info().PageSize
-	var root, freelist uint64
-	err := f.View(func(tx *bbolt.Tx) (err error) {
-		c := &boltfile.PageCheck{F: f, PageSize: size, Used: boltfile.NewBitmap(boltfile.MetaPages)}
-		root, freelist, err = c.Meta(uint64(tx.ID()))
-		return err
-	})
-	if err != nil || freelist == boltfile.NoFreelist {
-		t.Fatalf("got freelist %d, %v", freelist, err)
-	}
 	closeStore(t, s)
-	overwrite(t, filepath.Join(dir, format.SubscriptionsFileName), int64(freelist)*int64(size)+boltfile.PageHeaderLen, binary.NativeEndian.AppendUint64(nil, root))
-	_, err = Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
+	path := filepath.Join(dir, format.SubscriptionsFileName)
+	root, freelist := rootsOf(t, path)
+	overwrite(t, path, int64(freelist*os.Getpagesize())+boltfile.PageHeaderLen, binary.NativeEndian.AppendUint64(nil, uint64(root)))
+	_, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), Options{})
 	if !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("%s, page %d", format.SubscriptionsFileName, root)) {
 		t.Errorf("got %v", err)
 	}

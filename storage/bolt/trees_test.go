@@ -3,7 +3,6 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -101,61 +100,6 @@ func TestCircles(t *testing.T) {
 	closeStore(t, open(t, dir, d, Options{}))
 }
 
-// A circle behind a page that is referred to again and again is found in a small file, too.
-func TestCircleBehindRepetitions(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
-	takeOver(t, s, 0).appendMany(1200, 0)
-	d := s.Descriptor()
-	closeStore(t, s)
-	root := branchesOf(t, dir, format.RoleLog)[0].page
-	size := os.Getpagesize()
-	content := []byte(filesOf(t, dir)[format.LogFileName])
-	below := func(n int) int {
-		return int(binary.NativeEndian.Uint64(content[root*size+boltfile.PageHeaderLen+n*boltfile.PageElementLen+8:]))
-	}
-	one, two, three := below(1), below(2), below(3)
-	for page, c := range map[int]struct{ entries, to int }{root: {254, one}, one: {2, two}, two: {2, three}, three: {2, two}} {
-		at := content[page*size:]
-		binary.NativeEndian.PutUint16(at[8:], boltfile.PageBranch)
-		binary.NativeEndian.PutUint16(at[10:], uint16(c.entries))
-		for n := range c.entries {
-			element := at[boltfile.PageHeaderLen+n*boltfile.PageElementLen:]
-			binary.NativeEndian.PutUint32(element, uint32(size-8-boltfile.PageHeaderLen-n*boltfile.PageElementLen)) // the key: the last 8 bytes
-			binary.NativeEndian.PutUint32(element[4:], 8)
-			binary.NativeEndian.PutUint64(element[8:], uint64(c.to))
-		}
-	}
-	writeFiles(t, dir, map[string]string{format.LogFileName: string(content)})
-	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("got %v, want damage", err)
-	}
-}
-
-// The header of an application with many kinds has a page of its own, which is the first
-// that is read.
-func TestCircleInTheHeader(t *testing.T) {
-	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	for id := range messages.WSKind(200) {
-		d.Kinds = append(d.Kinds, messages.Kind{ID: 1000 + id, Name: fmt.Sprintf("kind %d", id)})
-	}
-	s := open(t, dir, d, Options{})
-	var page int
-	if err := s.log.File.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).Root()); return nil }); err != nil || page == 0 {
-		t.Fatalf("got page %d of the header, error %v, want one of its own", page, err)
-	}
-	closeStore(t, s)
-	whole := filesOf(t, dir)
-	damaged := []byte(whole[format.LogFileName])
-	at := damaged[page*os.Getpagesize():]
-	binary.NativeEndian.PutUint16(at[8:], boltfile.PageBranch)
-	binary.NativeEndian.PutUint64(at[boltfile.PageHeaderLen+8:], uint64(page))
-	writeFiles(t, dir, map[string]string{format.LogFileName: string(damaged)})
-	if _, err := Open(t.Context(), dir, d, Options{}); !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("got %v, want damage", err)
-	}
-}
-
 // closedWith60 leaves a small store that was closed, with 60 events.
 func closedWith60(t *testing.T) (dir string, d messages.Descriptor, events []messages.Event) {
 	t.Helper()
@@ -214,34 +158,6 @@ func TestPagesOfOthers(t *testing.T) {
 	for _, kind := range []uint16{boltfile.PageBranch, boltfile.PageLeaf, boltfile.PageFreelist} {
 		if refused[kind] < 2 {
 			t.Errorf("pages with flags %#x: %d were refused", kind, refused[kind])
-		}
-	}
-}
-
-// A count of entries for which a page has no room is damage of that page, also where they
-// would end behind the file. A free page may say what it likes.
-func TestPageWithoutRoomForItsEntries(t *testing.T) {
-	dir, d, _ := closedWith60(t)
-	for _, r := range []format.Role{format.RoleLog, format.RoleState} {
-		sound := []byte(filesOf(t, dir)[r.FileName()])
-		refused := 0
-		for page := boltfile.MetaPages; page < len(sound)/os.Getpagesize(); page++ {
-			at := page * os.Getpagesize()
-			if flags := boltfile.PageFlags(sound[at:]); flags != boltfile.PageLeaf && flags != boltfile.PageBranch {
-				continue
-			}
-			damaged := crashCopy(t, dir)
-			overwrite(t, filepath.Join(damaged, r.FileName()), int64(at)+boltfile.PageCountAt, []byte{0xff, 0xff})
-			opened, err := Open(t.Context(), damaged, d, smallMap)
-			if err == nil {
-				closeStore(t, opened)
-				continue
-			}
-			errorIs(t, err, storage.ErrDamaged, r, page)
-			refused++
-		}
-		if refused < 2 {
-			t.Errorf("%v: %d pages were refused", r, refused)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"reflect"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
@@ -173,31 +171,6 @@ func FuzzSubscription(f *testing.F) {
 			if !strings.HasPrefix(bucket, string(format.BucketHeader)) {
 				t.Fatalf("%s: %x was left", bucket, v)
 			}
-		}
-	})
-}
-
-// FuzzMeta: no bytes are taken for a meta page unless they have its checksum, and then
-// a changed byte of what bbolt reads is an error.
-func FuzzMeta(f *testing.F) {
-	const pageSize = 4096
-	f.Add(make([]byte, boltfile.MetaEnd), uint16(boltfile.MetaMagicAt), byte(1))
-	f.Add(bytes.Repeat([]byte{0xff}, boltfile.MetaEnd), uint16(boltfile.MetaPageSizeAt), byte(0x80))
-	f.Fuzz(func(t *testing.T, page []byte, at uint16, flip byte) {
-		meta := make([]byte, boltfile.MetaEnd)
-		copy(meta, page)
-		_ = boltfile.ValidMeta(meta, pageSize)
-		binary.NativeEndian.PutUint32(meta[boltfile.MetaMagicAt:], boltfile.MetaMagic)
-		binary.NativeEndian.PutUint32(meta[boltfile.MetaVersionAt:], boltfile.MetaVersion)
-		binary.NativeEndian.PutUint32(meta[boltfile.MetaPageSizeAt:], pageSize)
-		binary.NativeEndian.PutUint64(meta[boltfile.MetaChecksumAt:], fnvOf(meta[boltfile.MetaMagicAt:boltfile.MetaChecksumAt]))
-		if err := boltfile.ValidMeta(meta, pageSize); err != nil {
-			t.Fatal(err)
-		}
-		place := boltfile.MetaMagicAt + int(at)%(boltfile.MetaEnd-boltfile.MetaMagicAt)
-		meta[place] ^= flip
-		if err := boltfile.ValidMeta(meta, pageSize); err == nil && flip != 0 {
-			t.Errorf("byte %d was changed, and is accepted", place)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -467,146 +466,26 @@ func TestVerifyCannotLook(t *testing.T) {
 	}
 }
 
-// pages is a file's content, with the pages of a bucket.
-type pages struct {
-	content    []byte
-	size       int
-	root, leaf int
-	freelist   int
-}
-
-func (p *pages) at(page int) []byte { return p.content[page*p.size:] }
-
-// readPages reads a file and finds a bucket's root and first leaf in it.
-func readPages(t *testing.T, path string, bucket []byte) *pages {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	p := &pages{content: content, size: db.Info().PageSize}
-	err = db.View(func(tx *bbolt.Tx) error {
-		p.root = int(tx.Bucket(bucket).RootPage())
-		meta := p.at(tx.ID() % 2)
-		p.freelist = int(binary.NativeEndian.Uint64(meta[boltfile.MetaFreelistAt:]))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.leaf = p.root
-	for boltfile.PageFlags(p.at(p.leaf)) == boltfile.PageBranch {
-		p.leaf = int(binary.NativeEndian.Uint64(p.at(p.leaf)[boltfile.PageHeaderLen+8:]))
-	}
-	if p.leaf == p.root {
-		t.Fatalf("bucket %s has one page only", bucket)
-	}
-	return p
-}
-
-// TestVerifyPages plants faults in the pages themselves.
+// A fault of a page is told with its file, and what is in the projection can be made anew.
 func TestVerifyPages(t *testing.T) {
 	t.Parallel()
-	sound := t.TempDir()
-	s := open(t, sound, testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	w.appendMany(200, 5)
-	w.flush()
-	closeStore(t, s)
-	root := func(p *pages) int { return p.root }
-	leaf := func(p *pages) int { return p.leaf }
-	freelist := func(p *pages) int { return p.freelist }
-	for _, tt := range []struct {
-		name string
-		page func(*pages) int
-		do   func(p *pages, page []byte)
-		want string
-	}{
-		{"a page is another one", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint64(page, 99) }, "it says that it is page 99"},
-		{"keys are out of order", leaf, func(_ *pages, page []byte) {
-			first, second := elementKey(page, 1), elementKey(page, 2)
-			for i := range first {
-				first[i], second[i] = second[i], first[i]
-			}
-		}, "want one behind"},
-		{"a key above is a smaller one", leaf, func(p *pages, _ []byte) {
-			above := p.at(p.root)[boltfile.PageHeaderLen:]
-			key := above[binary.NativeEndian.Uint32(above):][:binary.NativeEndian.Uint32(above[4:])]
-			i := len(key) - 1
-			for key[i] == 0 {
-				i--
-			}
-			key[i]--
-		}, "the page above has"},
-		{"a key belongs to the next page", leaf, func(_ *pages, page []byte) {
-			last := elementKey(page, boltfile.PageCount(page)-1)
-			last[0] = 0xff
-		}, "want one before"},
-		{"an entry lies outside", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen+8:], 1<<30) }, "entry 0 lies at bytes"},
-		{"an entry of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen:], 8) }, "entry 0 has flags 0x8"},
-		{"too many entries", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 60_000) }, "it has 60000 entries"},
-		{"a page of no kind", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageFlagsAt:], 0) }, "got flags 0x0"},
-		{"a page goes on behind the end", leaf, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageOverflowAt:], 1<<20) }, "pages belong to it"},
-		{"pages in a circle", root, func(p *pages, page []byte) {
-			binary.NativeEndian.PutUint64(page[boltfile.PageHeaderLen+8:], uint64(p.root))
-		}, "it is used twice"},
-		{"a page that is not there", func(*pages) int { return 1 << 20 }, func(p *pages, _ []byte) {
-			binary.NativeEndian.PutUint64(p.at(p.root)[boltfile.PageHeaderLen+8:], 1<<20)
-		}, "it is used, and there are pages 2 to"},
-		{"no entry", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 0) }, "it refers to no page"},
-		{"an entry of a branch lies outside", root, func(_ *pages, page []byte) { binary.NativeEndian.PutUint32(page[boltfile.PageHeaderLen:], 1<<30) }, "entry 0 lies at bytes"},
-		{"a page is used and free", leaf, func(p *pages, _ []byte) {
-			binary.NativeEndian.PutUint64(p.at(p.freelist)[boltfile.PageHeaderLen:], uint64(p.leaf))
-		}, "it is used and free"},
-		{"a page that is not there is free", freelist, func(_ *pages, page []byte) {
-			binary.NativeEndian.PutUint64(page[boltfile.PageHeaderLen:], 1<<20)
-		}, "is in the freelist, there are pages 2 to"},
-		{"a freelist that is too long", freelist, func(_ *pages, page []byte) { binary.NativeEndian.PutUint16(page[boltfile.PageCountAt:], 60_000) }, "the freelist has 60000 pages"},
-		{"no freelist", freelist, func(_ *pages, page []byte) {
-			binary.NativeEndian.PutUint16(page[boltfile.PageFlagsAt:], boltfile.PageLeaf)
-		}, "want those of a freelist"},
-		{"a page is lost", func(p *pages) int { return int(binary.NativeEndian.Uint64(p.at(p.freelist)[boltfile.PageHeaderLen:])) }, func(p *pages, _ []byte) {
-			list := p.at(p.freelist)
-			n := boltfile.PageCount(list)
-			copy(list[boltfile.PageHeaderLen:], list[boltfile.PageHeaderLen+8:boltfile.PageHeaderLen+8*n])
-			binary.NativeEndian.PutUint16(list[boltfile.PageCountAt:], uint16(n-1))
-		}, "it is neither used nor free"},
-	} {
-		for file, bucket := range map[string][]byte{format.LogFileName: format.BucketLog, format.StateFileName: format.BucketRecords} {
-			t.Run(tt.name+" in "+file, func(t *testing.T) {
-				dir := filepath.Join(t.TempDir(), "store")
-				if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
-					t.Fatal(err)
-				}
-				path := filepath.Join(dir, file)
-				p := readPages(t, path, bucket)
-				page := tt.page(p)
-				tt.do(p, p.content[min(page*p.size, len(p.content)):])
-				if err := os.WriteFile(path, p.content, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				r := verified(t, dir, verify.Options{})
-				at := fmt.Sprintf("file %s, page %d", path, page)
-				found := slices.ContainsFunc(r.Faults, func(f verify.Fault) bool {
-					return f.Check == verify.CheckPages && f.Where == at && strings.Contains(f.Text, tt.want) && f.Projection == (file == format.StateFileName)
-				})
-				if !found {
-					t.Errorf("want the fault %q at %s, got %s", tt.want, at, r)
-				}
-			})
+	dir := t.TempDir()
+	closeStore(t, open(t, dir, testDescriptor(1, messages.TrustNone), Options{}))
+	whole := filesOf(t, dir)
+	for name, r := range map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState} {
+		at := freelistOf(t, dir, r)
+		writeFiles(t, dir, withByte(whole, name, at+boltfile.PageFlagsAt, boltfile.PageFreelist|boltfile.PageLeaf))
+		report := verified(t, dir, verify.Options{})
+		where := fmt.Sprintf("file %s, page %d", filepath.Join(dir, name), at/os.Getpagesize())
+		found := slices.ContainsFunc(report.Faults, func(f verify.Fault) bool {
+			return f.Check == verify.CheckPages && f.Where == where && strings.Contains(f.Text, "want those of a freelist") &&
+				f.Projection == (r == format.RoleState)
+		})
+		if !found {
+			t.Errorf("want a fault at %s, got %s", where, report)
 		}
+		writeFiles(t, dir, whole)
 	}
-}
-
-func elementKey(page []byte, i int) []byte {
-	e := page[boltfile.PageHeaderLen+i*boltfile.PageElementLen:]
-	pos, n := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
-	return e[pos : pos+n]
 }
 
 // Numbers given twice lie before a damaged event of their partition: they are told and

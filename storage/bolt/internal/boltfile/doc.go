@@ -4,6 +4,8 @@
 //	directory.go, names.go    the held directory: making, linking, removing and syncing names
 //	file.go                   transactions that catch panics, and what a failed commit means
 //	header.go, meta.go        what each open checks
-//	pages.go, root.go, trees.go, ascend.go   pages, as the bytes of the file show them
-//	scan.go, copy.go, inspect.go, free.go, arena.go, readahead.go   ways to read and fill buckets
+//	pages.go, walk.go         pages, as the bytes of the file show them, and the walk through them:
+//	trees.go, freelist.go     all of a tree, and the free pages
+//	upper.go                  the upper pages of the trees, at each open
+//	scan.go, ascend.go, copy.go, inspect.go, free.go, arena.go, readahead.go   ways to read and fill buckets
 package boltfile

@@ -17,7 +17,7 @@ import (
 // length.
 func (f *File) ReadHeader(r format.Role) (format.Header, error) {
 	checkMeta := func() error { return f.CheckMeta(r) }
-	for _, check := range []func() error{checkMeta, f.truncated, f.checkRoot, f.checkTrees} {
+	for _, check := range []func() error{checkMeta, f.truncated, f.checkUpper} {
 		if err := check(); err != nil {
 			return format.Header{}, err
 		}
@@ -80,4 +80,4 @@ func (f *File) CheckHeaderKeys(role format.Role, stray func(verify.Fault)) error
 }
 
 // Ends reports whether bbolt can read a damaged file and end.
-func (f *File) Ends() bool { return f.checkRoot() == nil && f.checkTrees() == nil }
+func (f *File) Ends() bool { return f.checkUpper() == nil }

@@ -1,7 +1,6 @@
 package boltfile
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -34,7 +33,7 @@ func (f *File) Inspect(r format.Role) (FileInspection, error) {
 			// Only in a transaction: the map may be made anew, or be gone, at any other time.
 			in.PageSize = f.DB.Info().PageSize
 			at, in.Pages = tx.ID(), uint64(tx.Size())/uint64(in.PageSize)
-			in.FreePage, err = f.freePages(at, in.PageSize)
+			in.FreePage, err = f.freePages(tx, in.PageSize)
 			return err
 		})
 		if err == nil {
@@ -52,20 +51,16 @@ func (f *File) Inspect(r format.Role) (FileInspection, error) {
 
 // freePages returns how many pages are free, as the list says to which the transaction's
 // meta page refers.
-func (f *File) freePages(tx, pageSize int) (uint64, error) {
-	c := &PageCheck{F: f, PageSize: pageSize, Used: NewBitmap(MetaPages)}
-	_, freelist, err := c.Meta(uint64(tx))
-	if err != nil || freelist == NoFreelist {
+func (f *File) freePages(tx *bbolt.Tx, pageSize int) (uint64, error) {
+	_, freelist, err := f.roots(tx)
+	if err != nil || freelist == noFreelist {
 		return 0, err
 	}
 	var start [PageHeaderLen + 8]byte
 	if _, err := f.Handle.ReadAt(start[:], int64(freelist)*int64(pageSize)); err != nil {
 		return 0, fmt.Errorf("read the freelist of %s: %w", f.Name, err)
 	}
-	free := uint64(PageCount(start[:]))
-	if free == ManyFree {
-		free = binary.NativeEndian.Uint64(start[PageHeaderLen:])
-	}
+	free, _ := freeCount(start[:])
 	return free, nil
 }
 

@@ -2,6 +2,7 @@ package boltfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -35,7 +36,9 @@ const (
 	MetaMagicAt    = 16
 	MetaVersionAt  = 20
 	MetaPageSizeAt = 24
-	metaTxidAt     = 64
+	MetaRootAt     = 32
+	MetaFreelistAt = 48
+	MetaTxAt       = 64
 	MetaChecksumAt = 72
 	MetaEnd        = 80
 
@@ -86,7 +89,7 @@ func (f *File) WriteMeta(last uint64) error {
 	newer, page := last%MetaPages, make([]byte, f.DB.Info().PageSize)
 	read := func() (uint64, error) {
 		_, err := f.Handle.ReadAt(page, int64(newer)*int64(len(page)))
-		return binary.NativeEndian.Uint64(page[metaTxidAt:]), err
+		return binary.NativeEndian.Uint64(page[MetaTxAt:]), err
 	}
 	got, err := read()
 	if err == nil && got != last {
@@ -104,6 +107,21 @@ func (f *File) WriteMeta(last uint64) error {
 		return fmt.Errorf("%s: write meta page %d: %w", f.Name, newer, err)
 	}
 	return nil
+}
+
+// roots returns the pages to which the meta page of a transaction refers.
+func (f *File) roots(tx *bbolt.Tx) (root, freelist uint64, err error) {
+	pageSize := f.DB.Info().PageSize
+	for page := range MetaPages {
+		var meta [MetaEnd]byte
+		if _, err := f.Handle.ReadAt(meta[:], int64(page)*int64(pageSize)); err != nil {
+			return 0, 0, err
+		}
+		if ValidMeta(meta[:], pageSize) == nil && binary.NativeEndian.Uint64(meta[MetaTxAt:]) == uint64(tx.ID()) {
+			return binary.NativeEndian.Uint64(meta[MetaRootAt:]), binary.NativeEndian.Uint64(meta[MetaFreelistAt:]), nil
+		}
+	}
+	return 0, 0, f.damaged(errors.New("no meta page is of the last commit"))
 }
 
 // ValidMeta returns what is wrong with a meta page.

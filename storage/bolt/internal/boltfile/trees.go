@@ -1,143 +1,114 @@
 package boltfile
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
-
-	"go.etcd.io/bbolt"
-
-	"github.com/partita-go/partita/storage"
 )
 
-// maxTreePages is how many pages are read before a file is used: those of a file of a
-// megabyte, and of a larger one the upper pages of its trees, which are few. All of them
-// would make the time that opening takes grow with the log.
-const maxTreePages = 256
-
-// checkTrees makes sure that no page is referred to twice, by one below it for instance.
-// bbolt would go down that circle for ever: by recursion, until the process ends for want of
-// stack, which nothing can catch, or in a loop that takes all memory; and it goes down from
-// pages that belong to no tree. In a file that will be
-// written no page takes more of those behind it for its own than it fills, either: whoever
-// writes it anew frees them all, though they are in use, or there are billions of them.
-func (f *File) checkTrees() error {
-	return f.View(func(tx *bbolt.Tx) error {
-		size := f.DB.Info().PageSize
-		d := descent{
-			f: f, page: make([]byte, size), count: uint64(tx.Size()) / uint64(size), seen: make(map[uint64]bool), writable: !f.DB.IsReadOnly(),
-		}
-		top := uint64(tx.Cursor().Bucket().Root())
-		d.queue, d.seen[top] = append(d.queue, top), true
-		err := tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
-			if root := uint64(b.Root()); root != 0 {
-				return d.add(top, 0, root)
-			}
-			return nil
-		})
-		for i := 0; err == nil && i < min(len(d.queue), maxTreePages); i++ {
-			err = d.visit(d.queue[i])
-		}
-		return err
-	})
-}
-
-// descent goes down the trees of a file, level by level.
-type descent struct {
-	f    *File
-	page []byte
-	// count is how many pages there are.
-	count uint64
-	queue []uint64
-	seen  map[uint64]bool
-	// writable says that pages will be written anew.
-	writable bool
-}
-
-// Add queues a page that an entry of another refers to.
-func (d *descent) add(page uint64, entry int, below uint64) error {
-	if d.seen[below] {
-		return d.damaged(page, "entry %d refers to page %d, to which another refers, too", entry, below)
+// down checks a page whose first key must be least, and whose keys must lie before end, and
+// all pages below it. Nil is no bound.
+func (w *walk) down(id uint64, least, end []byte, depth int) error {
+	page, err := w.first(id, depth)
+	if err == nil {
+		page, err = w.whole(id, page, depth)
 	}
-	d.seen[below] = true
-	d.queue = append(d.queue, below)
-	return nil
-}
-
-func (d *descent) damaged(page uint64, format string, args ...any) error {
-	return &storage.DamagedError{Where: fmt.Sprintf("file %s, page %d", d.f.Name, page), Cause: fmt.Errorf(format, args...)}
-}
-
-// visit looks at a page, and for those below it. What else is wrong with a page, that it
-// cannot be read too, is found by who needs it.
-func (d *descent) visit(page uint64) error {
-	if page >= d.count {
-		return nil
-	}
-	_, err := d.f.Handle.ReadAt(d.page, int64(page)*int64(len(d.page)))
 	if err != nil {
-		return nil //nolint:nilerr // as said
+		return err
 	}
-	flags := PageFlags(d.page)
-	switch flags {
-	case PageBranch, PageLeaf:
-	case pageMeta, PageFreelist:
-		// bbolt takes it for a branch, and what it refers to is anything.
-		return d.damaged(page, "got flags %#x, want those of a branch or a leaf", flags)
-	default:
-		return nil
+	n, room := PageCount(page), (len(page)-PageHeaderLen)/PageElementLen
+	switch flags := PageFlags(page); {
+	case n > room:
+		return w.faulty(id, "it has %d entries, there is room for %d", n, room)
+	case flags != PageBranch && flags != PageLeaf:
+		return w.faulty(id, "got flags %#x, want those of a branch or a leaf", flags)
+	case flags == PageBranch && n == 0:
+		return w.faulty(id, "it refers to no page")
 	}
-	if d.writable {
-		if err := d.checkRoom(page); err != nil {
+	if w.upper {
+		if err := w.checkRoom(id, page); err != nil {
 			return err
 		}
 	}
-	if flags != PageBranch {
-		return nil
-	}
-	for n := range min(PageCount(d.page), (len(d.page)-PageHeaderLen)/PageElementLen) {
-		below := binary.NativeEndian.Uint64(d.page[PageHeaderLen+n*PageElementLen+8:])
-		if err := d.add(page, n, below); err != nil {
+	return w.entries(id, page, least, end, depth)
+}
+
+// entries checks the entries of a page, and all below them. A fault of a page below does not keep
+// the others from being checked.
+func (w *walk) entries(id uint64, page, least, end []byte, depth int) error {
+	n, branch := PageCount(page), PageFlags(page) == PageBranch
+	for i := range n {
+		key, value, err := w.entry(id, page, i)
+		if err != nil {
 			return err
 		}
+		if err := w.checkKey(id, i, key, least, end); err != nil {
+			return err
+		}
+		e := page[elementAt(i):]
+		flags := binary.NativeEndian.Uint32(e)
+		switch {
+		case branch:
+			next := end
+			if i+1 < n {
+				if next, _, err = w.entry(id, page, i+1); err != nil {
+					return err
+				}
+			}
+			err = w.told(w.down(binary.NativeEndian.Uint64(e[8:]), key, next, depth+1))
+		case flags == leafBucket:
+			err = w.bucket(id, i, key, value, depth)
+		case flags != 0:
+			err = w.faulty(id, "entry %d has flags %#x", i, flags)
+		}
+		if err != nil {
+			return err
+		}
+		least = key
 	}
 	return nil
 }
 
-// checkRoom makes sure that all the pages that belong to one are there, and needed for its
-// entries, of which the last one ends last.
-func (d *descent) checkRoom(page uint64) error {
-	more := pageOverflow(d.page)
-	if more >= d.count-page {
-		return d.damaged(page, "%d pages belong to it, the last one is %d", more, d.count-1)
+// entry returns the key of an entry, and the value if the page is a leaf.
+func (w *walk) entry(id uint64, page []byte, i int) (key, value []byte, err error) {
+	at := uint64(elementAt(i))
+	pos, k, v := element(PageFlags(page), page[at:])
+	if begin := at + pos; begin+k+v > uint64(len(page)) {
+		return nil, nil, w.faulty(id, "entry %d lies at bytes %d to %d of %d", i, begin, begin+k+v, len(page))
 	}
-	size := uint64(len(d.page))
-	if n := PageCount(d.page); PageHeaderLen+uint64(n)*PageElementLen > (more+1)*size {
-		return d.damaged(page, "%d pages belong to it, and it has %d entries", more, n)
-	}
-	end, err := d.end(page)
-	if err == nil && more > (end-1)/size {
-		err = d.damaged(page, "%d pages belong to it, and its entries end at byte %d", more, end)
-	}
-	return err
+	e := page[at+pos:]
+	return e[:k:k], e[k : k+v], nil
 }
 
-// end is where the last entry of a page ends.
-func (d *descent) end(page uint64) (end uint64, err error) {
-	n := PageCount(d.page)
-	if n == 0 {
-		return PageHeaderLen, nil
+// checkKey makes sure that keys go up and lie within the bounds. least is the key before;
+// for the first one it is what the page above has. Where they differ bbolt reads what is
+// right, and its next write below leaves pages behind that are used and free.
+func (w *walk) checkKey(id uint64, i int, key, least, end []byte) error {
+	order := bytes.Compare(key, least)
+	switch {
+	case i == 0 && least != nil && order != 0:
+		return w.faulty(id, "key 0 is %x, the page above has %x", key, least)
+	case i > 0 && order <= 0:
+		return w.faulty(id, "key %d is %x, want one behind %x", i, key, least)
+	case end != nil && bytes.Compare(key, end) >= 0:
+		return w.faulty(id, "key %d is %x, want one before %x", i, key, end)
 	}
-	end = PageHeaderLen + uint64(n-1)*PageElementLen
-	var e [PageElementLen]byte
-	if _, err := d.f.Handle.ReadAt(e[:], int64(page)*int64(len(d.page))+int64(end)); err != nil {
-		return 0, fmt.Errorf("read page %d of %s: %w", page, d.f.Name, err)
+	return nil
+}
+
+// bucket checks the pages of a bucket. One without a root page lies in the entry itself.
+func (w *walk) bucket(id uint64, i int, name, value []byte, depth int) error {
+	if len(value) < bucketValueLen {
+		return w.faulty(id, "bucket %q has %d bytes, want %d", name, len(value), bucketValueLen)
 	}
-	lengths := e[:8]
-	if PageFlags(d.page) == PageLeaf {
-		lengths = e[4:]
+	switch root := binary.NativeEndian.Uint64(value); {
+	case root != 0 && w.upper:
+		return w.refer(id, i, root)
+	case root != 0:
+		return w.told(w.down(root, nil, nil, depth+1))
 	}
-	for ; len(lengths) > 0; lengths = lengths[4:] {
-		end += uint64(binary.NativeEndian.Uint32(lengths))
+	page := value[bucketValueLen:]
+	if len(page) < PageHeaderLen || PageFlags(page) != PageLeaf || PageCount(page) > (len(page)-PageHeaderLen)/PageElementLen {
+		return w.faulty(id, "bucket %q is not a leaf", name)
 	}
-	return end, nil
+	return w.entries(id, page, nil, nil, depth)
 }

@@ -26,8 +26,8 @@ import (
 // the end of the slot. The CRC covers the bucket's name, the key, the first hash, the
 // number of slots, the slot's index (2) and its entries.
 const (
-	KeyLen       = 16
-	EntryLen     = 16
+	keyLen       = 16
+	entryLen     = 16
 	HeadLen      = 10
 	dedupSlotLen = 8
 )
@@ -68,15 +68,15 @@ type Block struct {
 	First, Last uint64
 	Slots       int
 	// head is the key, the first hash and the number of slots.
-	head                [KeyLen + HeadLen]byte
+	head                [keyLen + HeadLen]byte
 	ends, sums, entries []byte
 }
 
 func newDedupBlock(key []byte, first uint64, slots int) Block {
 	b := Block{First: first, Last: format.Uint64(key[8:]), Slots: slots}
 	copy(b.head[:], key)
-	binary.BigEndian.PutUint64(b.head[KeyLen:], first)
-	binary.BigEndian.PutUint16(b.head[KeyLen+8:], uint16(slots))
+	binary.BigEndian.PutUint64(b.head[keyLen:], first)
+	binary.BigEndian.PutUint16(b.head[keyLen+8:], uint16(slots))
 	return b
 }
 
@@ -86,16 +86,16 @@ func dedupSlots(entries int) int {
 
 // BlockLen returns how long a block of so many entries is, in bytes.
 func BlockLen(entries int) int {
-	return HeadLen + dedupSlots(entries)*dedupSlotLen + entries*EntryLen
+	return HeadLen + dedupSlots(entries)*dedupSlotLen + entries*entryLen
 }
 
-// AppendBlock encodes entries that are in order.
-func AppendBlock(dst, key []byte, first uint64, entries []Entry) []byte {
+// appendBlock encodes entries that are in order.
+func appendBlock(dst, key []byte, first uint64, entries []Entry) []byte {
 	b := newDedupBlock(key, first, dedupSlots(len(entries)))
-	dst = append(dst, b.head[KeyLen:]...)
+	dst = append(dst, b.head[keyLen:]...)
 	table, next := len(dst), 0
 	dst = append(dst, make([]byte, dedupSlotLen*b.Slots)...)
-	dst = slices.Grow(dst, EntryLen*len(entries))
+	dst = slices.Grow(dst, entryLen*len(entries))
 	start := len(dst)
 	b.ends, b.sums = dst[table:table+4*b.Slots], dst[table+4*b.Slots:start]
 	for slot := range b.Slots {
@@ -116,7 +116,7 @@ func AppendBlock(dst, key []byte, first uint64, entries []Entry) []byte {
 
 // DecodeBlock reads a block but for its slots. It is safe on any bytes.
 func DecodeBlock(key, value []byte) (Block, error) {
-	if len(key) != KeyLen || len(value) < HeadLen {
+	if len(key) != keyLen || len(value) < HeadLen {
 		return Block{}, format.ErrLayout
 	}
 	b := newDedupBlock(key, format.Uint64(value), int(binary.BigEndian.Uint16(value[8:])))
@@ -142,7 +142,7 @@ func (b *Block) bounds(slot int) (begin, end int) {
 	if slot > 0 {
 		begin = int(format.Uint32(b.ends[4*slot-4:]))
 	}
-	return begin * EntryLen, int(format.Uint32(b.ends[4*slot:])) * EntryLen
+	return begin * entryLen, int(format.Uint32(b.ends[4*slot:])) * entryLen
 }
 
 func (b *Block) sum(slot int, entries []byte) uint32 {
@@ -168,10 +168,10 @@ func (b *Block) slot(slot int) (dedupEntries, error) {
 // dedupEntries are encoded entries.
 type dedupEntries []byte
 
-func (e dedupEntries) len() int { return len(e) / EntryLen }
+func (e dedupEntries) len() int { return len(e) / entryLen }
 
 func (e dedupEntries) at(i int) Entry {
-	e = e[i*EntryLen:]
+	e = e[i*entryLen:]
 	return Entry{Hash: format.Uint64(e), LSN: messages.LSN(format.Uint64(e[8:]))}
 }
 
@@ -213,11 +213,7 @@ func (d *Runs) encode() []byte {
 
 // decodeDedupRuns is safe on any bytes.
 func decodeDedupRuns(value []byte) (Runs, error) {
-	n := len(value) - format.SealedOverhead
-	if n < 0 {
-		return Runs{}, format.ErrTruncated
-	}
-	data, err := format.Unseal(format.BucketHeader, format.KeyDedup, value, n)
+	data, err := format.UnsealAll(format.BucketHeader, format.KeyDedup, value)
 	if err != nil {
 		return Runs{}, err
 	}

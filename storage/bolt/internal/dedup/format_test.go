@@ -1,5 +1,8 @@
 package dedup
 
+// These tests look inside: they seal spoilt slots and lists again, so that what is behind the checksums is reached,
+// and nobody else decodes a list of runs or a slot.
+
 import (
 	"bytes"
 	"encoding/binary"
@@ -29,7 +32,7 @@ func genDedupBlock(t *rapid.T) (key, value []byte, entries []Entry) {
 		entries = append(entries, Entry{Hash: h, LSN: messages.LSN(i + 1)})
 	}
 	key = AppendKey(nil, rapid.Uint64().Draw(t, "serial"), last)
-	return key, AppendBlock([]byte("before"), key, first, entries)[6:], entries
+	return key, appendBlock([]byte("before"), key, first, entries)[6:], entries
 }
 
 // allEntries reads all slots of a block.
@@ -78,8 +81,8 @@ func TestDedupBlockDamageIsFound(t *testing.T) {
 		spoilt := slices.Concat(key, value)
 		at := rapid.IntRange(0, 8*len(spoilt)-1).Draw(t, "bit")
 		spoilt[at/8] ^= 1 << (at % 8)
-		key, value = spoilt[:KeyLen], spoilt[KeyLen:]
-		if got, err := allEntries(key, value); err == nil && (at < 8*KeyLen || !slices.Equal(got, want)) {
+		key, value = spoilt[:keyLen], spoilt[keyLen:]
+		if got, err := allEntries(key, value); err == nil && (at < 8*keyLen || !slices.Equal(got, want)) {
 			t.Fatalf("a change of bit %d was not found: got %v, want %v", at, got, want)
 		}
 		b, err := DecodeBlock(key, value)
@@ -130,7 +133,7 @@ func TestDedupRunsRoundTrip(t *testing.T) {
 
 func FuzzDecodeDedup(f *testing.F) {
 	key := AppendKey(nil, 3, LastHash)
-	f.Add(key, AppendBlock(nil, key, 0, []Entry{{Hash: 1, LSN: 2}, {Hash: 1 << 63, LSN: 3}}))
+	f.Add(key, appendBlock(nil, key, 0, []Entry{{Hash: 1, LSN: 2}, {Hash: 1 << 63, LSN: 3}}))
 	f.Add(key, (&Runs{next: 3, All: []Run{{Serial: 2, entries: 1, Through: LastHash}}}).encode())
 	f.Add([]byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, key, value []byte) {
@@ -168,7 +171,7 @@ func FuzzDedupBlock(f *testing.F) {
 	f.Add(uint64(3), bytes.Repeat([]byte{0xff}, 160), uint16(3), byte(0x10))
 	f.Fuzz(func(t *testing.T, serial uint64, raw []byte, at uint16, flip byte) {
 		var entries []Entry
-		for ; len(raw) >= EntryLen; raw = raw[EntryLen:] {
+		for ; len(raw) >= entryLen; raw = raw[entryLen:] {
 			entries = append(entries, Entry{Hash: format.Uint64(raw), LSN: messages.LSN(format.Uint64(raw[8:]))})
 		}
 		slices.SortFunc(entries, CompareEntries)
@@ -177,7 +180,7 @@ func FuzzDedupBlock(f *testing.F) {
 			first, last = entries[0].Hash, entries[len(entries)-1].Hash
 		}
 		key := AppendKey(nil, serial, last)
-		value := AppendBlock(nil, key, first, entries)
+		value := appendBlock(nil, key, first, entries)
 		got, err := allEntries(key, value)
 		if err != nil || len(got) != len(entries) || len(got) > 0 && !reflect.DeepEqual(got, entries) {
 			t.Fatalf("got %v, %v, want %v", got, err, entries)

@@ -24,9 +24,9 @@ import (
 const (
 	// FanIn is how many runs of a class are merged.
 	FanIn = 3
-	// SmallRun is up to how many entries runs are of one class: those of small
+	// smallRun is up to how many entries runs are of one class: those of small
 	// flushes are gathered first.
-	SmallRun = 4096
+	smallRun = 4096
 	// A flush moves each merge on by mergePace entries for each of its own, and by
 	// mergeLeast at the least.
 	mergePace  = 6
@@ -36,7 +36,7 @@ const (
 // Class is the same for runs of about the same size.
 func (r *Run) Class() int {
 	class := 0
-	for n := r.entries / SmallRun; n > 0; n /= FanIn {
+	for n := r.entries / smallRun; n > 0; n /= FanIn {
 		class++
 	}
 	return class
@@ -102,8 +102,8 @@ func (w *Writer) putBlocks(serial, first, last uint64, entries []Entry) error {
 		if n < len(entries) {
 			end = entries[n-1].Hash
 		}
-		key := AppendKey(make([]byte, 0, KeyLen), serial, end)
-		if err := w.bucket.Put(key, AppendBlock(w.arena.Reserve(BlockLen(n)), key, first, entries[:n])); err != nil {
+		key := AppendKey(make([]byte, 0, keyLen), serial, end)
+		if err := w.bucket.Put(key, appendBlock(w.arena.Reserve(BlockLen(n)), key, first, entries[:n])); err != nil {
 			return err
 		}
 		if end == last {
@@ -219,7 +219,7 @@ func (w *Writer) readRange(serial, first, last uint64) (list []Entry, done [][]b
 			return nil, nil, damagedBlock(serial, next, err)
 		}
 		if b.Last <= last {
-			done = append(done, AppendKey(make([]byte, 0, KeyLen), serial, b.Last))
+			done = append(done, AppendKey(make([]byte, 0, keyLen), serial, b.Last))
 		}
 		more, next = b.Last < last, b.Last+1
 	}

@@ -78,7 +78,7 @@ func (d *Reader) Candidates(dst []messages.LSN, hash uint64) ([]messages.LSN, er
 
 // SeekBlock returns the block of a run that answers for a hash.
 func SeekBlock(c *bbolt.Cursor, serial, hash uint64) (Block, error) {
-	var key [KeyLen]byte
+	var key [keyLen]byte
 	k, v := c.Seek(AppendKey(key[:0], serial, hash))
 	if !bytes.HasPrefix(k, key[:8]) {
 		return Block{}, damagedBlock(serial, hash, format.ErrMissing)

@@ -210,14 +210,7 @@ func (s *Set) checkSubscriptions(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	var faults error
-	fault := func(where, text string) {
-		if faults == nil {
-			faults = &storage.DamagedError{Where: where, Cause: errors.New(text)}
-		}
-	}
-	err := f.CheckPages(ctx, fault, func(uint64, uint64) {})
-	return errors.Join(err, faults)
+	return f.CheckPages(ctx, nil, nil)
 }
 
 // OpenLog opens log.db of a store, and its subscriptions.db, and reads where the log ends. Nothing is changed.

@@ -1,5 +1,7 @@
 package format
 
+// These tests look inside: they seal spoilt values again, so that what is behind the checksums is reached.
+
 import (
 	"bytes"
 	"errors"

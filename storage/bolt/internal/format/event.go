@@ -110,7 +110,7 @@ func runLen(numbers []messages.SequenceNumber) int {
 	return n
 }
 
-func appendBytes(b, data []byte) []byte {
+func appendBytes[T []byte | string](b []byte, data T) []byte {
 	b = binary.AppendUvarint(b, uint64(len(data)))
 	return append(b, data...)
 }
@@ -248,36 +248,26 @@ func (v *EventView) decodeRecords(r *ByteReader) {
 
 // Event returns a copy that shares nothing with the value or with the view.
 func (v *EventView) Event() messages.Event {
-	e := messages.Event{
-		Kind:          v.kind,
-		Epoch:         v.Epoch,
-		Partition:     v.Partition,
-		PLogOffset:    v.PLogOffset,
-		Workspace:     v.Workspace,
-		WorkspaceKind: v.WorkspaceKind,
-		WLogOffset:    v.WLogOffset,
-		RegisteredAt:  v.RegisteredAt,
-		DedupID:       v.DedupID,
-		Together:      v.together,
-	}
-	if len(v.numbers) > 0 {
-		e.Numbers = append(make([]messages.SequenceNumber, 0, len(v.numbers)), v.numbers...)
-	}
+	var e messages.Event
+	v.Lend(&e)
+	e.Numbers, e.Records, e.Sections = own(e.Numbers), own(e.Records), own(e.Sections)
 	arena := make([]byte, 0, v.dataLen)
 	e.Body, arena = take(arena, v.body)
-	if len(v.Records) > 0 {
-		e.Records = append(make([]messages.Record, 0, len(v.Records)), v.Records...)
-		for i := range e.Records {
-			e.Records[i].Data, arena = take(arena, e.Records[i].Data)
-		}
+	for i := range e.Records {
+		e.Records[i].Data, arena = take(arena, e.Records[i].Data)
 	}
-	if len(v.sections) > 0 {
-		e.Sections = append(make([]messages.Section, 0, len(v.sections)), v.sections...)
-		for i := range e.Sections {
-			e.Sections[i].Data, arena = take(arena, e.Sections[i].Data)
-		}
+	for i := range e.Sections {
+		e.Sections[i].Data, arena = take(arena, e.Sections[i].Data)
 	}
 	return e
+}
+
+// own copies a list, without room behind it. An empty one becomes nil.
+func own[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return append(make([]T, 0, len(list)), list...)
 }
 
 // take copies data to the end of an arena that has room for it. Empty data

@@ -72,26 +72,21 @@ func (h *Header) Encode() []byte {
 
 // AppendDescriptor appends a descriptor, which must be normalized.
 func AppendDescriptor(b []byte, d *messages.Descriptor) []byte {
-	b = appendString(b, d.Application)
+	b = appendBytes(b, d.Application)
 	b = binary.AppendUvarint(b, uint64(d.Partitions))
 	b = append(b, byte(d.TrustLevel))
 	b = binary.AppendUvarint(b, uint64(len(d.Kinds)))
 	for _, k := range d.Kinds {
 		b = binary.AppendUvarint(b, uint64(k.ID))
-		b = appendString(b, k.Name)
+		b = appendBytes(b, k.Name)
 		b = binary.AppendUvarint(b, uint64(len(k.Sequences)))
 		for _, s := range k.Sequences {
 			b = binary.AppendUvarint(b, uint64(s.ID))
-			b = appendString(b, s.Name)
+			b = appendBytes(b, s.Name)
 			b = binary.AppendUvarint(b, uint64(s.Initial))
 		}
 	}
 	return b
-}
-
-func appendString(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
 }
 
 // DecodeHeader is safe on any bytes. It returns [storage.ErrForeign] if the bytes

@@ -1,5 +1,7 @@
 package format
 
+// This test looks inside: nobody else needs the versions of values and the tags of the runtime.
+
 import (
 	"bytes"
 	"encoding/binary"

@@ -17,15 +17,7 @@ type Change struct{ Bucket, Key, Value []byte }
 // Apply writes changes in their order.
 func (tx Tx) Apply(changes []Change) error {
 	for _, c := range changes {
-		b := tx.Header
-		switch {
-		case bytes.Equal(c.Bucket, format.BucketSubscriptions):
-			b = tx.Subscriptions
-		case bytes.Equal(c.Bucket, format.BucketPositions):
-			b = tx.positions
-		case bytes.Equal(c.Bucket, format.BucketParked):
-			b = tx.parked
-		}
+		b := tx.bolt.Bucket(c.Bucket)
 		var err error
 		if c.Value == nil {
 			err = b.Delete(c.Key)
@@ -92,13 +84,11 @@ func ParkedChange(name string, e *storage.ParkedEvent) Change {
 func (tx Tx) Deletions(name string) []Change {
 	changes := []Change{{Bucket: format.BucketSubscriptions, Key: []byte(name)}}
 	prefix := format.SubscriptionPrefix(name)
-	c := tx.positions.Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		changes = append(changes, Change{Bucket: format.BucketPositions, Key: bytes.Clone(k)})
-	}
-	c = tx.parked.Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		changes = append(changes, Change{Bucket: format.BucketParked, Key: bytes.Clone(k)})
+	for _, bucket := range [][]byte{format.BucketPositions, format.BucketParked} {
+		c := tx.bolt.Bucket(bucket).Cursor()
+		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+			changes = append(changes, Change{Bucket: bucket, Key: bytes.Clone(k)})
+		}
 	}
 	return changes
 }

@@ -15,6 +15,7 @@ import (
 // Tx is subscriptions.db in a transaction.
 type Tx struct {
 	F                                        *boltfile.File
+	bolt                                     *bbolt.Tx
 	Header, Subscriptions, positions, parked *bbolt.Bucket
 }
 
@@ -29,7 +30,7 @@ func View(f *boltfile.File, fn func(Tx) error) error {
 // NewTx returns the file in a transaction of bbolt.
 func NewTx(f *boltfile.File, tx *bbolt.Tx) Tx {
 	return Tx{
-		F: f, Header: tx.Bucket(format.BucketHeader), Subscriptions: tx.Bucket(format.BucketSubscriptions),
+		F: f, bolt: tx, Header: tx.Bucket(format.BucketHeader), Subscriptions: tx.Bucket(format.BucketSubscriptions),
 		positions: tx.Bucket(format.BucketPositions), parked: tx.Bucket(format.BucketParked),
 	}
 }
@@ -263,19 +264,20 @@ func (tx Tx) Each(
 	if !whole {
 		return nil
 	}
-	if err := tx.checkOthers(format.BucketPositions, tx.positions, positions); err != nil {
-		return each(nil, err)
+	err := tx.checkOthers(format.BucketPositions, positions)
+	if err == nil {
+		err = tx.checkOthers(format.BucketParked, events)
 	}
-	if err := tx.checkOthers(format.BucketParked, tx.parked, events); err != nil {
-		return each(nil, err)
+	if err != nil {
+		err = each(nil, err)
 	}
-	return nil
+	return err
 }
 
 // checkOthers makes sure that a bucket has no more entries than those of subscriptions.
-func (tx Tx) checkOthers(name []byte, b *bbolt.Bucket, want int) error {
+func (tx Tx) checkOthers(name []byte, want int) error {
 	got := 0
-	err := b.ForEach(func(_, _ []byte) error {
+	err := tx.bolt.Bucket(name).ForEach(func(_, _ []byte) error {
 		got++
 		return nil
 	})

@@ -1,4 +1,4 @@
-package bolt
+package boltfile_test
 
 import (
 	"encoding/binary"
@@ -8,15 +8,14 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// Asked in any order, and while the keys that were asked for are put, boltfile.FreeKeys says
+// Asked in any order, and while the keys that were asked for are put, FreeKeys says
 // what Get says.
 func TestFreeKeys(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	f := opened(t, made(t, 0), &bbolt.Options{})
 	key := func(n int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(n)) }
 	rapid.Check(t, func(rt *rapid.T) {
 		stored := rapid.SliceOfN(rapid.IntRange(0, 60), 0, 20).Draw(rt, "stored")
@@ -25,7 +24,7 @@ func TestFreeKeys(t *testing.T) {
 			slices.Sort(asked)
 		}
 		puts := rapid.Bool().Draw(rt, "puts")
-		tx, err := s.state.DB.Begin(true)
+		tx, err := f.DB.Begin(true)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -50,9 +49,9 @@ func TestFreeKeys(t *testing.T) {
 }
 
 func TestKeyIsFreeOnce(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	err := s.state.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(format.BucketRecords)
+	f := opened(t, made(t, 0), &bbolt.Options{})
+	err := f.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketLog)
 		keys := boltfile.NewFreeKeys(b)
 		if !keys.Free([]byte{1}) || !keys.Free([]byte{2}) {
 			t.Error("got taken, want free")
