@@ -103,6 +103,12 @@ deps-check: ## check which modules a program that imports partition links
 prose-check: ## check that no line of Markdown is longer than 120 characters
 	$(TOOLS) prose
 
+.PHONY: errors
+errors: ## write docs/errors.md from the comments of the errors
+	@mkdir -p $(BIN)
+	@$(TOOLS) errors >$(BIN)/errors.md
+	@mv $(BIN)/errors.md docs/errors.md
+
 .PHONY: fmt
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt

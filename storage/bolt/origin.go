@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -10,13 +9,6 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
-
-// errOtherLog says what is wrong with a state.db, and what to do about it.
-var errOtherLog = errors.New("it was made from another log, perhaps of a copy of the store that has gone on by itself; without the file the next open rebuilds it")
-
-// errLostEnd says what is wrong with a log that is too short. What there is to do about it depends on
-// which of the two it is.
-var errLostEnd = errors.New("it has lost its end, or " + format.StateFileName + " is of a longer copy of the store")
 
 // checkOrigin makes sure that the projections are of this log, which ends at an LSN: by the witness and, since programs that wrote none may have flushed behind it, by what each
 // checkpoint says of its last event. What of the log cannot be read is told by who needs it.

@@ -68,9 +68,6 @@ func compareRecords(a, b recordPut) int {
 		cmp.Compare(a.key.ID.Number, b.key.ID.Number), cmp.Compare(a.write, b.write))
 }
 
-// errNothingAccepted ends a transaction in which no flush is left.
-var errNothingAccepted = errors.New("nothing to write")
-
 // project writes the projections of a group of flushes, their numbers and their
 // checkpoints, in one transaction. A flush that is refused alone has its refusal
 // set. An error is the transaction's, and the whole group's. After success the

@@ -10,11 +10,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
-// errOtherPositions says what is wrong with a position that rests on an event which the log has not, or
-// has differently, and what to do about it.
-var errOtherPositions = errors.New("this log has lost its end or is an older one, or the position is of a copy of the store that has gone on by itself; " +
-	"put the right file in place, or rewind or delete the subscription")
-
 // placeAt returns positions in logs that have come there, with the events on which they rest.
 func (s *Store) placeAt(source *storage.SubscriptionSource, next map[messages.PartitionID]uint64) []subsdb.Placed {
 	all := make([]subsdb.Placed, 0, len(next))

@@ -153,9 +153,6 @@ func (op *opening) lackOf(id wal.ID, end messages.LSN) string {
 		"put it back beside %s, or restore from a backup", format.LogFileName, format.WALFileName, id, last, end+1, format.LogFileName)
 }
 
-// errOtherEvent says that two files have different events in one place.
-var errOtherEvent = errors.New("the write-ahead log has another event there")
-
 // compareWAL makes sure that log.db has, up to its end, the events that log.wal has: those
 // were acknowledged, and log.wal may be the only one that still has them.
 func (op *opening) compareWAL(commits []wal.Commit, end messages.LSN) error {

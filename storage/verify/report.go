@@ -1,15 +1,11 @@
 package verify
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/partita-go/partita/messages"
 )
-
-// ErrFaults is returned by [Report.Err] when there is a fault.
-var ErrFaults = errors.New("store violates its invariants")
 
 // Check names an invariant.
 type Check string

@@ -123,11 +123,6 @@ func newRun(d messages.Descriptor, o Options) *run {
 	return r
 }
 
-// ErrNotAtRest is returned when a partition was written while it was checked: what
-// was found may be faults, or only differences between two moments. Not each write is
-// noticed: a flush that is written and not published yet is not.
-var ErrNotAtRest = errors.New("store was written while it was checked")
-
 // checkPartition checks a partition, and that nothing moved meanwhile.
 func (r *run) checkPartition(ctx context.Context, p messages.PartitionID) error {
 	before, err := r.store.Register(ctx, p)

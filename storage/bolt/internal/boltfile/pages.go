@@ -65,9 +65,6 @@ type PageCheck struct {
 	progress func(done, total uint64)
 }
 
-// errPage ends the check of a page and those below it: it is told already.
-var errPage = errors.New("page is at fault")
-
 // CheckPages checks that the pages of a file make sound trees, that none is used twice or
 // used and free, and that none is lost. Faults are told; an error says that it could not
 // look.
