@@ -132,12 +132,7 @@ func (r *Report) count(o *Options, f Fault) {
 // keeps reports whether one more fault is kept.
 func (o *Options) keeps(r *Report) bool { return len(r.Faults) < o.maxFaults() }
 
-func (o *Options) maxFaults() int {
-	if o.MaxFaults == 0 {
-		return defaultMaxFaults
-	}
-	return o.MaxFaults
-}
+func (o *Options) maxFaults() int { return o.WithDefaults().MaxFaults }
 
 // Err returns nil if there is no fault, else an [ErrFaults] that lists those in
 // words.

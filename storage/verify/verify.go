@@ -7,6 +7,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,12 @@ type Progress struct {
 // progressEvery is how many events lie between two calls of Progress.
 const progressEvery = 50_000
 
-// defaultMaxFaults is used where Options leave MaxFaults zero.
-const defaultMaxFaults = 100
+// WithDefaults returns a copy in which every zero field that has a default has it.
+func (o Options) WithDefaults() Options {
+	o.MaxFaults = cmp.Or(o.MaxFaults, 100)
+	o.MaxMemory = cmp.Or(o.MaxMemory, 256<<20)
+	return o
+}
 
 // Run checks the store, which must be at rest: no write is under way and none
 // begins. Memory grows with the number of workspaces of one partition, and with
