@@ -89,7 +89,7 @@ race: ## run what may have races under the race detector (needs a C compiler; UN
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $$what
 
 .PHONY: lint
-lint: $(GOLANGCI) core-check deps-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
+lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run $(PKG)
 	cd bench && ../$(GOLANGCI) run --config ../.golangci.yml --build-tags '$(BENCHTAGS)' ./...
@@ -102,9 +102,19 @@ core-check: ## check that the core has no goroutine, channel or select
 deps-check: ## check which modules a program that imports partition links
 	$(TOOLS) deps
 
+.PHONY: floors-check
+floors-check: ## check that imports point down, those of tests too
+	$(TOOLS) floors
+
 .PHONY: prose-check
 prose-check: ## check that no line of Markdown is longer than 120 characters
 	$(TOOLS) prose
+
+.PHONY: errors
+errors: ## write docs/errors.md from the comments of the errors
+	@mkdir -p $(BIN)
+	@$(TOOLS) errors >$(BIN)/errors.md
+	@mv $(BIN)/errors.md docs/errors.md
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## format the code

@@ -1,19 +1,10 @@
 package actors
 
 import (
-	"errors"
 	"fmt"
 
 	"go.uber.org/zap"
 )
-
-// ErrHandlerPanic is returned when a handler or drafter panicked: the command was refused, the
-// batch was not handled.
-var ErrHandlerPanic = errors.New("handler panicked")
-
-// ErrHandlerExit is returned when a handler or drafter has ended its goroutine
-// (runtime.Goexit) instead of returning: the command was refused, the batch was not handled.
-var ErrHandlerExit = errors.New("handler has ended its goroutine")
 
 // callHandler calls what users wrote and turns its panic into an error. It has a goroutine of
 // its own: one that ends that, as a failed assertion does, must not take the actor with it.

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -150,7 +149,3 @@ func expect[R messages.SequencerReply](reply any) (R, error) {
 	}
 	return none, fmt.Errorf("%w: got %T, want %T", ErrProtocol, reply, none)
 }
-
-// ErrProtocol is returned when an actor answers with something that is not an
-// answer to the request.
-var ErrProtocol = errors.New("unexpected answer")

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/partita-go/partita/messages"
@@ -16,11 +15,6 @@ import (
 // context ends with the command's deadline. One drafter serves all command
 // processors that it was given to, concurrently.
 type Drafter func(ctx context.Context, d *DraftContext) error
-
-// ErrNotAppending is returned when a command has a deduplication id or an expected
-// offset, but its command processor does not append: a [Handler] has its own
-// transaction.
-var ErrNotAppending = errors.New("only a command processor that appends takes a deduplication id or an expected offset")
 
 // DraftContext is a command whose event is being drafted. It is valid until the
 // drafter returns, and belongs to the drafter's goroutine.

@@ -13,19 +13,6 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// BatchError is returned by a handler of a subscription that knows which event of the batch
-// it could not handle: those before it count as handled.
-type BatchError struct {
-	// Index is the event's place in the batch, from 0 on.
-	Index int
-	Err   error
-}
-
-func (e *BatchError) Error() string { return fmt.Sprintf("event %d of the batch: %v", e.Index, e.Err) }
-
-// Unwrap returns the cause.
-func (e *BatchError) Unwrap() error { return e.Err }
-
 // BatchHandler handles events of one lane in their order. It must not change them.
 type BatchHandler func(ctx context.Context, events []messages.LogEvent) error
 

@@ -155,16 +155,6 @@ func askLane[T any](ctx context.Context, l *Lane, m messages.LaneMessage) (answe
 	return answer, fmt.Errorf("%w: got %T", ErrProtocol, reply)
 }
 
-// Errors of stopping a lane.
-var (
-	// ErrHanging is returned when a handler, or the store, ignores the end of its context. It
-	// was left behind.
-	ErrHanging = errors.New("it hangs and was left behind")
-	// ErrBrokenOff is returned when a handler was not waited for any longer: its batch will be
-	// delivered again.
-	ErrBrokenOff = errors.New("the batch under way was broken off")
-)
-
 // Stop lets the batch under way be handled and stored, for so long at the most or until ctx
 // ends; then its own context ends. The lane has ended when Stop returns, or was left behind a
 // second later. Stopping one that has ended is harmless. It returns ErrHanging, ErrBrokenOff,

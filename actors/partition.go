@@ -472,9 +472,6 @@ func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, e
 	}
 }
 
-// errStopLimit is why Stop waits no longer.
-var errStopLimit = errors.New("partition did not answer within the stop limit")
-
 // end stops an actor that does not answer: it waits for a leaf that hangs before it
 // can be restarted.
 func (p *Partition) end(ctx context.Context) (messages.Stopped, error) {

@@ -143,11 +143,6 @@ func (t *Transaction) countable(ctx context.Context) error {
 	return nil
 }
 
-// ErrNotRaised is returned when an event brings along an explicit id of a new
-// record that was not announced, or does not bring one that was: the sequence would
-// not be what the log says.
-var ErrNotRaised = errors.New("explicit record id and Raise do not agree")
-
 // unannounced returns the explicit ids of the event that were not announced yet.
 func (t *Transaction) unannounced(records []messages.Record) []messages.SequenceNumber {
 	var announced messages.NumberSet
@@ -310,10 +305,6 @@ func (t *Transaction) Cancel(ctx context.Context) error {
 	t.stopWatching()
 	return conclude[*messages.Cancelled](ctx, t.sequencer, &messages.Cancel{Token: t.Token()})
 }
-
-// ErrWriteBegun is returned when a transaction cannot be cancelled, or be given
-// numbers, because its event may have been written.
-var ErrWriteBegun = errors.New("a write was begun: only Flush or Actualize end the transaction")
 
 // expire cancels the transaction when its context ends before a write has begun.
 func (t *Transaction) expire() {

@@ -11,6 +11,13 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
+// ErrOptions is returned when an option is out of its range. The error names the option, what it got and what it
+// wants.
+//
+// From: New, Options.Validate.
+// Do: correct the option.
+var ErrOptions = errors.New("bad option")
+
 // How long to wait before a request is repeated that was refused with 503.
 const (
 	// retrySoon is for what passes by itself.
@@ -61,6 +68,8 @@ var answers = []knownError{
 	{err: messages.ErrDeadlineExceeded, kind: timedOut, detail: "the partition did not come to it in time; nothing was written"},
 	{err: context.DeadlineExceeded, kind: timedOut, detail: "it took too long; nothing was written"},
 	{err: context.Canceled, kind: unavailable, detail: "the request was given up; nothing was written", retryAfter: retrySoon},
+	{err: messages.ErrBusy, kind: busy, retryAfter: retrySoon},
+	{err: messages.ErrExpectedOffset, kind: expectedOffset, field: "expected_offset"},
 }
 
 // problemOf returns the problem that an error is. What is known of it besides counts first.
@@ -76,21 +85,22 @@ func problemOf(err error, known ...knownError) *problem {
 		if p.detail == "" {
 			p.detail = err.Error()
 		}
-		return p
-	}
-	if p := problemWithMore(err); p != nil {
+		p.tellMore(err)
 		return p
 	}
 	return &problem{kind: internal, detail: "the server has failed; its log says why", hides: true}
 }
 
-// problemWithMore returns the problem that an error is which says more than its text.
-func problemWithMore(err error) *problem {
-	if b, ok := errors.AsType[*messages.BusyError](err); ok {
-		return &problem{kind: busy, detail: b.Error(), retryAfter: max(b.RetryAfter, retrySoon)}
+// tellMore adds what an error of the problem's kind says besides its text.
+func (p *problem) tellMore(err error) {
+	switch p.kind {
+	case busy:
+		if b, ok := errors.AsType[*messages.BusyError](err); ok {
+			p.detail, p.retryAfter = b.Error(), max(b.RetryAfter, retrySoon)
+		}
+	case expectedOffset:
+		if o, ok := errors.AsType[*messages.OffsetError](err); ok {
+			p.detail, p.last = o.Error(), &o.Got
+		}
 	}
-	if o, ok := errors.AsType[*messages.OffsetError](err); ok {
-		return &problem{kind: expectedOffset, detail: o.Error(), field: "expected_offset", last: &o.Got}
-	}
-	return nil
 }

@@ -2,17 +2,12 @@ package httpapi
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
-
-// ErrOptions is returned when an option is out of its range; the error names the option,
-// what it got and what it wants.
-var ErrOptions = errors.New("bad option")
 
 // Options are the limits of an API. The zero value of each field means its default.
 type Options struct {

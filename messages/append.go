@@ -2,7 +2,6 @@ package messages
 
 import (
 	"encoding/hex"
-	"fmt"
 	"math"
 )
 
@@ -118,18 +117,3 @@ type Appended struct {
 }
 
 func (*Appended) sequencerReply() {}
-
-// OffsetError is the error of an append whose workspace has moved on, or is not
-// as far yet. Nothing was written.
-type OffsetError struct {
-	Workspace WSID
-	// Got is the last offset of the workspace's log, Want the expected one.
-	Got, Want WLogOffset
-}
-
-func (e *OffsetError) Error() string {
-	return fmt.Sprintf("%v: workspace %d: got %d, want %d", ErrExpectedOffset, e.Workspace, e.Got, e.Want)
-}
-
-// Is makes errors.Is(err, ErrExpectedOffset) hold.
-func (e *OffsetError) Is(target error) bool { return target == ErrExpectedOffset }

@@ -8,90 +8,171 @@ import (
 
 // Errors of input that is wrong whatever the state.
 var (
-	// ErrSyntax is returned when text is not an id, number or offset.
+	// ErrSyntax is returned when text is not an id, a number or an offset.
+	//
+	// From: ParseWSID and the other functions that read text.
+	// Do: correct the text.
 	ErrSyntax = errors.New("bad syntax")
-	// ErrDescriptor is returned when an application's descriptor is wrong, or is
-	// not the one that a store was made with.
+	// ErrSettings is returned when a setting is out of its range. The error names the setting, what it got and what it
+	// wants.
+	//
+	// From: AppParts.Deploy, App.Reconfigure, App.Subscribe, bolt.Open, and the Validate methods of settings.
+	// Do: correct the setting.
+	ErrSettings = errors.New("bad setting")
+	// ErrDescriptor is returned when an application's descriptor is wrong, or is not the one that a store was made with.
+	//
+	// From: Descriptor.Validate, AppParts.Deploy, bolt.Open.
+	// Do: correct the descriptor. Kinds and sequences can be added to one; nothing else of it ever changes.
 	ErrDescriptor = errors.New("bad application descriptor")
 	// ErrUnknownKind is returned when a workspace kind is not the application's.
+	//
+	// From: Start, Append, Subscribe.
+	// Do: correct the call, or add the kind to the descriptor.
 	ErrUnknownKind = errors.New("unknown workspace kind")
-	// ErrUnknownSequence is returned when a sequence is not one of the kind's, or
-	// is one whose numbers Next does not give.
+	// ErrUnknownSequence is returned when a sequence is not one of the kind's, or is one whose numbers Next does not
+	// give.
+	//
+	// From: Next, Raise, Write, Append.
+	// Do: correct the call, or add the sequence to the descriptor.
 	ErrUnknownSequence = errors.New("unknown sequence")
-	// ErrWrongPartition is returned when a workspace is another partition's.
+	// ErrWrongPartition is returned when a workspace is another partition's, or the application has no such partition.
+	//
+	// From: Start and Append of a partition's client, and the store.
+	// Do: take the client from App.SequencerOf, which knows the workspace's partition.
 	ErrWrongPartition = errors.New("workspace of another partition")
-	// ErrKindMismatch is returned when a workspace is of another kind, which its
-	// first event fixed.
+	// ErrKindMismatch is returned when a workspace is of another kind, which its first event fixed.
+	//
+	// From: Start, Append.
+	// Do: name the kind that the workspace has.
 	ErrKindMismatch = errors.New("workspace of another kind")
-	// ErrExplicitID is returned when the explicit id of a new record is above its
-	// sequence's cap.
+	// ErrExplicitID is returned when the explicit id of a new record is above its sequence's cap.
+	//
+	// From: Raise, Write, Append.
+	// Do: take a smaller id. Nothing was written.
 	ErrExplicitID = errors.New("explicit record id above the cap")
-	// ErrRawID is returned when a command's raw ids are 0 or used twice.
+	// ErrRawID is returned when a command's raw ids are 0 or used twice, or one is asked for that the command has not.
+	//
+	// From: CommandProcessor.Execute, and what a handler or drafter asks for.
+	// Do: correct the command.
 	ErrRawID = errors.New("bad raw record id")
 )
 
-// Errors of a sequencing transaction.
+// Errors of transactions and appends.
 var (
-	// ErrBusy is returned when a partition takes no transaction now. The error is
-	// a [*BusyError] with the reason and a hint when to try again.
+	// ErrBusy is returned when a partition, or a command processor, takes no request now. Nothing was done. The error is
+	// a [*BusyError] with the reason.
+	//
+	// From: Start, Append, CommandProcessor.Execute.
+	// Do: repeat the request after BusyError.RetryAfter. If that is 0, repeating is of no use.
 	ErrBusy = errors.New("partition is busy")
-	// ErrNoTransaction is returned when a message's token is not that of the open
-	// transaction: none was started, it has ended, or it is somebody else's.
+	// ErrNoTransaction is returned when a transaction is not open: none was started, it has ended, its context has, or it
+	// is somebody else's. Nothing was written.
+	//
+	// From: the methods of a transaction, and requests with its token.
+	// Do: start another one.
 	ErrNoTransaction = errors.New("no such transaction is open")
-	// ErrFenced is returned when the partition was taken over since: whatever was
-	// attempted under the older epoch is not in the log, and will never be.
+	// ErrFenced is returned when the partition was taken over since: whatever was attempted under the older epoch is not
+	// in the log, and never will be.
+	//
+	// From: Write, Commit, Flush, Append, and the store.
+	// Do: start again. If it lasts, another program has the partition, or a transaction takes longer than the setting
+	// TransactionLimit.
 	ErrFenced = errors.New("fenced by a newer epoch")
-	// ErrOverflow is returned when a sequence has no number left. It consumes
-	// nothing.
+	// ErrOverflow is returned when a sequence has no number left. It consumes nothing.
+	//
+	// From: Start, Next, Append.
+	// Do: use another sequence, or another workspace.
 	ErrOverflow = errors.New("sequence is exhausted")
-	// ErrDeadlineExceeded is returned when a request's deadline had passed before
-	// the request was taken. Nothing was done.
+	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was
+	// done.
+	//
+	// From: Start, Append, CommandProcessor.Execute.
+	// Do: repeat the request, with more time.
 	ErrDeadlineExceeded = errors.New("deadline passed before the request was taken")
-	// ErrOutcomeUnknown is returned when a write may or may not have happened:
-	// it is wholly there or not at all.
+	// ErrOutcomeUnknown is returned when a write may or may not have happened: it is wholly there or not at all.
+	//
+	// From: Commit, Append, CommandProcessor.Execute, changes of subscriptions, and the store.
+	// Do: repeat an append that has a deduplication id: it is answered with what is there, or is appended now. Without
+	// one, look into the workspace's log. After a change of a subscription, look where it stands.
 	ErrOutcomeUnknown = errors.New("outcome of the write is unknown")
-	// ErrStopped is returned when the actor has stopped, or stopped before it
-	// could answer. The request was not granted.
+	// ErrStopped is returned when the actor has stopped, or stopped before it could answer: the application was
+	// undeployed, or is being. Nothing was done.
+	//
+	// From: Start, Append, CommandProcessor.Execute, and the methods of an App and its subscriptions.
+	// Do: deploy the application again, and repeat the request.
 	ErrStopped = errors.New("actor has stopped")
-	// ErrClock is returned when the clock shows a time that cannot be: further ahead of what
-	// it said last than the setting ClockJump allows, before 1970, or after 2261. Nothing was
-	// written and no number is consumed. It ends when the clock is right again. If the clock
-	// is right and what it said before was not, or the machine was suspended for longer than
-	// the setting, raise the setting with Reconfigure, or deploy the application again: the
-	// first reading after that is trusted. The error is a [*ClockError].
+	// ErrClock is returned when the clock shows a time that cannot be: further ahead of what it said last than the
+	// setting ClockJump allows, before 1970, or after 2261. Nothing was written and no number is consumed. The error is a
+	// [*ClockError].
+	//
+	// From: Start, Append.
+	// Do: set the clock right. If it is right and what it said before was not, or the machine was suspended for longer
+	// than the setting, raise the setting with Reconfigure, or deploy the application again: the first reading after that
+	// is trusted.
 	ErrClock = errors.New("clock is not trusted")
-	// ErrInterrupted is returned when the actor failed with the request in its
-	// hands. A transaction that it had granted is fenced.
+	// ErrInterrupted is returned when the actor failed with the request in its hands. A transaction that it had granted
+	// is fenced. Nothing was done, unless the error is ErrOutcomeUnknown too.
+	//
+	// From: Start, Append, and changes of subscriptions.
+	// Do: repeat the request: the actor has started again.
 	ErrInterrupted = errors.New("actor failed while it handled the request")
-	// ErrPartitionFailed is returned when the partition cannot go on until it is
-	// repaired. The error is a [*PartitionError].
+	// ErrPartitionFailed is returned when the partition cannot go on until it is repaired. The error is a
+	// [*PartitionError], which has the cause.
+	//
+	// From: Start, Append, App.Ready.
+	// Do: stop the application, run `partita verify`, which names the repair, and start again.
 	ErrPartitionFailed = errors.New("partition has failed")
-	// ErrStoredNumber is returned when a stored number is above what the log can
-	// explain.
+	// ErrStoredNumber is returned when a stored number is above what the log can explain.
+	//
+	// From: Start, Append.
+	// Do: run `partita verify`, which names the repair. Other workspaces do not suffer.
 	ErrStoredNumber = errors.New("stored number is above what the log explains")
-	// ErrBrokenLog is returned when the log's tail contradicts itself: a hole, an
-	// epoch or a time that falls, an unknown kind or sequence.
+	// ErrBrokenLog is returned when the log's tail contradicts itself: a hole, an epoch or a time that falls, an unknown
+	// kind or sequence.
+	//
+	// From: App.Ready, Start and Append, as the cause of ErrPartitionFailed.
+	// Do: run `partita verify`, which names the repair.
 	ErrBrokenLog = errors.New("log contradicts itself")
-	// ErrTooManyNumbers is returned when a transaction has taken
-	// [MaxEventNumbers] already.
+	// ErrTooManyNumbers is returned when an event would have more than [MaxEventNumbers].
+	//
+	// From: Next, Append.
+	// Do: write several events.
 	ErrTooManyNumbers = errors.New("too many numbers for one event")
-	// ErrCounted is returned when the numbers that an owner says it has counted
-	// itself cannot be: one fell, or is above its sequence's largest.
+	// ErrCounted is returned when the numbers that an owner says it has counted itself cannot be: one fell, or is above
+	// its sequence's largest.
+	//
+	// From: a request [Flush] whose Last is wrong.
+	// Do: report it: the typed client counts right.
 	ErrCounted = errors.New("numbers that were not reserved")
-	// ErrExpectedOffset is returned when an append's workspace is not where the
-	// append expects it to be. The error is an [*OffsetError].
+	// ErrExpectedOffset is returned when an append's workspace is not where the append expects it to be. Nothing was
+	// written. The error is an [*OffsetError].
+	//
+	// From: Append, CommandProcessor.Execute.
+	// Do: read what is new in the workspace's log, decide again, and append with the new offset.
 	ErrExpectedOffset = errors.New("workspace is not at the expected offset")
-	// ErrDedupMismatch is returned when an append has the deduplication id of
-	// another append of the workspace, but other drafts. Nothing was written.
+	// ErrDedupMismatch is returned when an append has the deduplication id of another append of the workspace, but other
+	// drafts. Nothing was written.
+	//
+	// From: Append, CommandProcessor.Execute.
+	// Do: take a new id for what is new; repeat only what is the same.
 	ErrDedupMismatch = errors.New("deduplication id was used for something else")
-	// ErrRecordAhead is returned when an event updates a record under a number that
-	// its sequence has still to give out. The error is a [*RecordAheadError].
+	// ErrRecordAhead is returned when an event updates a record under a number that its sequence has still to give out.
+	// The error is a [*RecordAheadError].
+	//
+	// From: Event, Write, Append.
+	// Do: create the record as a new one, which lifts the sequence, or update one that exists.
 	ErrRecordAhead = errors.New("updated record is ahead of its sequence")
-	// ErrDraft is returned when an append's drafts contradict themselves: none or
-	// too many of them, a record that refers to a number that was not wanted.
+	// ErrDraft is returned when an append's drafts contradict themselves: none or too many of them, a record that refers
+	// to a number that was not wanted.
+	//
+	// From: Append, CommandProcessor.Execute.
+	// Do: correct the drafts.
 	ErrDraft = errors.New("bad draft of an event")
-	// ErrTooLarge is returned when an append, or a command, takes more than the setting
-	// GroupBytes. The error is a [*TooLargeError].
+	// ErrTooLarge is returned when an append, or a command, takes more than the setting GroupBytes. Nothing was written.
+	// The error is a [*TooLargeError].
+	//
+	// From: Append, CommandProcessor.Execute.
+	// Do: make it smaller, or raise the setting.
 	ErrTooLarge = errors.New("append is too large")
 )
 
@@ -210,3 +291,18 @@ func (e *ClockError) Error() string {
 
 // Is makes errors.Is(err, ErrClock) hold.
 func (e *ClockError) Is(target error) bool { return target == ErrClock }
+
+// OffsetError is the error of an append whose workspace has moved on, or is not
+// as far yet. Nothing was written.
+type OffsetError struct {
+	Workspace WSID
+	// Got is the last offset of the workspace's log, Want the expected one.
+	Got, Want WLogOffset
+}
+
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("%v: workspace %d: got %d, want %d", ErrExpectedOffset, e.Workspace, e.Got, e.Want)
+}
+
+// Is makes errors.Is(err, ErrExpectedOffset) hold.
+func (e *OffsetError) Is(target error) bool { return target == ErrExpectedOffset }

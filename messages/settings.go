@@ -2,14 +2,9 @@ package messages
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 )
-
-// ErrSettings is returned when a setting is out of its range; the error names
-// the setting, what it got and what it wants.
-var ErrSettings = errors.New("bad setting")
 
 // Settings are a partition's settings that can be changed while it runs. The
 // zero value of each field means its default.

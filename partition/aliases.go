@@ -33,13 +33,6 @@ type (
 	Appended = messages.Appended
 	// DedupID is a caller's name for an append, so that it can be repeated.
 	DedupID = messages.DedupID
-	// OffsetError is the error of an append to a workspace that has moved on.
-	OffsetError = messages.OffsetError
-	// RecordAheadError is the error of an event that updates a record under a number
-	// which its sequence has still to give out.
-	RecordAheadError = messages.RecordAheadError
-	// TooLargeError is the error of an append that takes more than the setting GroupBytes.
-	TooLargeError = messages.TooLargeError
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
 	// Clock is where the time comes from.
@@ -48,31 +41,4 @@ type (
 	Settings = messages.Settings
 	// Status is a partition's state with details.
 	Status = messages.PartitionStatus
-	// BusyError is the error of a request that was refused for now.
-	BusyError = messages.BusyError
-)
-
-// Errors that users meet most, see package messages for all of them.
-var (
-	// ErrBusy is returned when a partition takes no transaction now; the error is a
-	// [*BusyError] with the reason and a hint when to retry.
-	ErrBusy = messages.ErrBusy
-	// ErrExpectedOffset is returned when an append's workspace is not where it is
-	// expected to be; the error is an [*OffsetError].
-	ErrExpectedOffset = messages.ErrExpectedOffset
-	// ErrRecordAhead is returned when an event updates a record under a number that its
-	// sequence has still to give out; the error is a [*RecordAheadError].
-	ErrRecordAhead = messages.ErrRecordAhead
-	// ErrTooLarge is returned when an append takes more than the setting GroupBytes; the
-	// error is a [*TooLargeError].
-	ErrTooLarge = messages.ErrTooLarge
-	// ErrDedupMismatch is returned when a deduplication id was used for another
-	// append.
-	ErrDedupMismatch = messages.ErrDedupMismatch
-	// ErrOutcomeUnknown is returned when a write may or may not have happened.
-	ErrOutcomeUnknown = messages.ErrOutcomeUnknown
-	// ErrStopped is returned when the application was undeployed.
-	ErrStopped = messages.ErrStopped
-	// ErrPartitionFailed is returned when a partition needs repair.
-	ErrPartitionFailed = messages.ErrPartitionFailed
 )

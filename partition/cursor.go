@@ -3,7 +3,6 @@ package partition
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/partita-go/partita/messages"
 )
-
-// ErrCursor is returned for a cursor that is damaged, of an unknown version, of another
-// application, or ahead of the log. The error says which.
-var ErrCursor = errors.New("wrong cursor")
 
 // Cursor is a position in the feed of an application: behind which event of each partition
 // to go on. The zero cursor is the beginning. Its text has letters, digits, "-" and "_"

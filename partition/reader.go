@@ -2,21 +2,12 @@ package partition
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-)
-
-// Errors of reading.
-var (
-	// ErrNoEvent is returned when a log has no event at an offset (yet).
-	ErrNoEvent = errors.New("no such event")
-	// ErrNoRecord is returned when a workspace has no record with an id.
-	ErrNoRecord = errors.New("no such record")
 )
 
 // Reader reads the logs and the records of a store, also while the application is

@@ -13,26 +13,6 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-// Errors of subscriptions. [storage.ErrNoSubscription] and [storage.ErrSubscription] belong to
-// them too.
-var (
-	// ErrSubscribed is returned when a subscription of that name runs already.
-	ErrSubscribed = errors.New("subscription runs already")
-	// ErrKeepsNone is returned when the application's store keeps no subscriptions.
-	ErrKeepsNone = errors.New("store keeps no subscriptions")
-	// ErrNotRunning is returned when only a subscription's handler could do what is asked for,
-	// and nobody has subscribed.
-	ErrNotRunning = errors.New("subscription does not run here")
-	// ErrNotParked is returned when an event is not parked.
-	ErrNotParked = errors.New("event is not parked")
-	// ErrNotHandled is returned when the handler has failed on a parked event once more.
-	ErrNotHandled = errors.New("the handler could not handle the event")
-)
-
-// BatchError is returned by a [DeliveryHandler] that knows which event it could not handle:
-// those before it count as handled.
-type BatchError = actors.BatchError
-
 // Subscribe starts a subscription, which goes on from where the one of that name has stood,
 // or is made if there is none. It ends with the application, and goes on at the next
 // Subscribe.

@@ -11,58 +11,124 @@ import (
 // to them too.
 var (
 	// ErrOutOfOrder is returned when an event does not continue its log.
+	//
+	// From: Log.Append, and what leads to it: Append, Commit.
+	// Do: report it, if you do not write to the store yourself.
 	ErrOutOfOrder = errors.New("event does not continue the log")
 	// ErrTimeFell is returned when an event's time is before its predecessor's.
+	//
+	// From: Log.Append, and what leads to it: Append, Commit.
+	// Do: report it, if you do not write to the store yourself.
 	ErrTimeFell = errors.New("registration time falls")
-	// ErrInvalidEvent is returned when an event contradicts itself or the
-	// descriptor: another partition's workspace, an unknown kind or sequence, an
-	// explicit id above the cap, too large. The error is an [*InvalidEventError], unless
-	// the application has no such partition.
+	// ErrInvalidEvent is returned when an event contradicts itself or the descriptor: another partition's workspace, an
+	// unknown kind or sequence, an explicit id above the cap, too large. Nothing was written. The error is an
+	// [*InvalidEventError], unless the application has no such partition.
+	//
+	// From: Log.Append, and what leads to it: Append, Write, Commit.
+	// Do: correct the event.
 	ErrInvalidEvent = errors.New("invalid event")
-	// ErrConflict is returned when a key that must be free is not. The error is a
-	// [*ConflictError].
+	// ErrConflict is returned when a key that must be free is not. Nothing was overwritten. It lasts until the store is
+	// repaired, and others do not suffer. The error is a [*ConflictError], which names the key.
+	//
+	// From: Log.TakeEpoch, Log.Append, Projections.Flush, and what leads to them: Append, Write, Commit, App.Ready.
+	// Do: if it is a record, take another id for the new one. Else run `partita verify`, which names the repair.
 	ErrConflict = errors.New("key is taken")
-	// ErrDuplicate is returned when an event's deduplication id is in its
-	// workspace's log already. The error is a [*DuplicateError].
+	// ErrDuplicate is returned when an event's deduplication id is in its workspace's log already. Nothing was written.
+	// The error is a [*DuplicateError], which says where.
+	//
+	// From: Log.Append. Append of a partition finds the event instead, and answers what the first append was answered.
+	// Do: read the event that has the id.
 	ErrDuplicate = errors.New("deduplication id is in the log already")
-	// ErrCheckpoint is returned when a checkpoint is not the expected one, falls,
-	// or lies beyond the log.
+	// ErrCheckpoint is returned when a checkpoint is not the expected one, falls, or lies beyond the log.
+	//
+	// From: Projections.Flush, Reader.Tail. A partition that meets it replays the log's tail.
+	// Do: nothing, if you do not flush yourself.
 	ErrCheckpoint = errors.New("wrong checkpoint")
-	// ErrNumbers is returned when numbers to be flushed are not what the log says.
-	// The error is a [*NumbersError].
+	// ErrNumbers is returned when numbers to be flushed are not what the log says. The error is a [*NumbersError].
+	//
+	// From: Projections.Flush. A partition that meets it replays the log's tail.
+	// Do: report it, if you do not flush yourself.
 	ErrNumbers = errors.New("numbers differ from the log")
-	// ErrTailFull is returned when the events that are not in the projections yet
-	// reach their limit. Nothing was written; a flush makes room.
+	// ErrTailFull is returned when the events that are not in the projections yet reach their limit. Nothing was written.
+	//
+	// From: Log.Append, and what leads to it: Append, Write, Commit.
+	// Do: repeat it a little later: a flush makes room. If it lasts, the partition's status says why it cannot flush.
 	ErrTailFull = errors.New("tail of the log is full")
 	// ErrFull is returned when there is no space left. Nothing was written.
+	//
+	// From: all that writes.
+	// Do: make room on the disk, or raise bolt.Options.MaxSize. What is in the log stays readable.
 	ErrFull = errors.New("no space left")
 )
 
 // Errors of opening, reading and closing.
 var (
-	// ErrClosed is returned when the store is closed, or closed itself because the
-	// outcome of a write is unknown. It must be opened anew.
+	// ErrClosed is returned when the store is closed, or has closed itself because the outcome of a write is unknown.
+	//
+	// From: all methods of a store.
+	// Do: open it anew, and deploy the application again.
 	ErrClosed = errors.New("store is closed")
-	// ErrDamaged is returned when stored bytes are not what was written. The error
-	// is a [*DamagedError].
+	// ErrDamaged is returned when stored bytes are not what was written. The error is a [*DamagedError], which names the
+	// place.
+	//
+	// From: all that opens or reads a store.
+	// Do: run `partita verify`, which names the repair.
 	ErrDamaged = errors.New("stored data is damaged")
 	// ErrReadOnly is returned when a store that was opened to be read is written.
+	//
+	// From: all that writes.
+	// Do: open it without the option ReadOnly.
 	ErrReadOnly = errors.New("store is open read-only")
 	// ErrLocked is returned when another process has the store open.
+	//
+	// From: bolt.Open and all that opens a store's files.
+	// Do: end the other process; to copy a store that is open, use its method Backup.
 	ErrLocked = errors.New("store is in use by another process")
-	// ErrInUse is returned when an application is deployed over the open store already.
+	// ErrInUse is returned when an application is deployed over the open store already, by whichever AppParts. The error
+	// names the application.
+	//
+	// From: Store.Claim, AppParts.Deploy.
+	// Do: undeploy that one: it gives the store back.
 	ErrInUse = errors.New("store is in use by a deployed application")
-	// ErrForeign is returned when a file is not a store's, or two files of
-	// different stores lie side by side.
+	// ErrForeign is returned when a file is not a store's, two files of different stores lie side by side, or a
+	// subscription rests on an event of another log.
+	//
+	// From: bolt.Open and all that opens a store's files, Store.Claim, AppParts.Deploy, Append, Commit.
+	// Do: put the right files back. For a subscription of another log see operating.md.
 	ErrForeign = errors.New("not a file of this store")
-	// ErrFormat is returned when the store has a format version that this program
-	// does not know.
+	// ErrFormat is returned when the store has a format version that this program does not know.
+	//
+	// From: bolt.Open and all that opens a store's files.
+	// Do: use the version of the program that wrote it, or a newer one.
 	ErrFormat = errors.New("unknown format version")
-	// ErrNotFound is returned when there is no store at the place named.
+	// ErrNotFound is returned when there is no store at the place named, or a file of it is missing.
+	//
+	// From: bolt.OpenExisting, bolt.Verify, and what opens a store to read or copy it.
+	// Do: correct the path.
 	ErrNotFound = errors.New("no store there")
-	// ErrDisplaced is returned by [Placed] when what is under the store's name is not the
-	// store any more.
+	// ErrDisplaced is returned when what is under the store's name is not the store any more: its directory was moved or
+	// removed. The store works on with the files that it has.
+	//
+	// From: [Placed], and the status of each partition.
+	// Do: stop the application, find the directory that the store has, and put it back under its name.
 	ErrDisplaced = errors.New("the store's directory is not under its name any more")
+)
+
+// Errors of subscriptions.
+var (
+	// ErrNoSubscription is returned when there is no subscription of a name.
+	//
+	// From: SubscriptionAdmin, [Subscriptions].
+	// Do: correct the name, or make it with App.Subscribe.
+	ErrNoSubscription = errors.New("no such subscription")
+	// ErrSubscription is returned when a subscription cannot be what it is said to be: a name that is empty, too long or
+	// no plain text, a partition or kind that the application does not have, a position of a partition that it does not
+	// read, or beyond the next event of its log, an event parked that lies not before the position, or another source
+	// than it has.
+	//
+	// From: App.Subscribe, Rewind of a subscription, [Subscriptions].
+	// Do: correct the call. For another source take another name, or delete the one that is there.
+	ErrSubscription = errors.New("wrong subscription")
 )
 
 // Place is a kind of key.
@@ -94,9 +160,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("place %d", uint8(p))
 }
 
-// ConflictError names the key that was taken, and the event that needed it.
-// Nothing was overwritten. It lasts until the store is repaired; others do not
-// suffer.
+// ConflictError names the key that was taken, and the event that needed it: see [ErrConflict].
 type ConflictError struct {
 	Place      Place
 	Partition  messages.PartitionID
@@ -201,6 +265,9 @@ func (e *DamagedError) Unwrap() error { return e.Cause }
 // LookupError names the events of a batch of whose deduplication ids nobody can know
 // whether the log has them, since what would say so is damaged. Nothing of the batch
 // was written; the damage says nothing about other ids.
+//
+// From: Log.Append, and what leads to it: Append.
+// Do: run `partita verify`, which names the repair.
 type LookupError struct {
 	Partition messages.PartitionID
 	// PLogOffsets are those of the refused events, in the order of the batch, at least

@@ -2,21 +2,8 @@ package storage
 
 import (
 	"context"
-	"errors"
 
 	"github.com/partita-go/partita/messages"
-)
-
-// Errors of subscriptions.
-var (
-	// ErrNoSubscription is returned when there is no subscription of a name.
-	ErrNoSubscription = errors.New("no such subscription")
-	// ErrSubscription is returned when a subscription cannot be what it is said to be: a
-	// name that is empty, too long or no plain text, a partition or kind that the application
-	// does not have, a position of a partition that it does not read, or beyond the next
-	// event of its log, an event parked that lies not before the position, or another source
-	// than it has.
-	ErrSubscription = errors.New("wrong subscription")
 )
 
 // Subscriptions is implemented by stores that keep where durable consumers stand. It is not

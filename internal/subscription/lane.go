@@ -1,17 +1,12 @@
 package subscription
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
 	"github.com/partita-go/partita/internal/backoff"
 	"github.com/partita-go/partita/messages"
 )
-
-// ErrNotHeld is returned when a lane is asked for what only one that is held does, or is
-// released before it could be held.
-var ErrNotHeld = errors.New("lane is not held")
 
 // maxPassed is how many events may be passed over before the position behind them is
 // stored: so many are looked at again after a restart.

@@ -3,6 +3,8 @@
 //	tools core DIR...                    the packages have no goroutine, channel or select
 //	tools deps                           what a program that imports partition links
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
+//	tools errors                         the page of the errors, as their comments tell them
+//	tools floors                         imports point down, those of tests too
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
 //	tools raced [-without LIST] PKG...   what go test -race is to run: what may have races
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
@@ -33,7 +35,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, deps, fuzz, mutants, mutate, proof, prose, raced, plain or json")
+		return fmt.Errorf("which check? bars, core, deps, errors, floors, fuzz, mutants, mutate, proof, prose, raced, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
@@ -42,6 +44,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return checkCore(args, stdout)
 	case "deps":
 		return checkDeps(ctx, ".", stdout)
+	case "errors":
+		return printErrors(".", stdout)
+	case "floors":
+		return checkFloors(ctx, ".", stdout)
 	case "fuzz":
 		return fuzz(ctx, ".", args, stdout)
 	case "mutants":

@@ -15,10 +15,6 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// ErrExists is returned when a copy would go where there is something already: something else
-// than an empty directory, or one that cannot be replaced.
-var ErrExists = copies.ErrExists
-
 // CopyOptions say how a copy of a store is made.
 type CopyOptions struct {
 	// SkipVerify leaves the check of the copy out.

@@ -86,9 +86,6 @@ func (k *keeper) gather(first *subscriptionRequest) (batch []*subscriptionReques
 	return batch
 }
 
-// errNothing ends a transaction in which nothing is to be written.
-var errNothing = errors.New("nothing to write")
-
 func (k *keeper) commit(batch []*subscriptionRequest) error {
 	if len(batch) == 0 {
 		return nil

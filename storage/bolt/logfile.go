@@ -11,10 +11,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// ErrNoState is returned when a store is to be opened read-only and state.db is not
-// there. [OpenLog] opens what is left.
-var ErrNoState = files.ErrNoState
-
 // LogFile is log.db alone, open read-only: what is left to look at when state.db is
 // missing. Without its indexes every read goes through the whole log.
 type LogFile struct {

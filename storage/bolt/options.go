@@ -7,12 +7,8 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 )
-
-// ErrReadOnly is returned when a store that was opened read-only is asked to write.
-var ErrReadOnly = storage.ErrReadOnly
 
 // Options are the settings of a store. The zero value of each field means its
 // default.

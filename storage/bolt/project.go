@@ -66,9 +66,6 @@ func compareRecords(a, b recordPut) int {
 		cmp.Compare(a.key.ID.Number, b.key.ID.Number), cmp.Compare(a.write, b.write))
 }
 
-// errNothingAccepted ends a transaction in which no flush is left.
-var errNothingAccepted = errors.New("nothing to write")
-
 // project writes the projections of a group of flushes, their numbers and their
 // checkpoints, in one transaction. A flush that is refused alone has its refusal
 // set. An error is the transaction's, and the whole group's. After success the
@@ -84,7 +81,7 @@ func (s *Store) project(group []*flushRequest) error {
 		projected, err = p.write(tx)
 		return err
 	})
-	if errors.Is(err, errNothingAccepted) {
+	if errors.Is(err, errNothing) {
 		return nil
 	}
 	if err != nil {
@@ -134,7 +131,7 @@ func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
 		}
 	}
 	if accepted == 0 {
-		return 0, errNothingAccepted
+		return 0, errNothing
 	}
 	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts, p.putIDs, p.putWitness} {
 		if err := put(tx); err != nil {

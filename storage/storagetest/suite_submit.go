@@ -3,7 +3,6 @@ package storagetest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,8 +13,6 @@ import (
 
 // answerLimit is how long an answer to a submitted batch may take.
 const answerLimit = 10 * time.Second
-
-var errUnanswered = errors.New("unanswered")
 
 var submitChecks = []check{
 	{"SubmitAnswersOnce", eachLevel, checkSubmit},

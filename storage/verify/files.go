@@ -85,9 +85,6 @@ func (p *partition) projected(e *messages.Event) bool {
 	return p.unknown || e.PLogOffset < p.register.Checkpoint
 }
 
-// defaultMaxMemory is used where Options leave MaxMemory zero.
-const defaultMaxMemory = 256 << 20
-
 // minRemembered is with how many workspaces and records a pass remembers all that is left of it,
 // whatever memory that takes: else there would be no end of passes where not even a table fits.
 const minRemembered = 64
@@ -97,9 +94,7 @@ const minRemembered = 64
 // a moment once more when a table is rebuilt, and what the tail holds; not by the number
 // of workspaces or records. SampleEvery is not used.
 func Files(ctx context.Context, image Image, o Options) (Report, error) {
-	if o.MaxMemory == 0 {
-		o.MaxMemory = defaultMaxMemory
-	}
+	o = o.WithDefaults()
 	f := &files{
 		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
 		tails: make(map[uint64][]messages.Number), ids: newIDSums(),

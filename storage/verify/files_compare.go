@@ -261,9 +261,6 @@ func (f *files) locateWLog(ctx context.Context, ws messages.WSID) error {
 	return err
 }
 
-// errEnough ends a reading that has seen what it wanted.
-var errEnough = errors.New("seen enough")
-
 // checkStoredNumbers compares the last numbers with the log.
 func (f *files) checkStoredNumbers(ctx context.Context) error {
 	var got storage.WorkspaceNumbers

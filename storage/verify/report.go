@@ -1,15 +1,11 @@
 package verify
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/partita-go/partita/messages"
 )
-
-// ErrFaults is returned by [Report.Err] when there is a fault.
-var ErrFaults = errors.New("store violates its invariants")
 
 // Check names an invariant.
 type Check string
@@ -136,12 +132,7 @@ func (r *Report) count(o *Options, f Fault) {
 // keeps reports whether one more fault is kept.
 func (o *Options) keeps(r *Report) bool { return len(r.Faults) < o.maxFaults() }
 
-func (o *Options) maxFaults() int {
-	if o.MaxFaults == 0 {
-		return defaultMaxFaults
-	}
-	return o.MaxFaults
-}
+func (o *Options) maxFaults() int { return o.WithDefaults().MaxFaults }
 
 // Err returns nil if there is no fault, else an [ErrFaults] that lists those in
 // words.

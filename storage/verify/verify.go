@@ -7,6 +7,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,12 @@ type Progress struct {
 // progressEvery is how many events lie between two calls of Progress.
 const progressEvery = 50_000
 
-// defaultMaxFaults is used where Options leave MaxFaults zero.
-const defaultMaxFaults = 100
+// WithDefaults returns a copy in which every zero field that has a default has it.
+func (o Options) WithDefaults() Options {
+	o.MaxFaults = cmp.Or(o.MaxFaults, 100)
+	o.MaxMemory = cmp.Or(o.MaxMemory, 256<<20)
+	return o
+}
 
 // Run checks the store, which must be at rest: no write is under way and none
 // begins. Memory grows with the number of workspaces of one partition, and with
@@ -122,11 +127,6 @@ func newRun(d messages.Descriptor, o Options) *run {
 	}
 	return r
 }
-
-// ErrNotAtRest is returned when a partition was written while it was checked: what
-// was found may be faults, or only differences between two moments. Not each write is
-// noticed: a flush that is written and not published yet is not.
-var ErrNotAtRest = errors.New("store was written while it was checked")
 
 // checkPartition checks a partition, and that nothing moved meanwhile.
 func (r *run) checkPartition(ctx context.Context, p messages.PartitionID) error {

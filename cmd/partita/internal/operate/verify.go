@@ -28,8 +28,9 @@ Nothing is repaired, and no byte of the store is changed.
 Without state.db it looks at log.db alone, and says so as a fault.`,
 	}
 	dir := cli.DB(c)
-	faults := c.Flags().Int("max-faults", 100, "how many faults are told in words, `N`; all are counted")
-	memory := c.Flags().Int("max-memory", 256, "what the check may remember, in `MiB`; with more it reads the files several times")
+	defaults := verify.Options{}.WithDefaults()
+	faults := c.Flags().Int("max-faults", defaults.MaxFaults, "how many faults are told in words, `N`; all are counted")
+	memory := c.Flags().Int("max-memory", int(defaults.MaxMemory>>20), "what the check may remember, in `MiB`; with more it reads the files several times")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
 		if err := errors.Join(cli.InRange("max-faults", *faults, 1, maxFaults), cli.InRange("max-memory", *memory, 1, 1<<20)); err != nil {

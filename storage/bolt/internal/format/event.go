@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -46,16 +45,6 @@ const recordFlagNew = 1
 
 // Castagnoli is the table of all checksums.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Causes of damage.
-var (
-	ErrChecksum  = errors.New("checksum does not match")
-	ErrTruncated = errors.New("value is too short")
-	ErrLayout    = errors.New("value has a wrong layout")
-	errVersion   = errors.New("value has an unknown version")
-	ErrMisplaced = errors.New("value belongs to another key")
-	ErrMissing   = errors.New("value is missing")
-)
 
 // appendPayload encodes an event's payload.
 func appendPayload(b []byte, e *messages.Event) []byte {

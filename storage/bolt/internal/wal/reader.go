@@ -40,12 +40,6 @@ type Commit struct {
 // End is the LSN after its last one.
 func (c *Commit) End() messages.LSN { return c.First + messages.LSN(len(c.Values)) }
 
-// ErrNone says that there is no log.wal, or none that anybody has begun to use.
-var ErrNone = errors.New("the write-ahead log is missing, or less than its first block")
-
-// errZeroHeader says that something stands behind a header of zeroes: it was not being made.
-var errZeroHeader = errors.New("the first sector is of zeroes, and there is something behind it")
-
 // Read finds the commits in a log.wal: all that log.db has not, and of the others those
 // that have not been overwritten. A commit that a crash has cut short was never
 // acknowledged. The file is stale from then on.
@@ -82,8 +76,6 @@ func ReadAtMost(f *os.File, path string, most int64) (b []byte, err error) {
 	}
 	return b, err
 }
-
-var errTooLong = errors.New("it is longer than a write-ahead log can be")
 
 // Parse finds the commits in the bytes of a log.wal. It is safe on any bytes.
 func Parse(path string, b []byte, store format.StoreID, half int64) (r *Reader, err error) {
