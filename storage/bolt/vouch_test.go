@@ -1,18 +1,14 @@
 package bolt
 
 import (
-	"bytes"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
-	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // aged lets all files of a directory be from long ago, and returns which of them have been written
@@ -79,56 +75,5 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 			t.Errorf("%s: a file was changed", what)
 		}
 		closeStore(t, s)
-	}
-}
-
-// Of a log.wal with holes, as some copies of it have them, no hole is filled: there may be no room for it.
-func TestHolesOfWALStay(t *testing.T) {
-	content := make([]byte, 9*wal.BlockLen+100)
-	want := bytes.Repeat([]byte{0xff}, len(content))
-	for _, block := range []int{0, 3, 4, 9} {
-		content[block*wal.BlockLen+50] = 1
-		from, to := block*wal.BlockLen, min((block+1)*wal.BlockLen, len(content))
-		copy(want[from:to], content[from:to])
-	}
-	path := filepath.Join(t.TempDir(), "wal")
-	noError(t, os.WriteFile(path, bytes.Repeat([]byte{0xff}, len(content)), 0o600))
-	handle, err := os.OpenFile(path, os.O_RDWR, 0)
-	noError(t, err)
-	noError(t, wal.WriteBlocks(handle, content))
-	noError(t, handle.Close())
-	got, err := os.ReadFile(path)
-	noError(t, err)
-	if !bytes.Equal(got, want) {
-		t.Error("another block was written than those which hold something")
-	}
-	handle, err = os.Open(path)
-	noError(t, err)
-	if err := wal.WriteBlocks(handle, content); err == nil {
-		t.Error("nothing can be written, and nobody was told")
-	}
-	noError(t, handle.Close())
-}
-
-// What could not be written for want of space is synced as it is; after another failure nothing is.
-func TestWhatIsSynced(t *testing.T) {
-	for _, c := range []struct {
-		written, sync, want error
-		synced              bool
-	}{
-		{nil, nil, nil, true},
-		{nil, syscall.EIO, syscall.EIO, true},
-		{syscall.ENOSPC, nil, nil, true},
-		{syscall.ENOSPC, syscall.EIO, syscall.EIO, true},
-		{syscall.EIO, nil, syscall.EIO, false},
-	} {
-		synced := false
-		err := wal.SyncWritten(c.written, func() error {
-			synced = true
-			return c.sync
-		})
-		if !errors.Is(err, c.want) || synced != c.synced {
-			t.Errorf("%v: got %v, synced %v, want %v, %v", c.written, err, synced, c.want, c.synced)
-		}
 	}
 }

@@ -58,41 +58,7 @@ func TestWALThatIsNone(t *testing.T) {
 	errorIs(t, err, storage.ErrForeign)
 }
 
-// A file can be as long as its halves and the chunks that it grows by make it, and no longer.
-func TestWALMost(t *testing.T) {
-	for _, half := range []int64{smallHalf, wal.Half} {
-		w := newWALWriter(t, half)
-		noError(t, w.Grow(wal.BlockLen+2*half))
-		equal(t, wal.Most(half), w.Size, half)
-	}
-}
-
-// The header says how long the file is, also when it could not be said the first time.
-func TestWALLengthIsTold(t *testing.T) {
-	w := newWALWriter(t, wal.Half)
-	noError(t, w.Grow(wal.BlockLen+1))
-	w.Size += wal.Chunk // what was written before the disk was full
-	noError(t, os.Truncate(w.Path(), w.Size))
-	file := w.File
-	unwritable, err := os.Open(w.Path())
-	noError(t, err)
-	w.File = unwritable
-	errorIs(t, w.Grow(w.Size), syscall.EBADF)
-	noError(t, unwritable.Close())
-	w.File = file
-	noError(t, w.Grow(w.Size))
-	equal(t, w.Size, w.Told, "each commit would say it again")
-	b, err := os.ReadFile(w.Path())
-	noError(t, err)
-	_, length, err := wal.DecodeHeader(b, w.Store)
-	noError(t, err)
-	if length != uint64(w.Size) {
-		t.Errorf("got length %d, want %d", length, w.Size)
-	}
-}
-
-// A log.wal whose name may not be durable cannot be used, nor is one gone whose removal may not
-// be durable.
+// A log.wal whose name may not be durable cannot be used.
 func TestWALDirectoryIsSynced(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
 	w := takeOver(t, s, 0)
@@ -100,34 +66,4 @@ func TestWALDirectoryIsSynced(t *testing.T) {
 	err := w.try(w.event(1))
 	errorIs(t, err, messages.ErrOutcomeUnknown)
 	errorIs(t, err, syscall.EIO)
-	left := newWALWriter(t, smallHalf)
-	left.Directory.BeforeSync = s.files.Directory.BeforeSync
-	errorIs(t, left.Remove(), syscall.EIO)
-}
-
-// Where the next commit begins there is nothing, or what is no longer needed: a damaged sector
-// may be one that was acknowledged.
-func TestWALDamageBehindTheEnd(t *testing.T) {
-	w := newWALWriter(t, wal.Half)
-	w.commit(10)
-	w.commit(20)
-	b := w.content()
-	b[wal.BlockLen+w.Used] = 1
-	for next := messages.LSN(1); next <= w.next; next++ {
-		_, err := w.pendingIn(b, next)
-		errorIs(t, err, storage.ErrDamaged, next)
-	}
-}
-
-// The file grows by zeroes, whatever was written before.
-func TestWALGrowsByZeroes(t *testing.T) {
-	w := newWALWriter(t, wal.Half)
-	for w.Size < 2*wal.Chunk {
-		w.commit(wal.Chunk / 3)
-		b, err := os.ReadFile(w.Path())
-		noError(t, err)
-		got, err := w.pendingIn(b, 1)
-		noError(t, err)
-		equal(t, w.events, got)
-	}
 }

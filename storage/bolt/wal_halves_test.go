@@ -12,7 +12,7 @@ import (
 func TestWALHalvesGoRound(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, smallMap)
-	s.log.WAL.Half = 2 * smallHalf
+	s.log.WAL.Half = 8 * wal.BlockLen
 	w := takeOver(t, s, 0)
 	halves := make(map[int]int)
 	for i := range 120 {
@@ -38,37 +38,5 @@ func TestWALHalvesGoRound(t *testing.T) {
 	}
 	if len(halves) != 2 {
 		t.Fatalf("got commits by halves %v, want both", halves)
-	}
-}
-
-// A place is given again when log.db has what stands there, and not before.
-func TestWALPlace(t *testing.T) {
-	type state struct {
-		current, used int
-		last          [2]messages.LSN
-	}
-	for name, c := range map[string]struct {
-		before          state
-		size            int64
-		applied, end    messages.LSN
-		need            messages.LSN
-		current, behind int
-	}{
-		"the first one":                       {state{}, 1, 0, 0, 0, 0, 0},
-		"behind the one before":               {state{0, 2, [2]messages.LSN{9, 0}}, 2, 5, 9, 0, 0, 2},
-		"into the other half":                 {state{0, 3, [2]messages.LSN{9, 0}}, 2, 5, 9, 0, 1, 0},
-		"the other half is not in log.db yet": {state{1, 3, [2]messages.LSN{9, 12}}, 2, 8, 12, 9, 1, 3},
-		"the other half is":                   {state{1, 3, [2]messages.LSN{9, 12}}, 2, 9, 12, 0, 0, 0},
-		"log.db has everything":               {state{1, 1, [2]messages.LSN{9, 12}}, 2, 12, 12, 0, 0, 0},
-		"log.db has more than log.wal":        {state{1, 1, [2]messages.LSN{9, 12}}, 2, 15, 15, 0, 0, 0},
-		"it fills the half":                   {state{0, 2, [2]messages.LSN{9, 0}}, 2, 5, 9, 0, 0, 2},
-		"all but the last one is in log.db":   {state{0, 3, [2]messages.LSN{9, 0}}, 1, 8, 9, 0, 0, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := wal.Writer{Half: 4, Current: c.before.current, Used: int64(c.before.used), Last: c.before.last}
-			equal(t, c.need, w.Place(c.size, c.applied, c.end))
-			equal(t, c.current, w.Current)
-			equal(t, int64(c.behind), w.Used)
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package bolt
+package wal_test
 
 import (
 	"bytes"

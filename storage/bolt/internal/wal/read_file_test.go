@@ -1,0 +1,56 @@
+package wal_test
+
+import (
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
+)
+
+// What a writer has left is read by the next one, which alone can remove it.
+func TestWALIsReadFromItsFile(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	w.commit(10, 600)
+	noError(t, w.Close())
+	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	r, err := left.Read()
+	noError(t, err)
+	equal(t, w.ID.String(), r.ID.String())
+	equal(t, 1, len(r.Commits))
+	equal(t, w.events, r.Commits[0].Values)
+	noError(t, left.Unlink())
+	_, err = left.Read()
+	errorIs(t, err, wal.ErrNone)
+}
+
+// A file that is longer than any can be is refused, by its own name.
+func TestWALTooLong(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	noError(t, w.Grow(wal.Most(smallHalf)+1))
+	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	_, err := left.Read()
+	errorIs(t, err, storage.ErrDamaged)
+	noError(t, left.Close())
+}
+
+// A log.wal that somebody else has put there is left as it is.
+func TestWALOfSomebodyElse(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	other := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	errorIs(t, other.Create(), storage.ErrForeign)
+	noError(t, w.Remove())
+}
+
+// A place is free if nothing there is waited for; what is larger than a half waits for everything.
+func TestWALIsFree(t *testing.T) {
+	w := wal.Writer{Half: 4, Used: 4, Last: [2]messages.LSN{5, 3}}
+	for _, c := range []struct {
+		size          int64
+		applied, last messages.LSN
+		want          bool
+	}{{1, 2, 5, false}, {1, 3, 5, true}, {5, 4, 5, false}, {5, 5, 5, true}} {
+		equal(t, c.want, w.IsFree(c.size, c.applied, c.last), c)
+		equal(t, 0, w.Current, "it only asks")
+	}
+}
