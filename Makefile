@@ -62,7 +62,6 @@ APPENDOUT   ?= $(BIN)/append.json
 READERSFLAGS ?=
 READERSOUT   ?= $(BIN)/readers.json
 PARTSROW    ?= ^partita$$
-PARTSOUT    ?= $(BIN)/parts.json
 BENCHTAGS   ?= nopeers
 
 .PHONY: help
@@ -200,7 +199,9 @@ bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrot
 
 .PHONY: bench-parts
 bench-parts: bench-build ## show where the time of an append goes, by a CPU profile (PARTSROW=regexp, APPENDFLAGS)
-	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN) | tee $(PARTSOUT) | $(BIN)/bench parts
+	@rm -rf $(BIN)/parts; mkdir -p $(BIN)/parts
+	$(BIN)/bench -dir $(BIN) $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN)/parts
+	$(GO) tool pprof -top -cum -nodecount=60 $(BIN)/parts/*.pprof
 
 .PHONY: bench-peers-install
 bench-peers-install: ## install what bench-append and bench-readers need beyond Go and a C compiler: a PostgreSQL server (Debian)
