@@ -26,7 +26,8 @@ func logCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "log --db DIR", Short: "Print events",
 		Long: `Print the events of a store in commit order, or those of a partition or of a
-workspace in the order of its log: one a line, with --json one document a line.
+workspace in the order of its log: one a line, with --json one document a line,
+in the words of the HTTP API.
 Without state.db it looks at log.db alone, and says so.`,
 	}
 	dir, set := cli.DB(c), c.Flags()
