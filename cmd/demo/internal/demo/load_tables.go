@@ -28,7 +28,7 @@ func (l *load) introduce() {
 // tables shows the result.
 func (l *load) tables(c *console) {
 	r := &l.result
-	t := c.Table(table.Right("events/s"), table.Right("mean"), table.Right("p50"), table.Right("p90"), table.Right("p99"),
+	t := table.New(table.Right("events/s"), table.Right("mean"), table.Right("p50"), table.Right("p90"), table.Right("p99"),
 		table.Right("p99.9"), table.Right("max"), table.Right("events per sync"))
 	t.Row(human.Number(r.PerSecond), time.Duration(r.Latency.Mean), time.Duration(r.Latency.P50), time.Duration(r.Latency.P90),
 		time.Duration(r.Latency.P99), time.Duration(r.Latency.P999), time.Duration(r.Latency.Max),

@@ -11,12 +11,12 @@ import (
 
 // tables shows the result.
 func (r *replay) tables(c *console) {
-	c.Draw("Events per partition", r.partitionTable(c))
+	c.Draw("Events per partition", r.partitionTable())
 	if !r.fromStart {
 		return
 	}
 	if len(r.result.Busiest) > 0 {
-		c.Draw("The busiest workspaces and their last numbers", r.workspaceTable(c))
+		c.Draw("The busiest workspaces and their last numbers", r.workspaceTable())
 	}
 	c.printVerdict(r.result.Check)
 }
@@ -24,13 +24,13 @@ func (r *replay) tables(c *console) {
 // shownPartitions is how many partitions are shown at most.
 const shownPartitions = 64
 
-func (r *replay) partitionTable(c *console) *table.Table {
+func (r *replay) partitionTable() *table.Table {
 	// The fourth and fifth column differ: from the start all events are replayed.
 	fourth, fifth := table.Right("checkpoint"), table.Right("replayed")
 	if r.fromStart {
 		fourth, fifth = table.Right("workspaces"), table.Right("checkpoint")
 	}
-	t := c.Table(table.Left("partition"), table.Right("epoch"), table.Right("events"), table.Bar("", 12), fourth, fifth, table.Right("events/s"))
+	t := table.New(table.Left("partition"), table.Right("epoch"), table.Right("events"), table.Bar("", 12), fourth, fifth, table.Right("events/s"))
 	workspaces := uint64(0)
 	for i, p := range r.result.Partitions {
 		workspaces += uint64(p.Workspaces)
@@ -67,7 +67,7 @@ const shownSequences = 3
 
 // workspaceTable has a column for each of the first sequences: the application's
 // own before the built-in ones.
-func (r *replay) workspaceTable(c *console) *table.Table {
+func (r *replay) workspaceTable() *table.Table {
 	var shown []sequenceResult
 	for _, ws := range r.result.Busiest {
 		for _, s := range ws.Last {
@@ -83,7 +83,7 @@ func (r *replay) workspaceTable(c *console) *table.Table {
 	for _, s := range shown {
 		columns = append(columns, table.Right(fmt.Sprintf("%.16s", s.Name)))
 	}
-	t := c.Table(columns...)
+	t := table.New(columns...)
 	for _, ws := range r.result.Busiest {
 		row := []any{r.workspaceName(ws), fmt.Sprintf("%.12s", ws.Kind), uint64(ws.Events)}
 		for _, s := range shown {

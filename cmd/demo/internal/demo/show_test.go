@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The whole show, with a child that is really killed; then again over the same
@@ -78,7 +80,6 @@ func replayShown(t *testing.T, dir string) {
 // Text for a pipe: plain, not too wide, and the temporary store is removed.
 func TestShowAsText(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("LC_ALL", "C")
 	t.Setenv("COLUMNS", "80")
 	o := runDemo(t, "--commits", "200", "--processors", "3", "--partitions", "2").fine(t)
 	untouched(t, os.TempDir(), nil)
@@ -87,11 +88,11 @@ func TestShowAsText(t *testing.T) {
 	}
 	for line := range strings.Lines(o.stdout) {
 		line = strings.TrimSuffix(line, "\n")
-		if len(line) >= 80 && !strings.Contains(line, "/") {
-			t.Errorf("got a line of %d characters: %s", len(line), line)
+		if n := utf8.RuneCountInString(line); n >= 80 && !strings.Contains(line, "/") {
+			t.Errorf("got a line of %d characters: %s", n, line)
 		}
 		for _, r := range line {
-			if r < ' ' || r > '~' {
+			if !unicode.IsPrint(r) {
 				t.Errorf("got %q in %q", r, line)
 			}
 		}

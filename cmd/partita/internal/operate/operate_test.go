@@ -431,7 +431,6 @@ func golden(text string) string {
 }
 
 func TestInspect(t *testing.T) {
-	t.Setenv("LC_ALL", "C")
 	dir := newStore(t)
 	o := run(t, "inspect", "--db", dir).has(t, exitFine)
 	const want = `application "shops", 2 partitions, trust level 0, store ID
@@ -577,7 +576,6 @@ func TestFollow(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	t.Setenv("LC_ALL", "C")
 	dir := newStore(t)
 	o := run(t, "numbers", "--db", dir, "--workspace", "4").has(t, exitFine)
 	const want = `workspace 4: partition 0, kind 1 (shop), 3 events
