@@ -13,7 +13,6 @@ func (s *show) tables(c *console) {
 	r := &s.result
 	c.Draw("Events per partition, and how many the recovery replayed", partitionTable(r.Partitions))
 	c.Draw("Time until the first command is taken, and what reading the whole log takes", startTable(r))
-	c.Draw("The busiest authors and their last numbers", authorTable(r.Busiest))
 	s.printVerdict(c)
 }
 
@@ -45,15 +44,6 @@ func startTable(r *showResult) *table.Table {
 		row("after SIGKILL", r.Crash.Recovery)
 	}
 	row("after a clean stop", *r.CleanStart)
-	return t
-}
-
-func authorTable(authors []authorResult) *table.Table {
-	t := table.New(table.Left("author"), table.Left("mostly in"), table.Right("commits"), table.Right("nights"),
-		table.Right("share"), table.Right("last record"))
-	for _, a := range authors {
-		t.Row(a.Author, a.Repository, uint64(a.Commits), uint64(a.Nights), fmt.Sprintf("%.0f%%", 100*a.NightShare), fmt.Sprint(a.LastRecord))
-	}
 	return t
 }
 
