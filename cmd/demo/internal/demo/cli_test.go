@@ -38,7 +38,7 @@ func TestWrongUsage(t *testing.T) {
 		{"load --clients 0", "--clients: got 0"},
 		{"load --clients 10001", "--clients: got 10001"},
 		{"load --body -1", "--body: got -1"},
-		{"load --check=perhaps", "-check"},
+		{"load --json=perhaps", "-json"},
 		{"outbox --kills -1", "--kills: got -1"},
 		{"outbox --batch 0", "--batch: got 0"},
 		{"outbox --partitions 0", "--partitions: got 0"},

@@ -10,16 +10,8 @@ import (
 
 // introduce says what is going to happen.
 func (l *load) introduce() {
-	how := "the typed client"
-	if l.processors {
-		how = "command processors"
-	}
-	spread := "evenly"
-	if l.zipf {
-		spread = "by Zipf's law"
-	}
-	l.Tell("", "%s events of %d bytes, spread %s over %s workspaces in %d partitions, by %s clients through %s, into %s", human.Count(l.events), l.body,
-		spread, human.Count(l.workspaces), l.partitions, human.Count(l.clients), how, l.dir)
+	l.Tell("", "%s events of %d bytes, spread evenly over %s workspaces in %d partitions, by %s clients, into %s", human.Count(l.events), l.body,
+		human.Count(l.workspaces), l.partitions, human.Count(l.clients), l.dir)
 	if found := l.running.store.Stats().Events; found > 0 {
 		l.Say("The store has %s events already.", human.Count(found))
 	}
@@ -36,11 +28,7 @@ func (l *load) tables(c *console) {
 	c.Draw("Throughput, and the time from an event's first attempt until it is durable", t)
 	c.Say("\n%s requests were refused for now and sent again, %s outcomes are unknown.", human.Count(r.Busy), human.Count(r.Unknown))
 	c.Say("log.db %v, state.db %v", human.Bytes(r.Bytes.Log), human.Bytes(r.Bytes.State))
-	if r.Check != nil {
-		c.printVerdict(r.Check)
-	} else {
-		c.Say("")
-	}
+	c.printVerdict(r.Check)
 	c.printCheck(r.consistent(), fmt.Sprintf("%s events were acknowledged, and the log has %s more than before",
 		human.Count(r.Events), human.Count(r.InLog)))
 	if r.Kept {
