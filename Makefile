@@ -65,7 +65,6 @@ APPENDOUT   ?= $(BIN)/append.json
 READERSFLAGS ?=
 READERSOUT   ?= $(BIN)/readers.json
 PARTSROW    ?= ^partita$$
-PARTSOUT    ?= $(BIN)/parts.json
 BENCHTAGS   ?= nopeers
 
 .PHONY: help
@@ -80,13 +79,14 @@ demo: ## run the demo: the history of 20 real projects as an application (DEMOFL
 test: ## run all tests (PKG=./actors/... RUN=TestName)
 	$(GO) test $(TESTFLAGS) -run '$(RUN)' $(FIRST) $(PKG)
 
-# What one goroutine does alone has no race. So this leaves out the packages that have to do with one goroutine
-# only, tests included and what they import of ours; and the tests of UNRACED, which are slow and show the race
-# detector nothing that another one, which the reason names, does not. internal/tools finds the ones and checks the others.
+# What one goroutine does alone has no race. So this leaves out the core, which core-check keeps without goroutines;
+# and the tests of UNRACED, which are slow and show the race detector nothing that another one, which the reason
+# names, does not: the tests of internal/tools check that list.
 .PHONY: race
 race: ## run what may have races under the race detector (needs a C compiler; UNRACED= or RUN=TestName leaves no test out)
-	@what=$$($(TOOLS) raced -without '$(if $(filter .,$(RUN)),$(UNRACED))' $(FIRST) $(PKG)); set -x; \
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' $$what
+	@what=$$($(GO) list $(FIRST) $(PKG) | grep -v '/internal/sequencer$$'); \
+	skip=$$(awk -F '\t' '/^Test/ { print $$1 }' $(or $(if $(filter .,$(RUN)),$(UNRACED)),/dev/null) | paste -sd '|' -); set -x; \
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' -skip "^($$skip)$$" $$what
 
 .PHONY: lint
 lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
@@ -98,9 +98,10 @@ lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the lint
 core-check: ## check that the core has no goroutine, channel or select
 	$(TOOLS) core ./internal/sequencer ./messages
 
+# A program that imports partition links protoactor-go, golang-lru, zap and what they need, and nothing else.
 .PHONY: deps-check
-deps-check: ## check which modules a program that imports partition links
-	$(TOOLS) deps
+deps-check: ## check which modules a program that imports partition links: those of tests/linked.txt
+	GOOS=linux $(GO) list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./partition | LC_ALL=C sort -u | diff tests/linked.txt -
 
 .PHONY: floors-check
 floors-check: ## check that imports point down, those of tests too
@@ -213,7 +214,9 @@ bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrot
 
 .PHONY: bench-parts
 bench-parts: bench-build ## show where the time of an append goes, by a CPU profile (PARTSROW=regexp, APPENDFLAGS)
-	$(BIN)/bench -dir $(BIN) -json $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN) | tee $(PARTSOUT) | $(BIN)/bench parts
+	@rm -rf $(BIN)/parts; mkdir -p $(BIN)/parts
+	$(BIN)/bench -dir $(BIN) $(APPENDFLAGS) -rows '$(PARTSROW)' -cpuprofile $(BIN)/parts
+	$(GO) tool pprof -top -cum -nodecount=60 $(BIN)/parts/*.pprof
 
 .PHONY: bench-peers-install
 bench-peers-install: ## install what bench-append and bench-readers need beyond Go and a C compiler: a PostgreSQL server (Debian)

@@ -27,8 +27,8 @@ func numbersJSON(numbers []messages.SequenceNumber) []numberJSON {
 	return all
 }
 
-// eventJSON is an event as it is read.
-type eventJSON struct {
+// Event is an event as it is read, in the words of its JSON.
+type Event struct {
 	Partition     messages.PartitionID `json:"partition"`
 	PLogOffset    messages.PLogOffset  `json:"plog_offset,string"`
 	Workspace     messages.WSID        `json:"workspace,string"`
@@ -68,9 +68,10 @@ func dataOf(b []byte) dataJSON {
 	return dataJSON{Data: c.JSON, DataBase64: c.Base64}
 }
 
-func eventOf(e *messages.Event) eventJSON {
+// EventOf returns an event as it is read. What it points to is shared.
+func EventOf(e *messages.Event) Event {
 	body := contentOf(e.Body)
-	j := eventJSON{
+	j := Event{
 		Partition: e.Partition, PLogOffset: e.PLogOffset, Workspace: e.Workspace, WorkspaceKind: e.WorkspaceKind, WLogOffset: e.WLogOffset,
 		RegisteredAt: timeText(e.RegisteredAt), Epoch: e.Epoch, Numbers: numbersJSON(e.Numbers), Records: []writtenJSON{},
 		Together: e.Together, Body: body.JSON, BodyBase64: body.Base64,

@@ -127,7 +127,7 @@ func isZero(weight string) bool {
 
 // pageJSON is some events of a log, and where it goes on.
 type pageJSON struct {
-	Results []eventJSON `json:"results"`
+	Results []Event `json:"results"`
 	// Next is nil if the log ended behind the results.
 	Next     *string `json:"next"`
 	PollMore string  `json:"poll_more"`
@@ -151,7 +151,7 @@ func (c *call) page(log source, limit int, wait time.Duration) error {
 // collect reads a page. That it goes on is known when it has: so it looks behind its end.
 func (c *call) collect(log source, limit int) (*pageJSON, error) {
 	size, full := 0, false
-	page := &pageJSON{Results: []eventJSON{}}
+	page := &pageJSON{Results: []Event{}}
 	for e, err := range log.events(c.r.Context()) {
 		if err != nil && (len(page.Results) == 0 || c.r.Context().Err() != nil) {
 			return nil, err
@@ -160,7 +160,7 @@ func (c *call) collect(log source, limit int) (*pageJSON, error) {
 			page.Next = &page.PollMore // to the next event, or the error
 			break
 		}
-		page.Results = append(page.Results, eventOf(&e))
+		page.Results = append(page.Results, EventOf(&e))
 		size += sizeOf(&e)
 		if full = len(page.Results) == limit || size >= c.api.options.PageBytes; full {
 			page.PollMore = c.linkBehind(log)

@@ -49,7 +49,7 @@ func (s *stream) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := s.send(ctx, "", eventOf(&e)); err != nil {
+			if err := s.send(ctx, "", EventOf(&e)); err != nil {
 				return err
 			}
 		}

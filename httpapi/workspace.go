@@ -39,7 +39,7 @@ func (c *call) sendEvent(e *messages.Event, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.sendJSON(http.StatusOK, jsonType, eventOf(e))
+	return c.sendJSON(http.StatusOK, jsonType, EventOf(e))
 }
 
 // lastJSON is where a sequence of a workspace stands.

@@ -98,9 +98,6 @@ func ParsePartitionID(s string) (PartitionID, error) {
 // ParseWSID reads a decimal workspace id.
 func ParseWSID(s string) (WSID, error) { return parse[WSID](s, "workspace id", 64) }
 
-// ParseWSKind reads a decimal workspace kind.
-func ParseWSKind(s string) (WSKind, error) { return parse[WSKind](s, "workspace kind", 16) }
-
 // ParseSeqID reads a decimal sequence id.
 func ParseSeqID(s string) (SeqID, error) { return parse[SeqID](s, "sequence id", 16) }
 
@@ -112,15 +109,6 @@ func ParsePLogOffset(s string) (PLogOffset, error) { return parse[PLogOffset](s,
 
 // ParseWLogOffset reads a decimal offset of a workspace's log.
 func ParseWLogOffset(s string) (WLogOffset, error) { return parse[WLogOffset](s, "WLog offset", 64) }
-
-// ParseRawID reads a decimal raw record id, 1 to 65535.
-func ParseRawID(s string) (RawID, error) {
-	id, err := parse[RawID](s, "raw id", 16)
-	if err == nil && id == 0 {
-		return 0, fmt.Errorf("%w: raw id: got 0, want 1 to 65535", ErrSyntax)
-	}
-	return id, err
-}
 
 func parse[T ~uint16 | ~uint32 | ~uint64](s, what string, bits int) (T, error) {
 	n, err := strconv.ParseUint(s, 10, bits)

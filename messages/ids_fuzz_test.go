@@ -17,12 +17,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		reparse(t, text, messages.ParsePartitionID)
 		reparse(t, text, messages.ParseWSID)
-		reparse(t, text, messages.ParseWSKind)
 		reparse(t, text, messages.ParseSeqID)
 		reparse(t, text, messages.ParseNumber)
 		reparse(t, text, messages.ParsePLogOffset)
 		reparse(t, text, messages.ParseWLogOffset)
-		reparse(t, text, messages.ParseRawID)
 	})
 }
 

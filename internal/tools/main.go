@@ -1,12 +1,10 @@
 // Command tools holds the project's own checks, which the Makefile runs:
 //
 //	tools core DIR...                    the packages have no goroutine, channel or select
-//	tools deps                           what a program that imports partition links
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools errors                         the page of the errors, as their comments tell them
 //	tools floors                         imports point down, those of tests too
 //	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
-//	tools raced [-without LIST] PKG...   what go test -race is to run: what may have races
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
 //	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
 //	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count (-allow-skips)
@@ -35,15 +33,13 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, deps, errors, floors, fuzz, mutants, mutate, proof, prose, raced, plain or json")
+		return fmt.Errorf("which check? bars, core, errors, floors, fuzz, mutants, mutate, proof, prose, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
 		return checkBars(stdin, stdout)
 	case "core":
 		return checkCore(args, stdout)
-	case "deps":
-		return checkDeps(ctx, ".", stdout)
 	case "errors":
 		return printErrors(".", stdout)
 	case "floors":
@@ -58,8 +54,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return proof(ctx, args, stdout)
 	case "prose":
 		return checkProse(".", stdout)
-	case "raced":
-		return raced(ctx, ".", args, stdout)
 	case "plain":
 		return checkPlain(stdin)
 	case "json":

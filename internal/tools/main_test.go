@@ -61,47 +61,6 @@ func TestCore(t *testing.T) {
 	wantError(t, checkCore([]string{t.TempDir()}, &strings.Builder{}), "no Go file")
 }
 
-func TestDeps(t *testing.T) {
-	const mod = `module example.org/own
-go 1.26
-require (
-	go.uber.org/zap v0.0.0
-	example.org/needed v0.0.0
-	example.org/extra v0.0.0
-)
-replace go.uber.org/zap => ./zap
-replace example.org/needed => ./needed
-replace example.org/extra => ./extra
-`
-	files := []string{
-		"go.mod", mod,
-		"zap/go.mod", "module go.uber.org/zap\ngo 1.26\nrequire example.org/needed v0.0.0\n",
-		"zap/zap.go", "package zap\nimport _ \"example.org/needed\"",
-		"needed/go.mod", "module example.org/needed\ngo 1.26\n",
-		"needed/needed.go", "package needed",
-		"extra/go.mod", "module example.org/extra\ngo 1.26\n",
-		"extra/extra.go", "package extra",
-		"lower/lower.go", "package lower\nimport _ \"example.org/needed\"",
-	}
-	t.Run("none", func(t *testing.T) {
-		dir := write(t, append(files, "partition/p.go", "package partition\nimport (\n_ \"go.uber.org/zap\"\n_ \"example.org/own/lower\"\n)")...)
-		var out strings.Builder
-		if err := checkDeps(t.Context(), dir, &out); err != nil {
-			t.Fatal(err)
-		}
-		if want := "links 2 modules"; !strings.Contains(out.String(), want) {
-			t.Errorf("got %q, want %q", out.String(), want)
-		}
-	})
-	t.Run("one", func(t *testing.T) {
-		dir := write(t, append(files, "partition/p.go", "package partition\nimport (\n_ \"go.uber.org/zap\"\n_ \"example.org/extra\"\n)")...)
-		wantError(t, checkDeps(t.Context(), dir, &strings.Builder{}), "example.org/extra, imported by example.org/own/partition")
-	})
-	t.Run("no partition", func(t *testing.T) {
-		wantError(t, checkDeps(t.Context(), write(t, files...), &strings.Builder{}), "partition")
-	})
-}
-
 func TestFuzzTargets(t *testing.T) {
 	dir := write(t,
 		"go.mod", "module example.org/own\ngo 1.26\n",

@@ -87,17 +87,8 @@ func NewPartition(s storage.Store, id messages.PartitionID, epoch messages.Epoch
 	}
 }
 
-// ID returns the partition's id.
-func (p *Partition) ID() messages.PartitionID { return p.id }
-
-// Epoch returns the epoch that the driver writes under.
-func (p *Partition) Epoch() messages.Epoch { return p.epoch }
-
 // Last returns the offset of the last event that the driver knows.
 func (p *Partition) Last() messages.PLogOffset { return p.last }
-
-// Checkpoint returns the last checkpoint that the driver knows.
-func (p *Partition) Checkpoint() messages.PLogOffset { return p.checkpoint }
 
 // Numbers returns the last numbers given out to a workspace by all events that
 // the driver knows, flushed or not.

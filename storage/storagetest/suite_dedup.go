@@ -3,8 +3,6 @@ package storagetest
 import (
 	"errors"
 	"reflect"
-	"runtime"
-	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -168,31 +166,7 @@ func checkIDRace(e *env) {
 	e.open()
 	p := e.take(0)
 	for i := range 20 {
-		both := p.Build(named(3, byte(i+1)), named(3, byte(i+1)))
-		first, second := both, both
-		first.Events, second.Events = both.Events[:1], both.Events[1:]
-		var over atomic.Bool
-		errs := race(
-			func() error {
-				defer over.Store(true)
-				return e.put(e.Context(), first)
-			},
-			func() error {
-				for {
-					late := over.Load()
-					if err := e.put(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
-						return err
-					}
-					runtime.Gosched()
-				}
-			},
-		)
-		if errs[0] != nil {
-			e.Fatalf("the first append with an id: %v", errs[0])
-		}
-		p.Learn(first.Events...)
-		e.model.append(first.Events...)
-		e.isOneOf("the second append with an id", errs[1], storage.ErrDuplicate)
+		e.oneAfterTheOther(p, p.Build(named(3, byte(i+1)), named(3, byte(i+1))), "append with an id", storage.ErrDuplicate)
 	}
 }
 

@@ -137,32 +137,38 @@ func checkRecordRace(e *env) {
 	p := e.take(0)
 	for i := range 20 {
 		create := Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: SeqOrder, Number: messages.Number(i + 1)}}}
-		both := p.Build(create, create)
-		first, second := both, both
-		first.Events, second.Events = both.Events[:1], both.Events[1:]
-		var over atomic.Bool
-		errs := race(
-			func() error {
-				defer over.Store(true)
-				return e.put(e.Context(), first)
-			},
-			func() error {
-				for {
-					late := over.Load()
-					if err := e.put(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
-						return err
-					}
-					runtime.Gosched()
-				}
-			},
-		)
-		if errs[0] != nil {
-			e.Fatalf("the first writer of a record: %v", errs[0])
-		}
-		p.Learn(first.Events...)
-		e.model.append(first.Events...)
-		e.isOneOf("the second writer of a record", errs[1], storage.ErrConflict)
+		e.oneAfterTheOther(p, p.Build(create, create), "writer of a record", storage.ErrConflict)
 	}
+}
+
+// oneAfterTheOther writes the two events of a batch as batches of their own, at the same time: the second
+// comes too early until the first is there, and then it is refused as is wanted.
+func (e *env) oneAfterTheOther(p *Partition, both storage.Batch, what string, want error) {
+	e.Helper()
+	first, second := both, both
+	first.Events, second.Events = both.Events[:1], both.Events[1:]
+	var over atomic.Bool
+	errs := race(
+		func() error {
+			defer over.Store(true)
+			return e.put(e.Context(), first)
+		},
+		func() error {
+			for {
+				late := over.Load()
+				if err := e.put(e.Context(), second); late || !errors.Is(err, storage.ErrOutOfOrder) {
+					return err
+				}
+				runtime.Gosched()
+			}
+		},
+	)
+	if errs[0] != nil {
+		e.Fatalf("the first %s: %v", what, errs[0])
+	}
+	p.Learn(first.Events...)
+	e.model.append(first.Events...)
+	e.isOneOf("the second "+what, errs[1], want)
 }
 
 // checkEpochRace: once TakeEpoch has returned, nothing of the old epoch comes.

@@ -29,10 +29,8 @@ func (f *files) compare(ctx context.Context) error {
 	if err := f.checkStoredNumbers(ctx); err != nil {
 		return err
 	}
-	if !f.options.SkipRecords {
-		if err := f.checkRows(ctx); err != nil {
-			return err
-		}
+	if err := f.checkRows(ctx); err != nil {
+		return err
 	}
 	f.end(PhaseProjections)
 	return nil

@@ -29,9 +29,6 @@ func (s *recordState) at() messages.LSN { return s.lsn &^ (recordFound | recordO
 
 // checkWrites takes over the records that an event writes.
 func (f *files) checkWrites(ctx context.Context, lsn messages.LSN, e *messages.Event, projected bool) error {
-	if f.options.SkipRecords {
-		return nil
-	}
 	for i := range e.Records {
 		rec := &e.Records[i]
 		key := f.sieve.record(e.Workspace, rec.ID)

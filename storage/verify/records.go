@@ -22,9 +22,6 @@ type written struct {
 
 // collect takes over the records that an event writes.
 func (r *run) collect(w *workspace, rows rows, e *messages.Event) {
-	if r.options.SkipRecords {
-		return
-	}
 	for i := range e.Records {
 		rec := &e.Records[i]
 		if rec.New && rows[rec.ID] != nil && r.desc.TrustLevel == messages.TrustNone {

@@ -25,8 +25,6 @@ type Options struct {
 	// of their ids. Zero and one mean all. The partitions' logs and the numbers of
 	// all workspaces are always read.
 	SampleEvery int
-	// SkipRecords leaves the records out.
-	SkipRecords bool
 	// LogOnly leaves out the projections, since there are none: that the log explains them,
 	// and that no two events have one deduplication id, is not checked. [Files] only.
 	LogOnly bool

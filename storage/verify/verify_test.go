@@ -343,13 +343,6 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-func TestSkipRecords(t *testing.T) {
-	f := storagetest.NewFaulty(newStore(t))
-	if r := run(t, f, verify.Options{SkipRecords: true}); r.Err() != nil || r.Rows != 0 || f.Calls(storagetest.OpRecords) != 0 {
-		t.Errorf("got %s and %d reads of records", r, f.Calls(storagetest.OpRecords))
-	}
-}
-
 func TestProgress(t *testing.T) {
 	var seen []verify.Progress
 	run(t, newStore(t), verify.Options{Progress: func(p verify.Progress) { seen = append(seen, p) }})

@@ -12,7 +12,7 @@ import (
 func (r *run) checkWorkspace(ctx context.Context, w *workspace) error {
 	rows := make(rows)
 	same, err := r.checkWLog(ctx, w, rows)
-	if err != nil || !same || r.options.SkipRecords {
+	if err != nil || !same {
 		// Records compared with a wrong log would be faults of the log again.
 		return err
 	}

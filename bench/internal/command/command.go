@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/partita-go/partita/bench/internal/parts"
 	"github.com/partita-go/partita/bench/internal/plot"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
@@ -26,7 +25,6 @@ missing, or a bar is missed.
   bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
   bench plot <LINES >SVG   a picture of them
   bench soak-plot <LINES >SVG   a picture of the samples that a soak wrote
-  bench parts <LINES       where the time goes, by the profiles that -cpuprofile wrote
 
 `
 
@@ -61,8 +59,6 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return readInto(stdin, stdout, plot.Write)
 	case "soak-plot":
 		return plot.WriteSoak(stdout, stdin)
-	case "parts":
-		return readInto(stdin, stdout, parts.Write)
 	case "help":
 		return run(ctx, []string{"-help"}, rows.Groups(), stdout, stderr)
 	case rowCommand:
@@ -74,7 +70,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		}
 		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, readers, list, table, plot, soak-plot, parts or help", name)
+	return fmt.Errorf("got command %q, want run, readers, list, table, plot, soak-plot or help", name)
 }
 
 func list(stdout io.Writer) error {

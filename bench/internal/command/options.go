@@ -36,7 +36,7 @@ func parse(args []string, groups [][]measure.Spec, stderr io.Writer) (options, e
 	flags.StringVar(&o.dir, "dir", ".", "directory on the disk to measure; a temporary one is made below it")
 	pattern := flags.String("rows", ".", "regular expression of the rows to run")
 	flags.IntVar(&o.repeat, "repeat", 1, "how often each row is run, by turns with those that it is compared with")
-	flags.StringVar(&o.profiles, "cpuprofile", "", "directory for CPU profiles of the rows of partita, which parts reads")
+	flags.StringVar(&o.profiles, "cpuprofile", "", "directory for CPU profiles of the rows of partita")
 	flags.BoolVar(&o.json, "json", false, "print a line of JSON for each row instead of the table")
 	allowMissingFlag(flags, &o.allowMissing)
 	if err := flags.Parse(args); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -83,57 +84,47 @@ func (f figures) draw(p panel, area draw.Canvas, margin vg.Length) error {
 	indent := lettering(panelText, textColor, bold).Width(p.title) + 8
 	area.FillText(lettering(smallText, textColor, plain), vg.Point{X: area.Min.X + indent, Y: area.Max.Y - 7}, p.subtitle)
 
-	picture := axes(p, lowest, highest)
-	var named []series
-	for _, s := range p.series {
+	picture, legend := axes(p, lowest, highest), newLegend()
+	for i, s := range p.series {
 		points := f.points(s)
 		if len(points) == 0 {
 			continue
 		}
-		if err := add(picture, p, s, points); err != nil {
+		thumbnails, err := add(picture, p, i, points)
+		if err != nil {
 			return err
 		}
-		named = append(named, s)
+		legend.Add(s.name+" "+rounded(points[len(points)-1].Y), thumbnails...)
 	}
 	framed := draw.Crop(area, 0, -margin, 0, -panelTitle)
 	picture.Draw(framed)
-
-	data := picture.DataCanvas(framed)
-	_, toY := picture.Transforms(&data)
-	labels := make([]label, len(named))
-	for i, s := range named {
-		points := f.points(s)
-		last := points[len(points)-1].Y
-		labels[i] = label{text: s.name + " " + rounded(last), kind: s.kind, y: toY(last)}
-	}
-	drawLabels(area, data, labels)
+	drawLegend(legend, framed, margin)
 	return nil
 }
 
-// add adds a series to a panel.
-func add(picture *plot.Plot, p panel, s series, points plotter.XYs) error {
-	path := points
-	switch s.kind {
-	case reference:
+// add adds the ith series to a panel, and returns how it looks.
+func add(picture *plot.Plot, p panel, i int, points plotter.XYs) ([]plot.Thumbnailer, error) {
+	s, path := p.series[i], points
+	if s.kind == reference {
 		path = plotter.XYs{{X: p.ticks[0], Y: points[0].Y}, {X: p.ticks[len(p.ticks)-1], Y: points[0].Y}}
-	case peer: // it leads to the label
-		path = plotter.XYs{points[0], {X: p.ticks[len(p.ticks)-1], Y: points[0].Y}}
-	case own, ownDashed, limit:
 	}
 	line, err := plotter.NewLine(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line.LineStyle = s.kind.style()
 	picture.Add(line)
 	if s.kind == reference {
-		return nil
+		return []plot.Thumbnailer{line}, nil
 	}
 	scatter, err := plotter.NewScatter(points)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scatter.GlyphStyle = s.kind.glyph()
+	if s.kind == peer { // its shape alone tells it from the others
+		scatter.Shape = plotutil.Shape(i)
+	}
 	picture.Add(scatter)
-	return nil
+	return []plot.Thumbnailer{line, scatter}, nil
 }

@@ -117,55 +117,29 @@ func WriteSoak(w io.Writer, r io.Reader) error {
 	all.FillText(lettering(titleText, textColor, bold), title, "A soak: full load, with undeployments, restarts and faults")
 	title.Y -= 18
 	all.FillText(lettering(smallText, textColor, plain), title, "each line is a store of its own, which is checked in the gap behind it; labels have the median")
-	drawn := make([]drawing, len(strips))
-	indent := vg.Length(0)
+	pictures, legends := make([][]*plot.Plot, len(strips)), make([]plot.Legend, len(strips))
 	for i := range strips {
-		s := &strips[i]
-		top := vg.Length(soakHeight - titleHeight - i*stripHeight)
-		if drawn[i], err = s.prepare(draw.Crop(all, 0, 0, top-stripHeight, top-soakHeight), samples); err != nil {
-			return fmt.Errorf("%s: %w", s.title, err)
+		picture, legend, err := strips[i].prepare(samples)
+		if err != nil {
+			return fmt.Errorf("%s: %w", strips[i].title, err)
 		}
-		indent = max(indent, drawn[i].indent())
+		pictures[i], legends[i] = []*plot.Plot{picture}, legend
 	}
-	drawn[len(drawn)-1].picture.X.Label.Text = "minutes"
-	for i := range drawn {
-		drawn[i].draw(indent)
+	pictures[len(pictures)-1][0].X.Label.Text = "minutes"
+	tiles := draw.Tiles{Rows: len(strips), Cols: 1, PadTop: titleHeight + panelTitle, PadY: panelTitle, PadRight: soakMargin}
+	for i, row := range plot.Align(pictures, tiles, all) {
+		strips[i].drawTitle(all, row[0].Max.Y+panelTitle-6)
+		pictures[i][0].Draw(row[0])
+		drawLegend(legends[i], row[0], soakMargin)
 	}
 	return writeSVG(w, svg)
 }
 
-// drawing is a strip whose place is known.
-type drawing struct {
-	strip   *strip
-	area    draw.Canvas
-	picture *plot.Plot
-	// labels are not placed yet: their heights are values.
-	labels []label
-}
-
-// framed is where the picture goes, without the labels beside it.
-func (d *drawing) framed() draw.Canvas { return draw.Crop(d.area, 0, -soakMargin, 0, -panelTitle) }
-
-// indent is how far the data is from the left.
-func (d *drawing) indent() vg.Length {
-	framed := d.framed()
-	return d.picture.DataCanvas(framed).Min.X - framed.Min.X
-}
-
-// draw draws the strip with its data so far from the left.
-func (d *drawing) draw(indent vg.Length) {
-	at := vg.Point{X: d.area.Min.X, Y: d.area.Max.Y - 6}
-	d.area.FillText(lettering(panelText, textColor, bold), at, d.strip.title)
-	at.X += lettering(panelText, textColor, bold).Width(d.strip.title) + 8
-	d.area.FillText(lettering(smallText, textColor, plain), at, d.strip.subtitle)
-	framed := draw.Crop(d.framed(), indent-d.indent(), 0, 0, 0)
-	d.picture.Draw(framed)
-	data := d.picture.DataCanvas(framed)
-	_, toY := d.picture.Transforms(&data)
-	for i := range d.labels {
-		d.labels[i].y = toY(float64(d.labels[i].y))
-	}
-	drawLabels(d.area, data, d.labels)
+func (s *strip) drawTitle(all draw.Canvas, y vg.Length) {
+	at := vg.Point{X: all.Min.X, Y: y}
+	all.FillText(lettering(panelText, textColor, bold), at, s.title)
+	at.X += lettering(panelText, textColor, bold).Width(s.title) + 8
+	all.FillText(lettering(smallText, textColor, plain), at, s.subtitle)
 }
 
 func readSamples(r io.Reader) ([]soakSample, error) {
@@ -188,24 +162,23 @@ func readSamples(r io.Reader) ([]soakSample, error) {
 }
 
 // prepare makes the picture of a strip.
-func (s *strip) prepare(area draw.Canvas, samples []soakSample) (drawing, error) {
+func (s *strip) prepare(samples []soakSample) (*plot.Plot, plot.Legend, error) {
+	legend := newLegend()
 	picture, err := s.axes(samples)
 	if err != nil {
-		return drawing{}, err
+		return nil, legend, err
 	}
-	d := drawing{strip: s, area: area, picture: picture}
 	for _, c := range s.curves {
-		values, err := c.add(picture, samples)
+		values, thumbnail, err := c.add(picture, samples)
 		if err != nil {
-			return drawing{}, err
+			return nil, legend, err
 		}
 		if len(values) > 0 {
 			slices.Sort(values)
-			middle := values[len(values)/2]
-			d.labels = append(d.labels, label{text: c.name + " " + short(middle), kind: c.kind, y: vg.Length(middle)})
+			legend.Add(c.name+" "+short(values[len(values)/2]), thumbnail)
 		}
 	}
-	return d, nil
+	return picture, legend, nil
 }
 
 // axes returns an empty picture that has room for all values.
@@ -233,8 +206,8 @@ func (s *strip) axes(samples []soakSample) (*plot.Plot, error) {
 	return picture, nil
 }
 
-// add draws a curve and returns its values.
-func (c *curve) add(picture *plot.Plot, samples []soakSample) (values []float64, err error) {
+// add draws a curve and returns its values, and how it looks.
+func (c *curve) add(picture *plot.Plot, samples []soakSample) (values []float64, look plot.Thumbnailer, err error) {
 	var pieces []plotter.XYs
 	store := -1
 	for i := range samples {
@@ -252,30 +225,30 @@ func (c *curve) add(picture *plot.Plot, samples []soakSample) (values []float64,
 		*last = append(*last, plotter.XY{X: s.Seconds / 60, Y: max(y, picture.Y.Min)})
 	}
 	for _, piece := range pieces {
-		if err := c.piece(picture, piece); err != nil {
-			return nil, err
+		if look, err = c.piece(picture, piece); err != nil {
+			return nil, nil, err
 		}
 	}
-	return values, nil
+	return values, look, nil
 }
 
-func (c *curve) piece(picture *plot.Plot, points plotter.XYs) error {
+func (c *curve) piece(picture *plot.Plot, points plotter.XYs) (plot.Thumbnailer, error) {
 	if c.dots {
 		scatter, err := plotter.NewScatter(points)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		scatter.GlyphStyle = draw.GlyphStyle{Color: c.kind.color(), Radius: vg.Points(2), Shape: draw.CircleGlyph{}}
 		picture.Add(scatter)
-		return nil
+		return scatter, nil
 	}
 	line, err := plotter.NewLine(points)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line.LineStyle = draw.LineStyle{Color: c.kind.color(), Width: vg.Points(1)}
 	picture.Add(line)
-	return nil
+	return line, nil
 }
 
 // shortLabels returns ticks whose values may be fractions.

@@ -51,9 +51,7 @@ func (k kind) glyph() draw.GlyphStyle {
 	switch k {
 	case ownDashed:
 		g.Shape = draw.RingGlyph{}
-	case peer:
-		g.Shape = draw.BoxGlyph{}
-	case own, limit, reference:
+	case own, limit, reference, peer:
 	}
 	return g
 }

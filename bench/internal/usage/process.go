@@ -3,21 +3,13 @@
 package usage
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
-)
 
-const proc = "/proc"
+	"github.com/prometheus/procfs"
+)
 
 // Written returns how many bytes a process and its descendants have given to write
 // calls (wchar of /proc/PID/io), to sockets too. Descendants that ended and were
@@ -26,9 +18,9 @@ const proc = "/proc"
 // 2 MiB, for each page that is written and synced.
 func Written(pid int) (int64, error) {
 	written := int64(0)
-	err := eachOf(pid, func(pid int) error {
-		values, err := readFields(filepath.Join(proc, strconv.Itoa(pid), "io"), "wchar")
-		written += values["wchar"]
+	err := eachOf(pid, func(p procfs.Proc) error {
+		io, err := p.IO()
+		written += int64(io.WChar)
 		return err
 	})
 	return written, err
@@ -46,26 +38,30 @@ type Memory struct {
 // ReadMemory returns what a process and its descendants have in memory now.
 func ReadMemory(pid int) (Memory, error) {
 	var m Memory
-	file, shared := int64(0), int64(0)
-	err := eachOf(pid, func(pid int) error {
-		values, err := readFields(filepath.Join(proc, strconv.Itoa(pid), "status"), "RssAnon", "RssFile", "RssShmem")
-		m.Anonymous += values["RssAnon"]
-		file, shared = max(file, values["RssFile"]), max(shared, values["RssShmem"])
+	file, shared := uint64(0), uint64(0)
+	err := eachOf(pid, func(p procfs.Proc) error {
+		status, err := p.NewStatus()
+		m.Anonymous += int64(status.RssAnon)
+		file, shared = max(file, status.RssFile), max(shared, status.RssShmem)
 		return err
 	})
-	m.Resident = m.Anonymous + file + shared
+	m.Resident = m.Anonymous + int64(file+shared)
 	return m, err
 }
 
 // eachOf calls do for a process and its descendants. Those that end meanwhile are
 // left out, but not the process itself.
-func eachOf(root int, do func(pid int) error) error {
+func eachOf(root int, do func(procfs.Proc) error) error {
 	children, err := childrenOfAll()
 	if err != nil {
 		return err
 	}
 	for pids := []int{root}; len(pids) > 0; pids = pids[1:] {
-		if err := do(pids[0]); err != nil && (pids[0] == root || !gone(err)) {
+		p, err := procfs.NewProc(pids[0])
+		if err == nil {
+			err = do(p)
+		}
+		if err != nil && (pids[0] == root || !gone(err)) {
 			return fmt.Errorf("process %d: %w", pids[0], err)
 		}
 		pids = append(pids, children[pids[0]]...)
@@ -79,67 +75,20 @@ func gone(err error) bool {
 
 // childrenOfAll returns the children of every process.
 func childrenOfAll() (map[int][]int, error) {
-	names, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat"))
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil, err
 	}
 	children := make(map[int][]int)
-	for _, name := range names {
-		stat, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		pid, parent, err := parseStat(stat)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		children[parent] = append(children[parent], pid)
-	}
-	return children, nil
-}
-
-// parseStat returns the process and its parent: "PID (command) state parent …",
-// where the command may contain anything.
-func parseStat(stat []byte) (pid, parent int, err error) {
-	first, _, _ := bytes.Cut(stat, []byte(" "))
-	rest := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(rest) < 2 {
-		return 0, 0, fmt.Errorf("got %q, want a process, its command, its state and its parent", stat)
-	}
-	pid, err = strconv.Atoi(string(first))
-	if err != nil {
-		return 0, 0, err
-	}
-	parent, err = strconv.Atoi(string(rest[1]))
-	return pid, parent, err
-}
-
-// readFields reads lines like "name: 12 kB" and returns the values of some, in
-// bytes. It fails if one is missing.
-func readFields(name string, wanted ...string) (map[string]int64, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	values := make(map[string]int64, len(wanted))
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		field, rest, _ := strings.Cut(lines.Text(), ":")
-		if !slices.Contains(wanted, field) {
+	for _, p := range all {
+		stat, err := p.Stat()
+		if gone(err) {
 			continue
 		}
-		number, unit, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		value, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, field, err)
+			return nil, fmt.Errorf("process %d: %w", p.PID, err)
 		}
-		if unit == "kB" {
-			value <<= 10
-		}
-		values[field] = value
+		children[stat.PPID] = append(children[stat.PPID], p.PID)
 	}
-	// A process that is ending has no memory any more, and says none.
-	if len(values) < len(wanted) && len(text) > 0 && !bytes.Contains(text, []byte("State:\tZ")) {
-		return nil, fmt.Errorf("%s: got %v, want %v", name, slices.Sorted(maps.Keys(values)), wanted)
-	}
-	return values, nil
+	return children, nil
 }

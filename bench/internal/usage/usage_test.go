@@ -6,41 +6,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/prometheus/procfs"
 )
 
 func needProc(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("no /proc")
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	pid, parent, err := parseStat([]byte("12 (a) b (c)) S 7 12 12 0 -1\n"))
-	if err != nil || pid != 12 || parent != 7 {
-		t.Errorf("got %d, %d, %v, want 12, 7", pid, parent, err)
-	}
-	for _, stat := range []string{"", "12 (a)", "x (a) S 7 1", "12 (a) S x 1"} {
-		if _, _, err := parseStat([]byte(stat)); err == nil {
-			t.Errorf("%q: got no error", stat)
-		}
-	}
-}
-
-func TestReadFields(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "status")
-	if err := os.WriteFile(name, []byte("Name:\tx\nRssAnon:\t      12 kB\nwchar: 4096\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readFields(name, "RssAnon", "wchar")
-	if err != nil || got["RssAnon"] != 12<<10 || got["wchar"] != 4096 {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if _, err := readFields(name, "RssAnon", "RssFile"); err == nil {
-		t.Error("a missing field: got no error")
-	}
-	if _, err := readFields(name, "Name"); err == nil {
-		t.Error("a field that is no number: got no error")
 	}
 }
 
@@ -62,8 +35,8 @@ func TestMemoryIncludesChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	err = eachOf(os.Getpid(), func(pid int) error {
-		if pid == child.Process.Pid {
+	err = eachOf(os.Getpid(), func(p procfs.Proc) error {
+		if p.PID == child.Process.Pid {
 			seen++
 		}
 		return nil

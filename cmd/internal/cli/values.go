@@ -50,8 +50,6 @@ func sayWhatIsWanted(set *pflag.FlagSet) {
 		switch f.Value.Type() {
 		case "bool":
 			v.want = "true or false"
-		case "duration":
-			v.want = "a duration like 500ms, 2s or 1m30s"
 		case "int":
 			v.want, v.plain = "a whole number in decimal digits", plainInt
 		case "uint64":

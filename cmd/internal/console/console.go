@@ -19,9 +19,8 @@ import (
 // writing.
 type Console struct {
 	*progress.Progress
-	w       io.Writer
-	unicode bool
-	width   int
+	w     io.Writer
+	width int
 	// json says that the result goes to stdout as JSON, and all else to stderr.
 	json   bool
 	stdout io.Writer
@@ -46,7 +45,7 @@ func NewShow(s cli.Streams, asJSON bool) *Console {
 		w = s.Err
 	}
 	config := progress.For(w)
-	return &Console{Progress: progress.New(config), w: w, unicode: config.Unicode, width: min(config.Width, maxText), json: asJSON, stdout: s.Out}
+	return &Console{Progress: progress.New(config), w: w, width: min(config.Width, maxText), json: asJSON, stdout: s.Out}
 }
 
 // Say writes one line, with the texts and errors among the arguments as [human.Plain] has
@@ -83,19 +82,11 @@ func (c *Console) Tell(indent, format string, args ...any) {
 	c.Print(line + "\n")
 }
 
-// Print writes text, in ASCII if there is nothing else.
+// Print writes text.
 func (c *Console) Print(text string) {
-	if !c.unicode {
-		text = strings.ReplaceAll(text, "…", "...")
-	}
 	if _, err := io.WriteString(c.w, text); err != nil && c.err == nil {
 		c.err = err
 	}
-}
-
-// Table returns an empty table.
-func (c *Console) Table(columns ...table.Column) *table.Table {
-	return table.New(c.unicode, columns...)
 }
 
 // Draw writes a table under its title.
@@ -120,14 +111,9 @@ func (c *Console) Result(value any, text func(*Console)) error {
 }
 
 // Mark is what stands before the result of a check.
-func (c *Console) Mark(good bool) string {
-	switch {
-	case good && c.unicode:
+func Mark(good bool) string {
+	if good {
 		return "✓"
-	case good:
-		return "ok"
-	case c.unicode:
-		return "✗"
 	}
-	return "BAD"
+	return "✗"
 }

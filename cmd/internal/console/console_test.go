@@ -16,7 +16,7 @@ func TestPlain(t *testing.T) {
 	c := New(cli.Streams{Out: &out}, false)
 	c.Say("\nsaid %s, %v, %d", evil, errors.New(evil), 7)
 	c.Tell("", "told %s", evil)
-	tab := c.Table(table.Left("name"))
+	tab := table.New(table.Left("name"))
 	tab.Row(evil)
 	c.Draw("Table", tab)
 	text := out.String()

@@ -1,4 +1,4 @@
-// Package progress shows how far a long job has come: as a bar that is redrawn
+// Package progress shows how far a long job has come: as a line that is redrawn
 // in place on a terminal, and as a line now and then elsewhere.
 package progress
 
@@ -8,19 +8,16 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/term"
 )
 
 const (
-	// redrawEvery is the time between two drawings of the bar.
+	// redrawEvery is the time between two drawings of a line.
 	redrawEvery = 100 * time.Millisecond
-	// lineEvery is the time between two lines where no bar can be drawn.
+	// lineEvery is the time between two lines where none can be redrawn.
 	lineEvery = 2 * time.Second
-
-	minBar, maxBar = 10, 40
 )
 
 // Config says where and how progress is shown.
@@ -28,10 +25,8 @@ type Config struct {
 	// Writer takes the output. What it fails to write is lost: progress is not
 	// worth an error.
 	Writer io.Writer
-	// Interactive asks for a bar. Without it there are plain lines.
+	// Interactive asks for one line that is redrawn.
 	Interactive bool
-	// Unicode allows characters outside of ASCII in the bar.
-	Unicode bool
 	// Width is the number of columns, 80 if it is 0.
 	Width int
 	// Now is the clock, time.Now if it is nil.
@@ -40,7 +35,7 @@ type Config struct {
 
 // For returns the configuration that suits w and the environment.
 func For(w io.Writer) Config {
-	return Config{Writer: w, Interactive: term.Interactive(w), Unicode: term.Unicode(), Width: term.Width(w)}
+	return Config{Writer: w, Interactive: term.Interactive(w), Width: term.Width(w)}
 }
 
 // Progress shows one phase after the other. Its methods may be called
@@ -77,7 +72,7 @@ func (p *Progress) Phase(name string, total int64) {
 	p.phase, p.done, p.total = name, 0, total
 	p.started, p.shown = now, now
 	if p.config.Interactive {
-		p.draw(now)
+		p.show(now)
 	}
 }
 
@@ -109,17 +104,25 @@ func (p *Progress) maybeShow() {
 	if p.phase == "" {
 		return
 	}
-	now := p.config.Now()
-	since := now.Sub(p.shown)
-	switch {
-	case p.config.Interactive && since >= redrawEvery:
-		p.draw(now)
-	case !p.config.Interactive && since >= lineEvery:
-		p.print("%s: %s\n", p.phase, strings.Join(p.facts(now), ", "))
-	default:
+	every := lineEvery
+	if p.config.Interactive {
+		every = redrawEvery
+	}
+	if now := p.config.Now(); now.Sub(p.shown) >= every {
+		p.show(now)
+	}
+}
+
+// show writes the line. What has no room is left out; the last column stays free, else some terminals wrap.
+func (p *Progress) show(now time.Time) {
+	p.shown = now
+	line := p.phase + ": " + strings.Join(p.facts(now), ", ")
+	if !p.config.Interactive {
+		p.print("%s\n", line)
 		return
 	}
-	p.shown = now
+	room := []rune(line)
+	p.print("\r%s\x1b[K", string(room[:min(len(room), p.config.Width-1)]))
 }
 
 func (p *Progress) finish(now time.Time) {
@@ -152,7 +155,7 @@ func (p *Progress) facts(now time.Time) []string {
 	}
 	facts := []string{
 		human.Count(p.done) + " of " + human.Count(p.total),
-		fmt.Sprintf("%d%%", int(100*p.share())),
+		fmt.Sprintf("%d%%", int(100*min(max(float64(p.done)/float64(p.total), 0), 1))),
 		human.Rate(p.done, took),
 	}
 	if p.total > p.done && p.done > 0 {
@@ -160,57 +163,6 @@ func (p *Progress) facts(now time.Time) []string {
 		facts = append(facts, "phase ETA "+human.Duration(time.Duration(left).Round(time.Second/10)))
 	}
 	return facts
-}
-
-// widths returns the room for each fact in a redrawn line, so that nothing jumps.
-func (p *Progress) widths() []int {
-	if p.total <= 0 {
-		return []int{len("1,234,567,890"), len("1,234,567/s")}
-	}
-	return []int{2*len(human.Count(p.total)) + len(" of "), len("100%"), len("1,234,567/s"), len("phase ETA 1.25s")}
-}
-
-// share returns what part is done, 0 to 1.
-func (p *Progress) share() float64 {
-	if p.total <= 0 {
-		return 0
-	}
-	return min(max(float64(p.done)/float64(p.total), 0), 1)
-}
-
-// draw redraws the line. What has no room is left out: first the bar, then
-// the last facts. The last column stays free, else some terminals wrap.
-func (p *Progress) draw(now time.Time) {
-	room := p.config.Width - 1 - utf8.RuneCountInString(p.phase)
-	line := ""
-	widths := p.widths()
-	for i, fact := range p.facts(now) {
-		fact = fmt.Sprintf("  %*s", widths[i], fact)
-		if len(line)+len(fact) > room {
-			break
-		}
-		line += fact
-	}
-	reserved := 0
-	for _, width := range widths {
-		reserved += 2 + width
-	}
-	if free := room - max(reserved, len(line)) - 2; p.total > 0 && free >= minBar {
-		line = "  " + p.bar(min(free, maxBar)) + line
-	}
-	line = p.phase + line
-	if runes := []rune(line); room < 0 {
-		line = string(runes[:len(runes)+room])
-	}
-	p.print("\r%s\x1b[K", line)
-}
-
-func (p *Progress) bar(width int) string {
-	full := int(p.share() * float64(width))
-	if p.config.Unicode {
-		return strings.Repeat("█", full) + strings.Repeat("░", width-full)
-	}
-	return strings.Repeat("#", full) + strings.Repeat(".", width-full)
 }
 
 // print writes all at once, so that a terminal never shows half a line.

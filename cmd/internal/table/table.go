@@ -40,16 +40,12 @@ func Bar(title string, width int) Column { return Column{title: title, bar: max(
 // Table collects rows and then draws them.
 type Table struct {
 	columns []Column
-	unicode bool
 	// rows hold what was passed to Row; a nil row is a rule.
 	rows [][]any
 }
 
-// New returns a table without rows. Without unicode it is drawn in ASCII, as far
-// as its cells are.
-func New(unicode bool, columns ...Column) *Table {
-	return &Table{columns: columns, unicode: unicode}
-}
+// New returns a table without rows.
+func New(columns ...Column) *Table { return &Table{columns: columns} }
 
 // Row adds a row. Integers are written with separators, durations in fitting
 // units, other numbers with three digits, nil as nothing, and everything else as
@@ -82,7 +78,7 @@ func (t *Table) String() string {
 	for i, column := range t.columns {
 		titles[i] = column.title
 	}
-	rule := strings.Repeat(t.glyph("─", "-"), total) + "\n"
+	rule := strings.Repeat("─", total) + "\n"
 
 	var out strings.Builder
 	out.WriteString(t.line(titles, widths))
@@ -95,13 +91,6 @@ func (t *Table) String() string {
 		out.WriteString(t.line(row, widths))
 	}
 	return out.String()
-}
-
-func (t *Table) glyph(unicode, ascii string) string {
-	if t.unicode {
-		return unicode
-	}
-	return ascii
 }
 
 func (t *Table) line(cells []string, widths []int) string {
@@ -135,7 +124,7 @@ func (t *Table) texts() [][]string {
 		for i, cell := range row {
 			value, isNumber := number(cell)
 			if t.columns[i].bar > 0 && isNumber {
-				texts[n][i] = t.drawBar(value, largest[i], t.columns[i].bar)
+				texts[n][i] = drawBar(value, largest[i], t.columns[i].bar)
 			} else {
 				texts[n][i] = text(cell)
 			}
@@ -145,15 +134,12 @@ func (t *Table) texts() [][]string {
 }
 
 // drawBar draws value as a bar in proportion to the largest, with a precision of
-// an eighth of a character in Unicode. What is not 0 can be seen.
-func (t *Table) drawBar(value, largest float64, width int) string {
+// an eighth of a character. What is not 0 can be seen.
+func drawBar(value, largest float64, width int) string {
 	if !(value > 0) || largest <= 0 {
 		return ""
 	}
 	share := min(value/largest, 1) * float64(width)
-	if !t.unicode {
-		return strings.Repeat("#", max(int(math.Round(share)), 1))
-	}
 	eighths := max(int(math.Round(share*8)), 1)
 	bar := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {

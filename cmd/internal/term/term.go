@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -30,15 +29,4 @@ func Width(w io.Writer) int {
 		}
 	}
 	return DefaultWidth
-}
-
-// Unicode reports whether the locale's encoding is UTF-8.
-func Unicode() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale := os.Getenv(name); locale != "" {
-			locale = strings.ToLower(locale)
-			return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
-		}
-	}
-	return false
 }

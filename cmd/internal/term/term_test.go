@@ -50,25 +50,3 @@ func TestWidth(t *testing.T) {
 		}
 	}
 }
-
-func TestUnicode(t *testing.T) {
-	for _, tt := range []struct {
-		all, ctype, lang string
-		want             bool
-	}{
-		{"", "", "", false},
-		{"", "", "en_US.UTF-8", true},
-		{"", "", "C.utf8", true},
-		{"", "", "C", false},
-		{"C", "", "en_US.UTF-8", false},
-		{"", "POSIX", "en_US.UTF-8", false},
-		{"de_DE.utf8", "C", "C", true},
-	} {
-		t.Setenv("LC_ALL", tt.all)
-		t.Setenv("LC_CTYPE", tt.ctype)
-		t.Setenv("LANG", tt.lang)
-		if got := Unicode(); got != tt.want {
-			t.Errorf("%+v: got %v", tt, got)
-		}
-	}
-}

@@ -13,8 +13,8 @@ import (
 // that it gets no further than to what the arguments mean.
 func FuzzArguments(f *testing.F) {
 	for _, args := range []string{
-		"", "help", "-h", "nonsense", "replay", "replay --db x --top 0", "load --events 0", "load --clients 10001 --body -1",
-		"--partitions 0", "--processors 99999999999999999999", "load --zipf=maybe --check=false --json", "replay --db x --from-start --json",
+		"", "help", "-h", "nonsense", "replay", "replay --db x --from-start", "load --events 0", "load --clients 10001 --body -1",
+		"--partitions 0", "--processors 99999999999999999999", "load --json=maybe --events 1", "replay --db x --from-start --json",
 		"outbox --kills 0", "outbox --batch -1 --json", "outbox --partitions 1 --processors 2 --kills 1 --batch 7",
 	} {
 		f.Add(strings.ReplaceAll(args, " ", "\n"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
@@ -52,5 +53,5 @@ func (c *console) printVerdict(r *checkResult) {
 }
 
 func (c *console) printCheck(good bool, text string) {
-	c.Tell(fmt.Sprintf("  %-3s ", c.Mark(good)), "%s", text)
+	c.Tell(fmt.Sprintf("  %-3s ", shared.Mark(good)), "%s", text)
 }

@@ -92,7 +92,7 @@ func (w *work) child(ctx context.Context, s cli.Streams) error {
 	if err == nil {
 		acks, told := make(chan ack, 1024), make(chan error, 1)
 		go func() { told <- tellAcks(s.Out, acks) }()
-		err = feed(ctx, running.app, w.processors, limited(w.commits), scanned.last(), func(a ack) { acks <- a })
+		err = feed(ctx, running.app, w.processors, limited(w.commits), scanned.last, func(a ack) { acks <- a })
 		close(acks)
 		err = errors.Join(err, <-told)
 	}

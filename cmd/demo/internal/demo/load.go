@@ -18,7 +18,6 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/partition"
 )
 
 // The application of a synthetic load.
@@ -43,7 +42,6 @@ type load struct {
 	events, workspaces, partitions uint64
 	clients, body                  int
 	dir                            string
-	processors, zipf, check        bool
 
 	payload []byte
 	result  loadResult
@@ -66,8 +64,6 @@ type loadResult struct {
 	Workspaces number        `json:"workspaces"`
 	Partitions number        `json:"partitions"`
 	Clients    int           `json:"clients"`
-	Processors bool          `json:"processors"`
-	Zipf       bool          `json:"zipf"`
 	Body       int           `json:"body_bytes"`
 	Seconds    seconds       `json:"seconds"`
 	PerSecond  float64       `json:"per_second"`
@@ -78,7 +74,7 @@ type loadResult struct {
 	Unknown number       `json:"unknown"`
 	Commits number       `json:"commits"`
 	Bytes   fileSizes    `json:"bytes"`
-	Check   *checkResult `json:"check,omitempty"`
+	Check   *checkResult `json:"check"`
 }
 
 // consistent reports whether the log has grown by what was acknowledged.
@@ -102,10 +98,7 @@ func loadCommand() *cobra.Command {
 	partitionsFlag(set, &l.partitions)
 	set.IntVar(&l.clients, "clients", 64, "let `N` clients write at the same time")
 	set.StringVar(&l.dir, "db", "", "keep the store in `DIR` (default: a temporary one)")
-	set.BoolVar(&l.processors, "processors", false, "write through command processors, not the typed client")
-	set.BoolVar(&l.zipf, "zipf", false, "a few workspaces get most of the events")
 	set.IntVar(&l.body, "body", 200, "bytes of an event's body, `N`")
-	set.BoolVar(&l.check, "check", true, "check the invariants at the end")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := l.bounds(); err != nil {
@@ -179,12 +172,8 @@ func (l *load) judge(ctx context.Context, found messages.LSN) (err error) {
 	stats := l.running.store.Stats()
 	r := &l.result
 	r.Bytes, r.InLog = sizesOf(stats), number(stats.Events-found)
-	r.OK = r.consistent()
-	if !l.check {
-		return nil
-	}
 	r.Check, err = checkInvariants(ctx, l.console, l.running.store, uint64(stats.Events))
-	r.OK = err == nil && r.OK && r.Check.OK
+	r.OK = err == nil && r.consistent() && r.Check.OK
 	return err
 }
 
@@ -197,7 +186,7 @@ func (l *load) summarize(took time.Duration) {
 	r := &l.result
 	r.Command, r.Store = "load", l.dir
 	r.Events, r.Workspaces, r.Partitions = number(events), number(l.workspaces), number(l.partitions)
-	r.Clients, r.Processors, r.Zipf, r.Body = l.clients, l.processors, l.zipf, l.body
+	r.Clients, r.Body = l.clients, l.body
 	r.Seconds, r.PerSecond = seconds(took), shared.PerSecond(events, took)
 	r.Latency = latencyResult{
 		Mean: seconds(all.Mean()), P50: seconds(all.ValueAtPercentile(50)), P90: seconds(all.ValueAtPercentile(90)),
@@ -236,13 +225,8 @@ func (l *load) write(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	for i := range l.clients {
-		send, err := l.sender()
-		if err != nil {
-			cancel(err)
-			break
-		}
 		running.Go(func() {
-			if err := l.client(ctx, i, send); err != nil {
+			if err := l.client(ctx, i); err != nil {
 				cancel(err)
 			}
 		})
@@ -252,17 +236,13 @@ func (l *load) write(ctx context.Context) error {
 }
 
 // client writes one event after the other until all are taken on.
-func (l *load) client(ctx context.Context, id int, send func(context.Context, messages.WSID) error) error {
+func (l *load) client(ctx context.Context, id int) error {
 	random := rand.New(rand.NewPCG(uint64(id), l.events))
-	pick := func() uint64 { return random.Uint64N(l.workspaces) }
-	if l.zipf {
-		pick = rand.NewZipf(random, 1.1, 1, l.workspaces-1).Uint64
-	}
 	latencies := &l.latencies[id%len(l.latencies)]
 	for l.begun.Add(1) <= l.events {
-		ws := messages.WSID(1 + pick())
+		ws := messages.WSID(1 + random.Uint64N(l.workspaces))
 		began := time.Now()
-		again, err := retry(ctx, refusedForNow, func() error { return send(ctx, ws) })
+		again, err := retry(ctx, refusedForNow, func() error { return l.transact(ctx, ws) })
 		l.busy.Add(uint64(again))
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown) && ctx.Err() == nil:
@@ -277,26 +257,6 @@ func (l *load) client(ctx context.Context, id int, send func(context.Context, me
 		l.Add(1)
 	}
 	return nil
-}
-
-// sender returns how a client sends one event.
-func (l *load) sender() (func(context.Context, messages.WSID) error, error) {
-	if !l.processors {
-		return l.transact, nil
-	}
-	processor, err := l.running.app.SpawnCommandProcessor(addInvoice)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, ws messages.WSID) error {
-		_, err := processor.Execute(ctx, messages.Command{Workspace: ws, Kind: kindTenant, Body: l.payload})
-		return err
-	}, nil
-}
-
-func addInvoice(ctx context.Context, c *partition.CommandContext) error {
-	_, err := c.Next(ctx, seqInvoice)
-	return err
 }
 
 // transact writes an event with one number through the typed client.

@@ -10,7 +10,7 @@ import (
 
 // tables shows the result.
 func (o *outbox) tables(c *console) {
-	c.Draw("Lines of each process, and how many of them were there already", processTable(c, o.result.Processes))
+	c.Draw("Lines of each process, and how many of them were there already", processTable(o.result.Processes))
 	c.printVerdict(o.result.Check)
 	f, copies := o.result.File, o.result.Copies
 	c.printCheck(f.Missing+f.Wrong == 0, fmt.Sprintf("of %s lines %s are missing", human.Count(o.result.Commits), human.Count(f.Missing)))
@@ -22,8 +22,8 @@ func (o *outbox) tables(c *console) {
 	}
 }
 
-func processTable(c *console, processes []processResult) *table.Table {
-	t := c.Table(table.Left("process"), table.Left("ended by"), table.Right("lines"), table.Bar("", 16),
+func processTable(processes []processResult) *table.Table {
+	t := table.New(table.Left("process"), table.Left("ended by"), table.Right("lines"), table.Bar("", 16),
 		table.Right("repeated"), table.Right("most of a log"), table.Right("time"))
 	var sum processResult
 	for _, p := range processes {

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,14 +21,9 @@ func replayCommand() *cobra.Command {
 	c := &cobra.Command{Use: "replay --db DIR", Short: "Replay a store's log; its files stay untouched"}
 	dir := cli.DB(c)
 	fromStart := c.Flags().Bool("from-start", false, "from the start, not from the checkpoint, and check all invariants")
-	top := c.Flags().Int("top", 10, "show the `N` busiest workspaces")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		if err := cli.InRange("top", *top, 0, 10_000); err != nil {
-			return err
-		}
-		r := &replay{console: newConsole(s, *asJSON), dir: *dir, fromStart: *fromStart, top: *top}
-		return r.run(ctx)
+		return (&replay{console: newConsole(s, *asJSON), dir: *dir, fromStart: *fromStart}).run(ctx)
 	})
 	return c
 }
@@ -39,7 +33,6 @@ type replay struct {
 	*console
 	dir       string
 	fromStart bool
-	top       int
 
 	store     *bolt.Store
 	registers []messages.Register
@@ -59,10 +52,9 @@ type replayResult struct {
 	Seconds     seconds           `json:"seconds"`
 	PerSecond   float64           `json:"per_second"`
 	Partitions  []replayPartition `json:"partitions"`
-	// Busiest and Check are there after a replay from the start only.
-	Busiest []workspaceResult `json:"busiest,omitempty"`
-	Check   *checkResult      `json:"check,omitempty"`
-	Bytes   fileSizes         `json:"bytes"`
+	// Check is there after a replay from the start only.
+	Check *checkResult `json:"check,omitempty"`
+	Bytes fileSizes    `json:"bytes"`
 }
 
 type replayPartition struct {
@@ -76,19 +68,6 @@ type replayPartition struct {
 	Workspaces number  `json:"workspaces"`
 	Seconds    seconds `json:"seconds"`
 	PerSecond  float64 `json:"per_second"`
-}
-
-type workspaceResult struct {
-	Workspace number           `json:"workspace"`
-	Kind      string           `json:"kind"`
-	Events    number           `json:"events"`
-	Last      []sequenceResult `json:"last_numbers"`
-}
-
-type sequenceResult struct {
-	Sequence messages.SeqID `json:"sequence"`
-	Name     string         `json:"name"`
-	Number   number         `json:"number"`
 }
 
 func (r *replay) run(ctx context.Context) (err error) {
@@ -162,39 +141,29 @@ func (r *replay) from(register messages.Register) messages.PLogOffset {
 // replayed is what a partition's replay has seen. Its memory grows with the
 // workspaces of one partition.
 type replayed struct {
-	events     uint64
-	workspaces map[messages.WSID]*workspace
-}
-
-type workspace struct {
-	id      messages.WSID
-	kind    messages.WSKind
-	events  messages.WLogOffset
-	numbers []messages.SequenceNumber
+	events uint64
+	// workspaces are the last numbers of each.
+	workspaces map[messages.WSID][]messages.SequenceNumber
 }
 
 // add does what actualization does with an event: it keeps the last numbers.
 func (s *replayed) add(n *messages.Numbering) {
 	s.events++
-	ws := s.workspaces[n.Workspace]
-	if ws == nil {
-		ws = &workspace{id: n.Workspace, kind: n.WorkspaceKind}
-		s.workspaces[n.Workspace] = ws
-	}
-	ws.events = max(ws.events, n.WLogOffset)
+	numbers := s.workspaces[n.Workspace]
 	for _, given := range n.Numbers {
-		i := slices.IndexFunc(ws.numbers, func(s messages.SequenceNumber) bool { return s.Seq == given.Seq })
+		i := slices.IndexFunc(numbers, func(s messages.SequenceNumber) bool { return s.Seq == given.Seq })
 		if i < 0 {
-			ws.numbers = append(ws.numbers, given)
+			numbers = append(numbers, given)
 			continue
 		}
-		ws.numbers[i].Number = max(ws.numbers[i].Number, given.Number)
+		numbers[i].Number = max(numbers[i].Number, given.Number)
 	}
+	s.workspaces[n.Workspace] = numbers
 }
 
 func (r *replay) partition(ctx context.Context, id messages.PartitionID, register messages.Register) error {
 	begun := time.Now()
-	seen := replayed{workspaces: make(map[messages.WSID]*workspace)}
+	seen := replayed{workspaces: make(map[messages.WSID][]messages.SequenceNumber)}
 	read := r.tail
 	if r.fromStart {
 		read = r.whole
@@ -209,9 +178,6 @@ func (r *replay) partition(ctx context.Context, id messages.PartitionID, registe
 		Replayed: number(seen.events), Workspaces: number(len(seen.workspaces)),
 		Seconds: seconds(took), PerSecond: shared.PerSecond(seen.events, took),
 	})
-	if r.fromStart {
-		r.keepBusiest(seen)
-	}
 	return nil
 }
 
@@ -255,41 +221,6 @@ func (r *replay) whole(ctx context.Context, id messages.PartitionID, _ messages.
 	}
 	r.Add(int64(seen.events % replayStep))
 	return nil
-}
-
-// keepBusiest adds a partition's workspaces to the busiest ones.
-func (r *replay) keepBusiest(seen replayed) {
-	all := make([]*workspace, 0, len(seen.workspaces))
-	for _, ws := range seen.workspaces {
-		all = append(all, ws)
-	}
-	slices.SortFunc(all, func(a, b *workspace) int {
-		return cmp.Or(cmp.Compare(b.events, a.events), cmp.Compare(a.id, b.id))
-	})
-	d := r.store.Descriptor()
-	for _, ws := range all[:min(r.top, len(all))] {
-		r.result.Busiest = append(r.result.Busiest, newWorkspaceResult(&d, ws))
-	}
-	slices.SortStableFunc(r.result.Busiest, func(a, b workspaceResult) int { return cmp.Compare(b.Events, a.Events) })
-	r.result.Busiest = r.result.Busiest[:min(r.top, len(r.result.Busiest))]
-}
-
-func newWorkspaceResult(d *messages.Descriptor, ws *workspace) workspaceResult {
-	kind, _ := d.Kind(ws.kind)
-	result := workspaceResult{
-		Workspace: number(ws.id), Kind: cmp.Or(kind.Name, ws.kind.String()), Events: number(ws.events),
-	}
-	slices.SortFunc(ws.numbers, func(a, b messages.SequenceNumber) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, n := range ws.numbers {
-		name := n.Seq.String()
-		for _, s := range kind.All() {
-			if s.ID == n.Seq {
-				name = s.Name
-			}
-		}
-		result.Last = append(result.Last, sequenceResult{Sequence: n.Seq, Name: name, Number: number(n.Number)})
-	}
-	return result
 }
 
 // introduce says what store it is.

@@ -12,65 +12,28 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// author is where an author's sequences stand.
-type author struct {
-	ws      messages.WSID
-	commits messages.WLogOffset
-	commit  messages.Number
-	nights  messages.Number
-	row     messages.Number
-}
-
 // scan is what reading the whole log has found.
 type scan struct {
-	events  uint64
-	authors map[messages.WSID]*author
-	took    time.Duration
+	events uint64
+	// last is how many commits of each author are in the log.
+	last map[messages.WSID]messages.WLogOffset
+	took time.Duration
 }
 
 // scanAuthors does what a program without projections does when it starts: it
 // reads the whole log to know the last numbers.
 func scanAuthors(ctx context.Context, store *bolt.Store) (scan, error) {
 	started := time.Now()
-	s := scan{authors: make(map[messages.WSID]*author)}
+	s := scan{last: make(map[messages.WSID]messages.WLogOffset)}
 	for e, err := range store.Log(ctx, 1) {
 		if err != nil {
 			return s, err
 		}
 		s.events++
-		s.add(&e)
+		s.last[e.Workspace] = max(s.last[e.Workspace], e.WLogOffset)
 	}
 	s.took = time.Since(started)
 	return s, nil
-}
-
-func (s *scan) add(e *messages.Event) {
-	a := s.authors[e.Workspace]
-	if a == nil {
-		a = &author{ws: e.Workspace}
-		s.authors[e.Workspace] = a
-	}
-	a.commits = max(a.commits, e.WLogOffset)
-	for _, n := range e.Numbers {
-		switch n.Seq {
-		case seqCommit:
-			a.commit = max(a.commit, n.Number)
-		case seqNight:
-			a.nights = max(a.nights, n.Number)
-		case messages.SeqCRecordID:
-			a.row = max(a.row, n.Number)
-		default:
-		}
-	}
-}
-
-// last returns how many commits of each author are in the log.
-func (s *scan) last() map[messages.WSID]messages.WLogOffset {
-	last := make(map[messages.WSID]messages.WLogOffset, len(s.authors))
-	for ws, a := range s.authors {
-		last[ws] = a.commits
-	}
-	return last
 }
 
 // lost counts the acknowledged commits that are not in the log where their

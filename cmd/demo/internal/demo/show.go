@@ -71,7 +71,7 @@ func (s *show) run(ctx context.Context) error {
 		s.Tell("", "It has them all, so there is nothing to run.")
 	}
 	if err == nil {
-		err = s.finale(ctx, facts)
+		err = s.finale(ctx)
 	}
 	if err != nil {
 		s.Done()
@@ -193,7 +193,7 @@ func (s *show) finish(ctx context.Context, running *deployment, scanned scan, le
 	if left > 0 {
 		s.Phase("   commits", int64(left))
 	}
-	err := feed(ctx, running.app, s.processors, limited(s.commits), scanned.last(), func(ack) { s.Add(1) })
+	err := feed(ctx, running.app, s.processors, limited(s.commits), scanned.last, func(ack) { s.Add(1) })
 	if err != nil {
 		return about(s.work.dir, err)
 	}
@@ -204,7 +204,7 @@ func (s *show) finish(ctx context.Context, running *deployment, scanned scan, le
 }
 
 // finale opens the store once more, after a clean stop, and checks everything.
-func (s *show) finale(ctx context.Context, facts historyFacts) error {
+func (s *show) finale(ctx context.Context) error {
 	s.step(4, "After a clean stop it is opened once more, and everything is checked.")
 	running, err := deploy(ctx, s.work.dir, s.descriptor())
 	if err != nil {
@@ -214,13 +214,13 @@ func (s *show) finale(ctx context.Context, facts historyFacts) error {
 	s.Tell("   ", "Ready after %s: %s events were replayed.", human.Duration(clean.total()), human.Count(clean.Replayed))
 	err = running.undeploy()
 	if err == nil {
-		err = s.examine(ctx, running, facts, clean)
+		err = s.examine(ctx, running, clean)
 	}
 	return errors.Join(err, running.stop())
 }
 
 // examine reads the store, which is at rest, from the start.
-func (s *show) examine(ctx context.Context, running *deployment, facts historyFacts, clean startResult) error {
+func (s *show) examine(ctx context.Context, running *deployment, clean startResult) error {
 	scanned, err := scanAuthors(ctx, running.store)
 	if err != nil {
 		return about(s.work.dir, err)
@@ -236,7 +236,6 @@ func (s *show) examine(ctx context.Context, running *deployment, facts historyFa
 		return about(s.work.dir, err)
 	}
 	s.result.Bytes = sizesOf(running.store.Stats())
-	s.result.Busiest = facts.busiest(scanned)
 	s.result.OK = s.result.Check.OK && s.result.complete()
 	return s.countPartitions(ctx, running, scanned)
 }
@@ -255,7 +254,7 @@ func (s *show) countPartitions(ctx context.Context, running *deployment, scanned
 		}
 		p.Events = number(register.Last)
 	}
-	for ws := range scanned.authors {
+	for ws := range scanned.last {
 		s.result.Partitions[messages.PartitionOf(ws, uint32(s.partitions))].Authors++
 	}
 	return nil

@@ -16,7 +16,6 @@ type showResult struct {
 	Finish     *feedResult       `json:"finish,omitempty"`
 	CleanStart *startResult      `json:"clean_start"`
 	Partitions []partitionResult `json:"partitions"`
-	Busiest    []authorResult    `json:"busiest"`
 	History    historyResult     `json:"history"`
 	Check      *checkResult      `json:"check"`
 	Bytes      fileSizes         `json:"bytes"`
@@ -63,17 +62,6 @@ type partitionResult struct {
 	AtCrash    number `json:"at_crash"`
 	Checkpoint number `json:"checkpoint"`
 	Replayed   number `json:"replayed"`
-}
-
-// authorResult is about an author; commits and nights are the last numbers.
-type authorResult struct {
-	Author     string  `json:"author"`
-	Workspace  number  `json:"workspace"`
-	Repository string  `json:"repository"`
-	Commits    number  `json:"commits"`
-	Nights     number  `json:"nights"`
-	NightShare float64 `json:"night_share"`
-	LastRecord number  `json:"last_record"`
 }
 
 // historyResult compares the log with the history.

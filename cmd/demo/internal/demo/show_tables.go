@@ -11,14 +11,13 @@ import (
 // tables shows the result.
 func (s *show) tables(c *console) {
 	r := &s.result
-	c.Draw("Events per partition, and how many the recovery replayed", partitionTable(c, r.Partitions))
-	c.Draw("Time until the first command is taken, and what reading the whole log takes", startTable(c, r))
-	c.Draw("The busiest authors and their last numbers", authorTable(c, r.Busiest))
+	c.Draw("Events per partition, and how many the recovery replayed", partitionTable(r.Partitions))
+	c.Draw("Time until the first command is taken, and what reading the whole log takes", startTable(r))
 	s.printVerdict(c)
 }
 
-func partitionTable(c *console, partitions []partitionResult) *table.Table {
-	t := c.Table(table.Left("partition"), table.Right("authors"), table.Right("events"), table.Bar("", 16),
+func partitionTable(partitions []partitionResult) *table.Table {
+	t := table.New(table.Left("partition"), table.Right("authors"), table.Right("events"), table.Bar("", 16),
 		table.Right("at the crash"), table.Right("replayed"), table.Right("share"))
 	var sum partitionResult
 	for _, p := range partitions {
@@ -35,8 +34,8 @@ func partitionTable(c *console, partitions []partitionResult) *table.Table {
 	return t
 }
 
-func startTable(c *console, r *showResult) *table.Table {
-	t := c.Table(table.Left("start"), table.Right("in the log"), table.Right("replayed"),
+func startTable(r *showResult) *table.Table {
+	t := table.New(table.Left("start"), table.Right("in the log"), table.Right("replayed"),
 		table.Right("open"), table.Right("until ready"), table.Right("full scan"))
 	row := func(name string, s startResult) {
 		t.Row(name, uint64(s.Events), uint64(s.Replayed), time.Duration(s.OpenSeconds), s.total(), time.Duration(s.ScanSeconds))
@@ -45,15 +44,6 @@ func startTable(c *console, r *showResult) *table.Table {
 		row("after SIGKILL", r.Crash.Recovery)
 	}
 	row("after a clean stop", *r.CleanStart)
-	return t
-}
-
-func authorTable(c *console, authors []authorResult) *table.Table {
-	t := c.Table(table.Left("author"), table.Left("mostly in"), table.Right("commits"), table.Right("nights"),
-		table.Right("share"), table.Right("last record"))
-	for _, a := range authors {
-		t.Row(a.Author, a.Repository, uint64(a.Commits), uint64(a.Nights), fmt.Sprintf("%.0f%%", 100*a.NightShare), fmt.Sprint(a.LastRecord))
-	}
 	return t
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The whole show, with a child that is really killed; then again over the same
@@ -60,14 +62,9 @@ func replayShown(t *testing.T, dir string) {
 	d := runDemo(t, "replay", "--db", dir, "--json").fine(t).json(t)
 	d.want(t, 401, "events")
 	d.want(t, 0, "replayed")
-	d = runDemo(t, "replay", "--db", dir, "--json", "--from-start", "--top", "3").fine(t).json(t)
+	d = runDemo(t, "replay", "--db", dir, "--json", "--from-start").fine(t).json(t)
 	d.want(t, true, "ok")
 	d.want(t, 401, "replayed")
-	d.want(t, "author", "busiest", 2, "kind")
-	d.want(t, "Commit", "busiest", 0, "last_numbers", 1, "name")
-	if got, want := d.integer(t, "busiest", 0, "last_numbers", 1, "number"), d.integer(t, "busiest", 0, "events"); got != want {
-		t.Errorf("got commit number %d, want %d", got, want)
-	}
 	o := runDemo(t, "replay", "--db", dir, "--from-start").fine(t)
 	if !strings.Contains(o.stdout, "no number was given twice") {
 		t.Errorf("got no verdict:\n%s", o.stdout)
@@ -78,7 +75,6 @@ func replayShown(t *testing.T, dir string) {
 // Text for a pipe: plain, not too wide, and the temporary store is removed.
 func TestShowAsText(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("LC_ALL", "C")
 	t.Setenv("COLUMNS", "80")
 	o := runDemo(t, "--commits", "200", "--processors", "3", "--partitions", "2").fine(t)
 	untouched(t, os.TempDir(), nil)
@@ -87,16 +83,16 @@ func TestShowAsText(t *testing.T) {
 	}
 	for line := range strings.Lines(o.stdout) {
 		line = strings.TrimSuffix(line, "\n")
-		if len(line) >= 80 && !strings.Contains(line, "/") {
-			t.Errorf("got a line of %d characters: %s", len(line), line)
+		if n := utf8.RuneCountInString(line); n >= 80 && !strings.Contains(line, "/") {
+			t.Errorf("got a line of %d characters: %s", n, line)
 		}
 		for _, r := range line {
-			if r < ' ' || r > '~' {
+			if !unicode.IsPrint(r) {
 				t.Errorf("got %q in %q", r, line)
 			}
 		}
 	}
-	for _, text := range []string{"SIGKILL", "Events per partition", "after a clean stop", "busiest", "of 100 commits that were acknowledged before SIGKILL, 0 are lost"} {
+	for _, text := range []string{"SIGKILL", "Events per partition", "after a clean stop", "of 100 commits that were acknowledged before SIGKILL, 0 are lost"} {
 		if text = strings.TrimPrefix(text, "of 100 "); !strings.Contains(o.stdout, text) {
 			t.Errorf("got no %q in:\n%s", text, o.stdout)
 		}

@@ -38,7 +38,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add(strings.Join(args, "\n") + "\n--json")
 	}
 	for _, args := range []string{
-		"", "help", "-h", "nonsense", "verify --db", "log --db STORE --partition 1 --from 2 --limit 3", "log --db STORE --follow --every 1h",
+		"", "help", "-h", "nonsense", "verify --db", "log --db STORE --partition 1 --from 2 --limit 3", "log --db STORE --limit 0x2",
 		"numbers --db STORE --workspace 18446744073709551616", "verify --db STORE --max-faults 0 --max-memory 1", "verify --db STORE --json=maybe",
 		"serve --db STORE --listen [::1]:0 --token-file x --connections 5", "serve --db STORE --listen :80 --tls-cert x --tls-key y",
 	} {

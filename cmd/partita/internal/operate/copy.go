@@ -164,7 +164,7 @@ func showCopy(c *console.Console) func(bolt.CopyProgress) {
 }
 
 func (r *copyResult) text(c *console.Console) {
-	t := c.Table(table.Left("file"), table.Right("before"), table.Right("copy"), table.Right("gain"))
+	t := table.New(table.Left("file"), table.Right("before"), table.Right("copy"), table.Right("gain"))
 	for _, f := range r.Files {
 		if f.From == 0 {
 			t.Row(f.Name, "rebuilt", human.Bytes(f.To), nil)
@@ -175,9 +175,9 @@ func (r *copyResult) text(c *console.Console) {
 	c.Draw("Files", t)
 	c.Say("%s: %s in %s, store %s", r.Command, human.Counted(r.Events, "event"), r.To, r.ID)
 	if r.StateUnread != "" {
-		c.Say("%s whether the log had its end could not be asked of the state.db beside it: %s", c.Mark(false), r.StateUnread)
+		c.Say("%s whether the log had its end could not be asked of the state.db beside it: %s", console.Mark(false), r.StateUnread)
 	}
 	if r.Verified {
-		c.Say("%s the copy was read again: every invariant that its files can show holds", c.Mark(true))
+		c.Say("%s the copy was read again: every invariant that its files can show holds", console.Mark(true))
 	}
 }

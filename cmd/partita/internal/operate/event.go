@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -61,79 +62,12 @@ func show(b []byte) string {
 	return fmt.Sprintf("0x%x%s", b, more)
 }
 
-// eventResult is an event as JSON. Bodies and rows are text where they are valid UTF-8,
-// and in base64 elsewhere.
-type eventResult struct {
-	LSN           number          `json:"lsn"`
-	Partition     number          `json:"partition"`
-	PLogOffset    number          `json:"plog_offset"`
-	Workspace     id              `json:"workspace"`
-	WorkspaceKind messages.WSKind `json:"workspace_kind"`
-	WLogOffset    number          `json:"wlog_offset"`
-	RegisteredAt  string          `json:"registered_at"`
-	Epoch         number          `json:"epoch"`
-	Numbers       []numberResult  `json:"numbers"`
-	Records       []recordResult  `json:"records"`
-	DedupID       string          `json:"dedup_id,omitempty"`
-	Together      uint32          `json:"together,omitempty"`
-	Sections      []sectionResult `json:"sections,omitempty"`
-	Body          *string         `json:"body,omitempty"`
-	BodyBase64    []byte          `json:"body_base64,omitempty"`
-}
-
-type numberResult struct {
-	Sequence messages.SeqID `json:"sequence"`
-	Number   id             `json:"number"`
-}
-
-type recordResult struct {
-	numberResult
-	New        bool    `json:"new"`
-	Data       *string `json:"data,omitempty"`
-	DataBase64 []byte  `json:"data_base64,omitempty"`
-}
-
-type sectionResult struct {
-	Tag  uint16 `json:"tag"`
-	Data []byte `json:"data_base64"`
-}
-
-// writeJSON writes an event as one line of JSON.
+// writeJSON writes an event as one line of JSON: as httpapi has it, with its place in the log.
 func writeJSON(w io.Writer, e *bolt.LoggedEvent) error {
-	r := eventResult{
-		LSN: number(e.LSN), Partition: number(e.Partition), PLogOffset: number(e.PLogOffset), Workspace: id(e.Workspace), WorkspaceKind: e.WorkspaceKind,
-		WLogOffset: number(e.WLogOffset), RegisteredAt: e.RegisteredAt.String(), Epoch: number(e.Epoch),
-		Numbers: []numberResult{}, Records: []recordResult{}, Together: e.Together,
-	}
-	for _, n := range e.Numbers {
-		r.Numbers = append(r.Numbers, numberResult{Sequence: n.Seq, Number: id(n.Number)})
-	}
-	for i := range e.Records {
-		rec := &e.Records[i]
-		result := recordResult{numberResult: numberResult{Sequence: rec.ID.Seq, Number: id(rec.ID.Number)}, New: rec.New}
-		result.Data, result.DataBase64 = textOr(rec.Data)
-		r.Records = append(r.Records, result)
-	}
-	for _, s := range e.Sections {
-		r.Sections = append(r.Sections, sectionResult{Tag: s.Tag, Data: s.Data})
-	}
-	if !e.DedupID.IsZero() {
-		r.DedupID = e.DedupID.String()
-	}
-	r.Body, r.BodyBase64 = textOr(e.Body)
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(line, '\n'))
-	return err
-}
-
-// textOr returns bytes as text if they are, else as they are.
-func textOr(b []byte) (*string, []byte) {
-	if !utf8.Valid(b) {
-		return nil, b
-	}
-	text := string(b)
-	return &text, nil
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return lines.Encode(struct {
+		LSN messages.LSN `json:"lsn,string"`
+		httpapi.Event
+	}{e.LSN, httpapi.EventOf(&e.Event)})
 }

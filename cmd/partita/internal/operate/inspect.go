@@ -163,7 +163,7 @@ func (r *inspectResult) text(c *console.Console) {
 	if r.Subscriptions > 0 {
 		c.Say("%s", human.Counted(r.Subscriptions, "subscription"))
 	}
-	t := c.Table(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
+	t := table.New(table.Left("file"), table.Right("format"), table.Right("size"), table.Right("pages"), table.Right("free"))
 	for _, f := range r.Files {
 		if f.PageSize == 0 { // log.wal has none
 			t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes))
@@ -172,7 +172,7 @@ func (r *inspectResult) text(c *console.Console) {
 		t.Row(f.Name, uint64(f.Format), human.Bytes(f.Bytes), uint64(f.Pages), uint64(f.FreePages))
 	}
 	c.Draw("Files", t)
-	t = c.Table(table.Right("partition"), table.Right("epoch"), table.Right("last offset"), table.Right("checkpoint"), table.Right("lag"), table.Left("last event at"))
+	t = table.New(table.Right("partition"), table.Right("epoch"), table.Right("last offset"), table.Right("checkpoint"), table.Right("lag"), table.Left("last event at"))
 	for _, p := range r.Partitions {
 		t.Row(uint64(p.Partition), uint64(p.Epoch), uint64(p.Last), uint64(p.Checkpoint), uint64(p.Lag), p.LastAt)
 	}
@@ -182,7 +182,7 @@ func (r *inspectResult) text(c *console.Console) {
 			c.Say("partition %d has failed: %s", p.Partition, p.Failed)
 		}
 	}
-	t = c.Table(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"))
+	t = table.New(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"))
 	for _, k := range r.Kinds {
 		for _, s := range k.Sequences {
 			t.Row(k.Name, s.Name, uint64(s.Sequence), uint64(s.Initial))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,17 +15,12 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// The bounds of --every.
-const (
-	leastEvery = time.Millisecond
-	mostEvery  = 24 * time.Hour
-)
-
 func logCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "log --db DIR", Short: "Print events",
 		Long: `Print the events of a store in commit order, or those of a partition or of a
-workspace in the order of its log: one a line, with --json one document a line.
+workspace in the order of its log: one a line, with --json one document a line,
+in the words of the HTTP API.
 Without state.db it looks at log.db alone, and says so.`,
 	}
 	dir, set := cli.DB(c), c.Flags()
@@ -37,8 +31,6 @@ Without state.db it looks at log.db alone, and says so.`,
 	set.Uint64Var(&l.next, "from", 1, "begin at `N`: an LSN, or an offset of that log")
 	set.Uint64Var(&l.left, "limit", math.MaxUint64, "print at most `N` events")
 	set.Lookup("limit").DefValue = "all"
-	set.BoolVar(&l.follow, "follow", false, "go on with the events that come. Only what a process has written that closed the store again is seen: a running one lets nobody else read")
-	set.DurationVar(&l.every, "every", time.Second, "how often --follow looks, `DURATION`")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
 		l.dir = *dir
@@ -50,7 +42,7 @@ Without state.db it looks at log.db alone, and says so.`,
 		if *asJSON {
 			l.write = writeJSON
 		}
-		err := l.run(ctx)
+		err := l.print(ctx)
 		if flushErr := l.out.Flush(); err == nil {
 			err = flushErr
 		}
@@ -75,14 +67,10 @@ type logPrinter struct {
 	partition *messages.PartitionID
 	// next is the first LSN or offset to print, left how many events at the most.
 	next, left uint64
-	follow     bool
-	every      time.Duration
 
 	out   *bufio.Writer
 	notes io.Writer
 	write func(io.Writer, *bolt.LoggedEvent) error
-	// waiting says that somebody was told that the store is locked.
-	waiting bool
 }
 
 // logSource reads a log from an LSN or an offset on.
@@ -114,27 +102,7 @@ func (l *logPrinter) check(partition, workspace *string) error {
 		}
 	}
 	l.next = max(l.next, 1)
-	if l.every < leastEvery || l.every > mostEvery {
-		return cli.WrongUsage("--every: got %v, want %v to %v", l.every, leastEvery, mostEvery)
-	}
 	return nil
-}
-
-func (l *logPrinter) run(ctx context.Context) error {
-	if l.follow {
-		return l.runFollowing(ctx)
-	}
-	return l.print(ctx)
-}
-
-// openLog opens the store. Without state.db the log must be read from its beginning, which
-// is no way to follow it: the application could hardly open it then to rebuild the file.
-func (l *logPrinter) openLog(ctx context.Context) (reader, func() error, error) {
-	if !l.follow {
-		return openReader(ctx, l.dir, l.notes)
-	}
-	s, err := bolt.OpenExisting(ctx, l.dir, bolt.Options{ReadOnly: true})
-	return s, func() error { return closeStore(s) }, about(l.dir, err)
 }
 
 // checkPartition returns a usage error if the application has no such partition.
@@ -147,7 +115,7 @@ func (l *logPrinter) checkPartition(d messages.Descriptor) error {
 
 // print prints what is in the log from next on.
 func (l *logPrinter) print(ctx context.Context) (err error) {
-	s, closeIt, err := l.openLog(ctx)
+	s, closeIt, err := openReader(ctx, l.dir, l.notes)
 	if err != nil {
 		return err
 	}

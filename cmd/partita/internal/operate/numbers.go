@@ -103,7 +103,7 @@ func bySequence(all storage.WorkspaceNumbers) map[messages.SeqID]messages.Number
 
 func (r *numbersResult) text(c *console.Console) {
 	c.Say("workspace %d: partition %d, kind %d (%s), %s", r.Workspace, r.Partition, r.Kind, r.KindName, human.Counted(r.Events, "event"))
-	t := c.Table(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"))
+	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"))
 	for _, s := range r.Sequences {
 		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored))
 	}

@@ -58,7 +58,7 @@ func (r *subscriptionsResult) listText(c *console.Console) {
 		c.Say("there are no subscriptions")
 		return
 	}
-	t := c.Table(table.Left("name"), table.Left("reads"), table.Left("state"), table.Right("lag"), table.Right("behind"), table.Right("next"),
+	t := table.New(table.Left("name"), table.Left("reads"), table.Left("state"), table.Right("lag"), table.Right("behind"), table.Right("next"),
 		table.Right("parked"), table.Left("error"))
 	for i := range r.Subscriptions {
 		s := &r.Subscriptions[i]
@@ -113,7 +113,7 @@ func showText(c *console.Console, s *httpapi.Subscription) {
 	if text := trouble(s); text != "" {
 		c.Say("%s", text)
 	}
-	t := c.Table(table.Right("partition"), table.Left("state"), table.Right("next"), table.Right("lag"), table.Right("behind"), table.Right("tries"), table.Left("error"))
+	t := table.New(table.Right("partition"), table.Left("state"), table.Right("next"), table.Right("lag"), table.Right("behind"), table.Right("tries"), table.Left("error"))
 	for i := range s.Lanes {
 		l := &s.Lanes[i]
 		t.Row(uint64(l.Partition), l.State, l.Next, l.LagEvents, since(l.LagSeconds), uint64(l.Tries), l.Error)
@@ -126,7 +126,7 @@ func (r *subscriptionsResult) parkedText(c *console.Console) {
 		c.Say("%s: nothing is parked", r.Name)
 		return
 	}
-	t := c.Table(table.Right("partition"), table.Right("offset"), table.Right("tries"), table.Left("parked at"), table.Left("reason"))
+	t := table.New(table.Right("partition"), table.Right("offset"), table.Right("tries"), table.Left("parked at"), table.Left("reason"))
 	for i := range r.Parked {
 		e := &r.Parked[i]
 		t.Row(uint64(e.Partition), e.Offset, uint64(e.Tries), e.ParkedAt, e.Reason)

@@ -53,7 +53,6 @@ func lane(t *testing.T, shown map[string]any, i int) map[string]any {
 // TestSubscriptionsAreShown as text, without what would steer the terminal, and nothing is
 // changed.
 func TestSubscriptionsAreShown(t *testing.T) {
-	t.Setenv("LC_ALL", "C")
 	dir := newStore(t)
 	if o := run(t, "subscriptions", "list", "--db", dir).has(t, exitFine); o.stdout != "there are no subscriptions\n" {
 		t.Errorf("got %q", o.stdout)
