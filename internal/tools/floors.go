@@ -62,7 +62,7 @@ func checkFloors(ctx context.Context, dir string, stdout io.Writer) error {
 
 // climbs tells what a package may not import, and returns how much that is.
 func climbs(p *pkg, stdout io.Writer) (found int) {
-	own := func(importPath string) string { return strings.TrimPrefix(importPath, p.module()+"/") }
+	own := func(importPath string) string { return strings.TrimPrefix(importPath, p.Module.Path+"/") }
 	floor, name := floorOf(own(p.ImportPath))
 	// A new room must be given its place among the others.
 	if floor < 0 || name == "storage/bolt" && path.Dir(own(p.ImportPath)) == "storage/bolt/internal" {
@@ -72,7 +72,7 @@ func climbs(p *pkg, stdout io.Writer) (found int) {
 	all := slices.Concat(p.Imports, p.TestImports, p.XTestImports)
 	slices.Sort(all)
 	for _, imported := range slices.Compact(all) {
-		if !strings.HasPrefix(imported, p.module()+"/") {
+		if !strings.HasPrefix(imported, p.Module.Path+"/") {
 			continue
 		}
 		if f, n := floorOf(own(imported)); n != name && f >= floor {

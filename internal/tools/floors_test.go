@@ -54,9 +54,6 @@ func TestClimbs(t *testing.T) {
 // listed returns a package of module m.
 func listed(path string) *pkg {
 	p := &pkg{ImportPath: path}
-	p.Module = &struct {
-		Path string
-		Main bool
-	}{"m", true}
+	p.Module.Path = "m"
 	return p
 }

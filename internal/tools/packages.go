@@ -13,13 +13,16 @@ import (
 
 // pkg is what `go list` says about a package.
 type pkg struct {
-	ImportPath, Dir           string
-	TestGoFiles, XTestGoFiles []string
+	ImportPath, Dir                    string
+	TestGoFiles, XTestGoFiles          []string
+	Imports, TestImports, XTestImports []string
+	Module                             struct{ Path string }
 }
 
 // goList returns what `go list` says at dir.
 func goList(ctx context.Context, dir string, args ...string) (packages []*pkg, err error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, args...)...)
+	const fields = "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Module"
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", fields}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
