@@ -112,7 +112,9 @@ func (c *catalogue) readVar(dir, base string, spec *ast.ValueSpec, group *ast.Ge
 		return
 	}
 	e := &knownError{pkg: dir, name: name, group: firstSentence(group.Doc.Text())}
-	if of, ok := spec.Values[0].(*ast.SelectorExpr); ok {
+	// What a room below declares is told where users can name it.
+	told := strings.Contains(spec.Doc.Text(), "\nFrom: ")
+	if of, ok := spec.Values[0].(*ast.SelectorExpr); ok && !told {
 		c.aliases[e.short()] = selector(of)
 		return
 	}

@@ -38,6 +38,7 @@ func TestErrorsAreTold(t *testing.T) {
 			"func (*OneError) Is(err error) bool { return err == ErrOne }\n", ""},
 		"a type alone": {"errors.go", "// OneError is.\ntype OneError struct{}\n", "a.OneError: its comment must say"},
 		"another name": {"errors.go", told + "var ErrOne = errors.New(``)\n" + fail + "var ErrTwo = a.ErrOne\n", ""},
+		"of a room":    {"errors.go", "var (\n" + told + "ErrOne = room.ErrOne\n)\n" + fail, ""},
 		"of nothing":   {"errors.go", "var ErrTwo = b.ErrOne\n", "a.ErrTwo is another name of b.ErrOne, which is not there"},
 	} {
 		root := write(t, filepath.Join("a", tt.file), "package a\n"+tt.code)
