@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -50,23 +51,23 @@ func TestTailFullOfRecords(t *testing.T) {
 	}
 	staged, next := newStaging(s), large(1)
 	next.PLogOffset, next.WLogOffset = next.PLogOffset+1, next.WLogOffset+1
-	noError(t, staged.admit(w.request(t, large(limit))))
-	errorIs(t, staged.admit(w.request(t, next)), storage.ErrTailFull)
-	noError(t, w.try(large(limit/2)))
-	equal(t, false, s.pressed())
-	noError(t, w.try(large(1)))
-	equal(t, true, s.pressed())
-	noError(t, w.try(large(limit/2-1)))
-	errorIs(t, w.try(large(1)), storage.ErrTailFull)
+	expect.NoError(t, staged.admit(w.request(t, large(limit))))
+	expect.ErrorIs(t, staged.admit(w.request(t, next)), storage.ErrTailFull)
+	expect.NoError(t, w.try(large(limit/2)))
+	expect.Equal(t, false, s.pressed())
+	expect.NoError(t, w.try(large(1)))
+	expect.Equal(t, true, s.pressed())
+	expect.NoError(t, w.try(large(limit/2-1)))
+	expect.ErrorIs(t, w.try(large(1)), storage.ErrTailFull)
 	w.flush()
-	equal(t, int64(0), s.tails.rows.Load())
-	noError(t, w.try(large(2*limit))) // it is alone
-	errorIs(t, w.try(large(1)), storage.ErrTailFull)
+	expect.Equal(t, int64(0), s.tails.rows.Load())
+	expect.NoError(t, w.try(large(2*limit))) // it is alone
+	expect.ErrorIs(t, w.try(large(1)), storage.ErrTailFull)
 	// What brings no data is taken, and another partition has a limit of its own.
-	noError(t, w.try(large(0)))
-	noError(t, s.Append(t.Context(), storage.Batch{Partition: 0, Epoch: w.epoch}))
+	expect.NoError(t, w.try(large(0)))
+	expect.NoError(t, s.Append(t.Context(), storage.Batch{Partition: 0, Epoch: w.epoch}))
 	w = takeOver(t, s, 1)
-	noError(t, w.try(large(2*limit)))
+	expect.NoError(t, w.try(large(2*limit)))
 }
 
 // One transaction does not take what it need not have in memory at the same time.
@@ -79,11 +80,11 @@ func TestFlushOfManyRecordsIsCut(t *testing.T) {
 			w := takeOver(t, s, id)
 			e := w.event(messages.WSID(id))
 			e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true, Data: make([]byte, size)}}
-			noError(t, w.try(e))
+			expect.NoError(t, w.try(e))
 			f.held = append(f.held, &flushRequest{Ticket: queue.NewTicket(), partition: &s.partitions[id], epoch: w.epoch, from: 1, to: 2})
 		}
 		group := f.gather(f.next())
-		equal(t, []int{grouped, 2 - grouped}, []int{len(group), len(f.held)})
+		expect.Equal(t, []int{grouped, 2 - grouped}, []int{len(group), len(f.held)})
 		for _, r := range group {
 			r.partition.endFlush()
 		}
@@ -136,7 +137,7 @@ func TestSameRecordInOneCommit(t *testing.T) {
 	g := newStaging(s)
 	for _, e := range w.following(2, 2) {
 		e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 5000 + messages.Number(e.WLogOffset)}, New: true}}
-		noError(t, g.admit(w.request(t, e)))
+		expect.NoError(t, g.admit(w.request(t, e)))
 		e.PLogOffset++
 		e.WLogOffset++
 		if err := g.admit(w.request(t, e)); !conflictAt(err, storage.PlaceRecord) {

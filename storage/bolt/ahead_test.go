@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -143,7 +144,7 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 // learnedOf returns what a look into state.db teaches of a request.
 func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) (l learned) {
 	t.Helper()
-	noError(t, s.state.View(func(tx *bbolt.Tx) error {
+	expect.NoError(t, s.state.View(func(tx *bbolt.Tx) error {
 		l = learnAll(tx, r, known, messages.TrustNone)
 		return nil
 	}))

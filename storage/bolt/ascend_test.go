@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/copies"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
@@ -32,14 +33,14 @@ func TestCirclesEnd(t *testing.T) {
 		r := map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState}[b.file]
 		from := openPlain(t, dir, r)
 		to, err := files.NewFile(held(t, t.TempDir()), r, format.StoreID{}, d, reading())
-		noError(t, err)
+		expect.NoError(t, err)
 		read := 0
 		err = copies.Bucket(t.Context(), from, to, []byte(b.bucket), boltfile.StateFill, func([]byte) bool {
 			read++
 			return read < 10*events
 		}, func(int, int) {})
 		circleTold(t, err, b)
-		noError(t, to.Close())
+		expect.NoError(t, to.Close())
 		read = 0
 		err = from.Scan(t.Context(), []byte(b.bucket), nil, func(_, _ []byte) error {
 			if read++; read == 10*events {
@@ -48,14 +49,14 @@ func TestCirclesEnd(t *testing.T) {
 			return nil
 		})
 		circleTold(t, err, b)
-		noError(t, from.Close())
+		expect.NoError(t, from.Close())
 	}
 }
 
 // circleTold makes sure that damage was told, with the bucket and the key.
 func circleTold(t *testing.T, err error, b branch) {
 	t.Helper()
-	errorIs(t, err, storage.ErrDamaged, b)
+	expect.ErrorIs(t, err, storage.ErrDamaged, b)
 	for _, want := range []string{b.file, "bucket " + b.bucket + ", key ", "want one above it"} {
 		if err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want it to say %q", b, err, want)
@@ -67,22 +68,22 @@ func circleTold(t *testing.T, err error, b branch) {
 func TestPiecesAscend(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
 	from, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
-	noError(t, err)
+	expect.NoError(t, err)
 	var all boltfile.Entries
 	for lsn := range messages.LSN(boltfile.CopyChunkEntries + 2) {
 		all.Add(format.AppendLSNKey(nil, lsn+1), []byte("value"))
 	}
-	noError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
+	expect.NoError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
 	to, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
-	noError(t, err)
-	noError(t, copies.Bucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, copies.Every, func(int, int) {}))
+	expect.NoError(t, err)
+	expect.NoError(t, copies.Bucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, copies.Every, func(int, int) {}))
 	read := 0
-	noError(t, to.Scan(t.Context(), format.BucketLog, nil, func(k, _ []byte) error {
-		equal(t, string(all.Keys[read]), string(k))
+	expect.NoError(t, to.Scan(t.Context(), format.BucketLog, nil, func(k, _ []byte) error {
+		expect.Equal(t, string(all.Keys[read]), string(k))
 		read++
 		return nil
 	}))
-	equal(t, len(all.Keys), read)
-	noError(t, to.Close())
-	noError(t, from.Close())
+	expect.Equal(t, len(all.Keys), read)
+	expect.NoError(t, to.Close())
+	expect.NoError(t, from.Close())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // answers are the names of requests in the order in which they were answered, with errors.
@@ -124,9 +125,9 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 		t.Errorf("got %q, want %q", a.order, want)
 	}
 	for name, err := range a.errs {
-		noError(t, err, name)
+		expect.NoError(t, err, name)
 	}
-	equal(t, 6, int(s.Stats().Commits-before))
+	expect.Equal(t, 6, int(s.Stats().Commits-before))
 }
 
 // TestSmallPassALargeThatWaits: while a large request waits until there is a place for it in
@@ -168,7 +169,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 			t.Errorf("got %q at the end", a.order[n-2:])
 		}
 		for name, err := range a.errs {
-			noError(t, err, name)
+			expect.NoError(t, err, name)
 		}
 	})
 }
@@ -203,11 +204,11 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 			close(proceed)
 			a.await(t)
 			if broken == nil {
-				noError(t, errors.Join(a.errs["large 0"], a.errs["large 1"]))
+				expect.NoError(t, errors.Join(a.errs["large 0"], a.errs["large 1"]))
 				return
 			}
-			errorIs(t, a.errs["large 0"], messages.ErrOutcomeUnknown)
-			errorIs(t, a.errs["large 1"], storage.ErrClosed)
+			expect.ErrorIs(t, a.errs["large 0"], messages.ErrOutcomeUnknown)
+			expect.ErrorIs(t, a.errs["large 1"], storage.ErrClosed)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
@@ -117,7 +118,7 @@ func TestPagesAreFull(t *testing.T) {
 		"PLog": {s.state, format.BucketPLog, 2000}, "WLog": {s.state, format.BucketWLog, 2000}, "records": {s.state, format.BucketRecords, 4000},
 	} {
 		var stats bbolt.BucketStats
-		noError(t, c.f.View(func(tx *bbolt.Tx) error {
+		expect.NoError(t, c.f.View(func(tx *bbolt.Tx) error {
 			stats = tx.Bucket(c.bucket).Stats()
 			return nil
 		}))

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -369,10 +370,10 @@ func TestOwnRow(t *testing.T) {
 	row := get(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k))
 	p := &projection{s: s}
 	for _, thorough := range []bool{false, true} {
-		equal(t, true, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
-		equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
-		equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
-		equal(t, false, p.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
+		expect.Equal(t, true, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
+		expect.Equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
+		expect.Equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
+		expect.Equal(t, false, p.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -16,8 +17,8 @@ func TestCopyBesideUnreadable(t *testing.T) {
 	_, s := verifiableToRead(t)
 	base := t.TempDir()
 	above := mkdir(t, filepath.Join(base, "above"))
-	noError(t, os.Chmod(above, 0o300))
-	t.Cleanup(func() { noError(t, os.Chmod(above, 0o700)) })
+	expect.NoError(t, os.Chmod(above, 0o300))
+	t.Cleanup(func() { expect.NoError(t, os.Chmod(above, 0o700)) })
 	asNobody(t, base, above)
 	if _, err := os.Lstat(filepath.Join(above, "x")); !errors.Is(err, os.ErrNotExist) {
 		t.Skipf("nobody may not go where this test has its files: %v", err)
@@ -27,9 +28,9 @@ func TestCopyBesideUnreadable(t *testing.T) {
 	}
 	to := filepath.Join(above, "copy")
 	_, err := s.Backup(t.Context(), to, CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	_, err = os.Stat(filepath.Join(to, format.LogFileName))
-	noError(t, err)
+	expect.NoError(t, err)
 }
 
 // asNobody takes from this thread what root may do with files, up to the end of the test, and
@@ -40,12 +41,12 @@ func asNobody(t *testing.T, base, dir string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	noError(t, os.Chmod(filepath.Dir(base), 0o711))
-	noError(t, os.Chown(dir, nobody, nobody))
+	expect.NoError(t, os.Chmod(filepath.Dir(base), 0o711))
+	expect.NoError(t, os.Chown(dir, nobody, nobody))
 	runtime.LockOSThread()
-	noError(t, syscall.Setfsuid(nobody))
+	expect.NoError(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() {
-		noError(t, syscall.Setfsuid(0))
+		expect.NoError(t, syscall.Setfsuid(0))
 		runtime.UnlockOSThread()
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -40,20 +41,20 @@ func TestCopyKeepsLinks(t *testing.T) {
 	empty := mkdir(t, filepath.Join(base, "empty"))
 	for name, to := range map[string]string{"to an empty directory": empty, "to nothing": filepath.Join(base, "nothing"), "to a store": dir} {
 		link := filepath.Join(base, "link")
-		noError(t, os.Symlink(to, link))
+		expect.NoError(t, os.Symlink(to, link))
 		for kind, copyTo := range eachCopy(s, dir) {
 			for _, path := range []string{link, link + string(filepath.Separator)} {
 				_, err := copyTo(t.Context(), path, CopyOptions{})
-				errorIs(t, err, ErrExists, kind, "a link", name)
-				equal(t, true, strings.Contains(err.Error(), link), err)
+				expect.ErrorIs(t, err, ErrExists, kind, "a link", name)
+				expect.Equal(t, true, strings.Contains(err.Error(), link), err)
 				got, err := os.Readlink(link)
-				noError(t, err, kind, "a link", name)
-				equal(t, to, got)
+				expect.NoError(t, err, kind, "a link", name)
+				expect.Equal(t, to, got)
 			}
 		}
-		noError(t, os.Remove(link))
+		expect.NoError(t, os.Remove(link))
 	}
-	noError(t, os.Remove(empty))
+	expect.NoError(t, os.Remove(empty))
 	nothingAt(t, filepath.Join(base, "link"))
 }
 
@@ -63,10 +64,10 @@ func TestCopyKeepsLateLink(t *testing.T) {
 	for kind, copyTo := range eachCopy(s, dir) {
 		link := filepath.Join(t.TempDir(), "link")
 		_, err := copyTo(t.Context(), link, CopyOptions{Progress: func(CopyProgress) { _ = os.Symlink(dir, link) }})
-		errorIs(t, err, ErrExists, kind)
+		expect.ErrorIs(t, err, ErrExists, kind)
 		got, err := os.Readlink(link)
-		noError(t, err, kind)
-		equal(t, dir, got)
+		expect.NoError(t, err, kind)
+		expect.Equal(t, dir, got)
 	}
 }
 
@@ -79,8 +80,8 @@ func TestCopyTargetStays(t *testing.T) {
 		t.Chdir(here)
 		begun := false
 		_, err := copyTo(t.Context(), ".", CopyOptions{Progress: func(CopyProgress) { begun = true }})
-		errorIs(t, err, ErrExists, kind)
-		equal(t, false, begun, kind, "was begun")
+		expect.ErrorIs(t, err, ErrExists, kind)
+		expect.Equal(t, false, begun, kind, "was begun")
 		nothingAt(t, filepath.Join(here, "copy"))
 	}
 }
@@ -90,15 +91,15 @@ func TestCopyLeavesEmptyDirectory(t *testing.T) {
 	dir, s := verifiableToRead(t)
 	for kind, copyTo := range eachCopy(s, dir) {
 		to := mkdir(t, filepath.Join(t.TempDir(), "to"))
-		noError(t, os.Chmod(to, 0o500))
+		expect.NoError(t, os.Chmod(to, 0o500))
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := copyTo(ctx, to, CopyOptions{Progress: func(CopyProgress) { cancel() }})
-		errorIs(t, err, context.Canceled, kind)
+		expect.ErrorIs(t, err, context.Canceled, kind)
 		info, err := os.Stat(to)
-		noError(t, err, kind)
-		equal(t, os.ModeDir|0o500, info.Mode(), kind)
+		expect.NoError(t, err, kind)
+		expect.Equal(t, os.ModeDir|0o500, info.Mode(), kind)
 		nothingAt(t, filepath.Join(to, "copy"))
-		noError(t, os.Remove(to))
+		expect.NoError(t, os.Remove(to))
 		nothingAt(t, to)
 	}
 }
@@ -107,15 +108,15 @@ func TestCopyLeavesEmptyDirectory(t *testing.T) {
 func TestCopyTargetCannotBe(t *testing.T) {
 	dir, s := verifiableToRead(t)
 	file := filepath.Join(t.TempDir(), "file")
-	noError(t, os.WriteFile(file, nil, 0o600))
+	expect.NoError(t, os.WriteFile(file, nil, 0o600))
 	for to, want := range map[string]error{
 		filepath.Join(file, "below"):                                syscall.ENOTDIR,
 		filepath.Join(filepath.Dir(file), strings.Repeat("x", 300)): syscall.ENAMETOOLONG,
 	} {
 		for kind, copyTo := range eachCopy(s, dir) {
 			_, err := copyTo(t.Context(), to, CopyOptions{})
-			errorIs(t, err, want, kind)
-			equal(t, false, errors.Is(err, ErrExists), kind, err)
+			expect.ErrorIs(t, err, want, kind)
+			expect.Equal(t, false, errors.Is(err, ErrExists), kind, err)
 		}
 	}
 }
@@ -128,7 +129,7 @@ func TestCopyWhileTheWorkingDirectoryChanges(t *testing.T) {
 			here, elsewhere := t.TempDir(), t.TempDir()
 			theirs := mkdir(t, filepath.Join(elsewhere, "copy"))
 			before, err := os.Stat(theirs)
-			noError(t, err)
+			expect.NoError(t, err)
 			t.Chdir(here)
 			changed := false
 			_, err = run(t.Context(), "copy", CopyOptions{Progress: func(CopyProgress) {
@@ -137,11 +138,11 @@ func TestCopyWhileTheWorkingDirectoryChanges(t *testing.T) {
 					t.Chdir(elsewhere)
 				}
 			}})
-			noError(t, err)
+			expect.NoError(t, err)
 			after, err := os.Stat(theirs)
-			noError(t, err)
-			equal(t, true, changed && os.SameFile(before, after))
-			noError(t, verified(t, filepath.Join(here, "copy"), verify.Options{}).Err())
+			expect.NoError(t, err)
+			expect.Equal(t, true, changed && os.SameFile(before, after))
+			expect.NoError(t, verified(t, filepath.Join(here, "copy"), verify.Options{}).Err())
 		})
 	}
 }

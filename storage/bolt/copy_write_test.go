@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // A backup is written like any other store, whatever the last commits of its files: bbolt's own copy
@@ -30,7 +31,7 @@ func TestCopyIsWritten(t *testing.T) {
 		}
 		for _, copied := range []string{"copy", "extended"} {
 			_, err := s.Backup(t.Context(), filepath.Join(base, copied), CopyOptions{})
-			noError(t, err)
+			expect.NoError(t, err)
 		}
 		for again := range 2 {
 			c := open(t, filepath.Join(base, "copy"), d, Options{})

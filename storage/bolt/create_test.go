@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -17,25 +18,25 @@ func TestLinksAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, s := verifiable(t)
 			d := s.Descriptor()
-			noError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "s"}))
+			expect.NoError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "s"}))
 			closeStore(t, s)
 			path, away := filepath.Join(dir, name), filepath.Join(t.TempDir(), "away")
-			noError(t, os.Rename(path, away))
-			noError(t, os.Symlink(filepath.Join(t.TempDir(), "nothing"), path))
+			expect.NoError(t, os.Rename(path, away))
+			expect.NoError(t, os.Symlink(filepath.Join(t.TempDir(), "nothing"), path))
 			_, err := Open(t.Context(), dir, d, Options{})
-			errorIs(t, err, storage.ErrForeign)
+			expect.ErrorIs(t, err, storage.ErrForeign)
 			_, err = Verify(t.Context(), dir, verify.Options{})
-			errorIs(t, err, storage.ErrForeign)
+			expect.ErrorIs(t, err, storage.ErrForeign)
 			_, err = Compact(t.Context(), dir, filepath.Join(t.TempDir(), "copy"), CopyOptions{})
-			errorIs(t, err, storage.ErrForeign)
-			noError(t, os.Remove(path))
-			noError(t, os.Symlink(away, path))
+			expect.ErrorIs(t, err, storage.ErrForeign)
+			expect.NoError(t, os.Remove(path))
+			expect.NoError(t, os.Symlink(away, path))
 			_, err = Open(t.Context(), dir, d, Options{})
-			errorIs(t, err, storage.ErrForeign)
-			noError(t, os.Remove(path))
-			noError(t, os.Rename(away, path))
+			expect.ErrorIs(t, err, storage.ErrForeign)
+			expect.NoError(t, os.Remove(path))
+			expect.NoError(t, os.Rename(away, path))
 			link := filepath.Join(t.TempDir(), "link")
-			noError(t, os.Symlink(dir, link))
+			expect.NoError(t, os.Symlink(dir, link))
 			closeStore(t, open(t, link, d, Options{}))
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // byName are the functions that find files by a name which is resolved anew. What they are used for must have nothing to
@@ -44,9 +46,9 @@ var harmless = map[string][]string{
 // directory that the store holds.
 func TestFilesAreFoundInTheHeldDirectory(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	noError(t, err)
+	expect.NoError(t, err)
 	rooms, err := filepath.Glob("internal/*/*.go")
-	noError(t, err)
+	expect.NoError(t, err)
 	files = append(files, rooms...)
 	seen := 0
 	for _, name := range files {
@@ -55,7 +57,7 @@ func TestFilesAreFoundInTheHeldDirectory(t *testing.T) {
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		noError(t, err)
+		expect.NoError(t, err)
 		for _, i := range file.Imports {
 			if i.Name != nil && byName[i.Name.Name] == nil && byName[filepath.Base(strings.Trim(i.Path.Value, `"`))] != nil {
 				t.Errorf("%s: %s has another name there", set.Position(i.Pos()), i.Path.Value)

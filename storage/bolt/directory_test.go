@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -18,16 +19,16 @@ import (
 var exchanges = map[string]func(t *testing.T, ours, theirs string) (name string, exchange func() string){
 	"a link is switched": func(t *testing.T, ours, theirs string) (string, func() string) {
 		link := filepath.Join(t.TempDir(), "current")
-		noError(t, os.Symlink(ours, link))
+		expect.NoError(t, os.Symlink(ours, link))
 		return link, func() string {
-			noError(t, os.Symlink(theirs, link+".new"))
-			noError(t, os.Rename(link+".new", link))
+			expect.NoError(t, os.Symlink(theirs, link+".new"))
+			expect.NoError(t, os.Rename(link+".new", link))
 			return ours
 		}
 	},
 	"the working directory is changed": func(t *testing.T, ours, theirs string) (string, func() string) {
 		t.Chdir(filepath.Dir(ours))
-		noError(t, os.Rename(theirs, filepath.Join(filepath.Dir(theirs), filepath.Base(ours))))
+		expect.NoError(t, os.Rename(theirs, filepath.Join(filepath.Dir(theirs), filepath.Base(ours))))
 		return filepath.Base(ours), func() string {
 			t.Chdir(filepath.Dir(theirs))
 			return ours
@@ -35,8 +36,8 @@ var exchanges = map[string]func(t *testing.T, ours, theirs string) (name string,
 	},
 	"it is moved away, and another one is in its place": func(t *testing.T, ours, theirs string) (string, func() string) {
 		return ours, func() string {
-			noError(t, os.Rename(ours, ours+".away"))
-			noError(t, os.Rename(theirs, ours))
+			expect.NoError(t, os.Rename(ours, ours+".away"))
+			expect.NoError(t, os.Rename(theirs, ours))
 			return ours + ".away"
 		}
 	},
@@ -47,7 +48,7 @@ func neighbour(t *testing.T) (dir string, files map[string]string, untouched fun
 	t.Helper()
 	left, d, want := leftBehind(t)
 	dir = filepath.Join(t.TempDir(), "theirs")
-	noError(t, os.Rename(left, dir))
+	expect.NoError(t, os.Rename(left, dir))
 	files = filesOf(t, dir)
 	return dir, files, func(dir string) {
 		t.Helper()
@@ -66,18 +67,18 @@ var deeds = []struct {
 	{"an append", func(_ *testing.T, w *writer) { w.append(1, 2) }},
 	{"a flush", func(_ *testing.T, w *writer) { w.flush() }},
 	{"a subscription", func(t *testing.T, w *writer) {
-		noError(t, w.s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
+		expect.NoError(t, w.s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
 	}},
 	{"an inspection", func(t *testing.T, w *writer) {
 		in, err := w.s.Inspect(t.Context())
-		noError(t, err)
-		equal(t, true, in.WAL != nil)
+		expect.NoError(t, err)
+		expect.Equal(t, true, in.WAL != nil)
 	}},
 	{"a backup", func(t *testing.T, w *writer) {
 		_, err := w.s.Backup(t.Context(), filepath.Join(t.TempDir(), "copy"), CopyOptions{})
-		noError(t, err)
+		expect.NoError(t, err)
 	}},
-	{"an orderly close", func(t *testing.T, w *writer) { noError(t, w.s.Close(t.Context())) }},
+	{"an orderly close", func(t *testing.T, w *writer) { expect.NoError(t, w.s.Close(t.Context())) }},
 }
 
 // Whatever the name of a store means by now, the store works on in the directory that it was opened in, and
@@ -96,7 +97,7 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 					w.append(1)
 				}
 				path := s.files.Directory.Path
-				noError(t, s.Displaced())
+				expect.NoError(t, s.Displaced())
 				ours = exchange()
 				isThere := func() {
 					t.Helper()
@@ -113,15 +114,15 @@ func TestAnotherStoreIsNotTouched(t *testing.T) {
 					}
 				}
 				now, err := os.Stat(path)
-				noError(t, err)
-				equal(t, os.SameFile(now, s.files.Directory.Identity), s.Displaced() == nil)
+				expect.NoError(t, err)
+				expect.Equal(t, os.SameFile(now, s.files.Directory.Identity), s.Displaced() == nil)
 				untouched(opened)
-				equal(t, uint64(0), verified(t, ours, verify.Options{}).FaultCount)
+				expect.Equal(t, uint64(0), verified(t, ours, verify.Options{}).FaultCount)
 				for _, file := range []string{format.LogFileName, format.StateFileName, format.SubscriptionsFileName} {
-					equal(t, true, filesOf(t, ours)[file] != "", file)
+					expect.Equal(t, true, filesOf(t, ours)[file] != "", file)
 				}
 				again := open(t, ours, d, smallMap)
-				equal(t, map[bool]int{false: 2, true: 3}[appended], len(collectEvents(t, again.Log(t.Context(), 1))))
+				expect.Equal(t, map[bool]int{false: 2, true: 3}[appended], len(collectEvents(t, again.Log(t.Context(), 1))))
 				closeStore(t, again)
 			})
 		}
@@ -137,29 +138,29 @@ func TestRestoredUnderTheNameOfALivingStore(t *testing.T) {
 	w := takeOver(t, old, 0)
 	w.append(1, 2)
 	_, err := old.Backup(t.Context(), backup, CopyOptions{})
-	noError(t, err)
-	noError(t, os.Rename(name, name+".away"))
+	expect.NoError(t, err)
+	expect.NoError(t, os.Rename(name, name+".away"))
 	_, err = Restore(t.Context(), backup, name, CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	living, theirs, hook, _ := openHooked(t, name, 1)
 	release := hook.hold(t)
 	theirs.append(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)
 	want := collectEvents(t, living.Log(t.Context(), 1))
 	files := filesOf(t, name)
 	w.append(1, 2)
-	errorIs(t, old.Displaced(), storage.ErrDisplaced)
-	noError(t, living.Displaced())
-	noError(t, old.Close(t.Context()))
+	expect.ErrorIs(t, old.Displaced(), storage.ErrDisplaced)
+	expect.NoError(t, living.Displaced())
+	expect.NoError(t, old.Close(t.Context()))
 	if !maps.Equal(files, filesOf(t, name)) {
 		t.Fatal("a file of the other store was touched")
 	}
 	killed := crashCopy(t, name)
 	release()
 	closeStore(t, living)
-	equal(t, 13, len(want))
+	expect.Equal(t, 13, len(want))
 	opensWith(t, killed, d, want)
 	s := openToRead(t, name+".away")
-	equal(t, 4, len(collectEvents(t, s.Log(t.Context(), 1))))
+	expect.Equal(t, 4, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
 // A log.wal that a store has not made is not removed, at the first append or later: the append is refused, and says which
@@ -173,15 +174,15 @@ func TestForeignWALStays(t *testing.T) {
 	writeFiles(t, dir, map[string]string{format.WALFileName: foreign})
 	for range 2 {
 		err := w.try(w.event(1))
-		errorIs(t, err, storage.ErrForeign)
-		equal(t, false, strings.Contains(err.Error(), messages.ErrOutcomeUnknown.Error()), err)
-		equal(t, true, strings.Contains(err.Error(), walPath(dir)), err)
-		equal(t, foreign, filesOf(t, dir)[format.WALFileName])
+		expect.ErrorIs(t, err, storage.ErrForeign)
+		expect.Equal(t, false, strings.Contains(err.Error(), messages.ErrOutcomeUnknown.Error()), err)
+		expect.Equal(t, true, strings.Contains(err.Error(), walPath(dir)), err)
+		expect.Equal(t, foreign, filesOf(t, dir)[format.WALFileName])
 	}
-	noError(t, os.Remove(walPath(dir)))
+	expect.NoError(t, os.Remove(walPath(dir)))
 	w.append(1, 2)
 	settled(t, s)
-	equal(t, 2, len(collectEvents(t, s.Log(t.Context(), 1))))
+	expect.Equal(t, 2, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
 // A log.wal that is put in the place of ours is not removed by Close, which says so; log.db has all by then.
@@ -190,19 +191,19 @@ func TestExchangedWALStays(t *testing.T) {
 	foreign := filesOf(t, theirs)[format.WALFileName]
 	dir := t.TempDir()
 	s, err := Open(t.Context(), dir, d, smallMap)
-	noError(t, err)
+	expect.NoError(t, err)
 	w := takeOver(t, s, 0)
 	w.append(1)
 	ours := filepath.Join(t.TempDir(), "ours")
-	noError(t, os.Rename(walPath(dir), ours))
+	expect.NoError(t, os.Rename(walPath(dir), ours))
 	writeFiles(t, dir, map[string]string{format.WALFileName: foreign})
 	w.append(2, 1)
 	want := collectEvents(t, s.Log(t.Context(), 1))
-	errorIs(t, s.Close(t.Context()), storage.ErrForeign)
-	equal(t, foreign, filesOf(t, dir)[format.WALFileName])
+	expect.ErrorIs(t, s.Close(t.Context()), storage.ErrForeign)
+	expect.Equal(t, foreign, filesOf(t, dir)[format.WALFileName])
 	_, err = Open(t.Context(), dir, d, smallMap)
-	errorIs(t, err, storage.ErrForeign)
-	noError(t, os.Remove(walPath(dir)))
+	expect.ErrorIs(t, err, storage.ErrForeign)
+	expect.NoError(t, os.Remove(walPath(dir)))
 	opensWith(t, dir, d, want)
 }
 
@@ -214,13 +215,13 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 	full.MaxSize = int64(len(filesOf(t, left)[format.LogFileName]))
 	s := open(t, left, d, full)
 	content := filesOf(t, left)[format.WALFileName]
-	noError(t, os.Remove(walPath(left)))
+	expect.NoError(t, os.Remove(walPath(left)))
 	writeFiles(t, left, map[string]string{format.WALFileName: content})
 	s.log.File.DB.MaxSize = 0
 	w := takeOver(t, s, 0)
-	errorIs(t, w.try(w.event(1)), storage.ErrForeign)
-	noError(t, s.Close(t.Context()))
-	equal(t, content, filesOf(t, left)[format.WALFileName])
+	expect.ErrorIs(t, w.try(w.event(1)), storage.ErrForeign)
+	expect.NoError(t, s.Close(t.Context()))
+	expect.Equal(t, content, filesOf(t, left)[format.WALFileName])
 	opensWith(t, left, d, events)
 }
 
@@ -228,27 +229,27 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 func TestDisplaced(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "store")
 	s := open(t, name, testDescriptor(1, messages.TrustNone), smallMap)
-	noError(t, s.Displaced())
-	noError(t, os.Rename(name, name+".away"))
-	errorIs(t, s.Displaced(), storage.ErrDisplaced)
-	errorIs(t, s.Displaced(), os.ErrNotExist)
-	noError(t, os.Mkdir(name, 0o700))
-	errorIs(t, s.Displaced(), storage.ErrDisplaced)
-	noError(t, os.Remove(name))
-	noError(t, os.Rename(name+".away", name))
-	noError(t, s.Displaced())
+	expect.NoError(t, s.Displaced())
+	expect.NoError(t, os.Rename(name, name+".away"))
+	expect.ErrorIs(t, s.Displaced(), storage.ErrDisplaced)
+	expect.ErrorIs(t, s.Displaced(), os.ErrNotExist)
+	expect.NoError(t, os.Mkdir(name, 0o700))
+	expect.ErrorIs(t, s.Displaced(), storage.ErrDisplaced)
+	expect.NoError(t, os.Remove(name))
+	expect.NoError(t, os.Rename(name+".away", name))
+	expect.NoError(t, s.Displaced())
 }
 
 // A name whose text says something else than the system makes of it, since ".." stands behind a link, is not another one's.
 func TestDisplacedBehindALink(t *testing.T) {
 	base, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
-	noError(t, os.Mkdir(filepath.Join(base, "beside"), 0o700))
-	noError(t, os.Symlink(filepath.Join(base, "beside"), link))
-	noError(t, os.Mkdir(filepath.Join(base, "store"), 0o700))
+	expect.NoError(t, os.Mkdir(filepath.Join(base, "beside"), 0o700))
+	expect.NoError(t, os.Symlink(filepath.Join(base, "beside"), link))
+	expect.NoError(t, os.Mkdir(filepath.Join(base, "store"), 0o700))
 	s := open(t, link+"/../store", testDescriptor(1, messages.TrustNone), smallMap)
-	noError(t, s.Displaced())
-	noError(t, os.Rename(filepath.Join(base, "store"), filepath.Join(base, "away")))
-	errorIs(t, s.Displaced(), storage.ErrDisplaced)
+	expect.NoError(t, s.Displaced())
+	expect.NoError(t, os.Rename(filepath.Join(base, "store"), filepath.Join(base, "away")))
+	expect.ErrorIs(t, s.Displaced(), storage.ErrDisplaced)
 }
 
 // No name is no name, and not the working directory.
@@ -256,11 +257,11 @@ func TestOpenWithoutName(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	t.Chdir(dir)
 	_, err := Open(t.Context(), "", d, Options{})
-	errorIs(t, err, os.ErrNotExist)
+	expect.ErrorIs(t, err, os.ErrNotExist)
 	_, err = OpenExisting(t.Context(), "", Options{})
-	errorIs(t, err, storage.ErrNotFound)
+	expect.ErrorIs(t, err, storage.ErrNotFound)
 	s, err := OpenExisting(t.Context(), ".", Options{ReadOnly: true})
-	noError(t, err)
+	expect.NoError(t, err)
 	closeStore(t, s)
 }
 
@@ -274,19 +275,19 @@ func TestFilesExchangedInPlace(t *testing.T) {
 			dir := t.TempDir()
 			s := open(t, dir, d, smallMap)
 			w := takeOver(t, s, 0)
-			noError(t, s.Displaced())
+			expect.NoError(t, s.Displaced())
 			for file := range filesOf(t, dir) {
-				noError(t, os.Remove(filepath.Join(dir, file)))
+				expect.NoError(t, os.Remove(filepath.Join(dir, file)))
 			}
 			writeFiles(t, dir, put)
-			errorIs(t, s.Displaced(), storage.ErrDisplaced)
+			expect.ErrorIs(t, s.Displaced(), storage.ErrDisplaced)
 			err := w.try(w.event(1))
-			errorIs(t, err, storage.ErrDisplaced)
-			errorIs(t, err, storage.ErrForeign)
-			errorIs(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}), storage.ErrDisplaced)
-			equal(t, put, filesOf(t, dir))
-			noError(t, s.Close(t.Context()))
-			equal(t, put, filesOf(t, dir))
+			expect.ErrorIs(t, err, storage.ErrDisplaced)
+			expect.ErrorIs(t, err, storage.ErrForeign)
+			expect.ErrorIs(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}), storage.ErrDisplaced)
+			expect.Equal(t, put, filesOf(t, dir))
+			expect.NoError(t, s.Close(t.Context()))
+			expect.Equal(t, put, filesOf(t, dir))
 		})
 	}
 }

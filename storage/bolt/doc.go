@@ -40,6 +40,7 @@
 //	internal/check     pages and contents of the files, as who verifies them sees them
 //	internal/statedb   state.db: where events stand, numbers, rows
 //	internal/copies    a copy of a store: its directory and its files
+//	internal/expect    what tests of all rooms compare with
 //
 // Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, project.go,
 // numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), and the

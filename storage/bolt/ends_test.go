@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -161,8 +162,8 @@ func TestEndsAreBounded(t *testing.T) {
 func TestEndsInUseStayYoung(t *testing.T) {
 	for size, young := range map[int]bool{6: true, 7: false} {
 		d := ends{limit: 10, size: size, old: map[messages.WSID]*workspaceEnds{1: {records: make([]messages.SequenceNumber, 3)}}}
-		equal(t, true, d.rejuvenate(1) != nil)
-		equal(t, young, d.young[1] != nil, size)
+		expect.Equal(t, true, d.rejuvenate(1) != nil)
+		expect.Equal(t, young, d.young[1] != nil, size)
 	}
 }
 
@@ -173,9 +174,9 @@ func TestTailWalkIsBounded(t *testing.T) {
 	w.appendMany(tailWalk, 1)
 	end := messages.SequenceNumber{Seq: testSeq, Number: 7}
 	n, ok := s.partitions[0].tail.lastNumber(1, end)
-	equal(t, w.last[numberKey{1, testSeq}], n)
-	equal(t, true, ok)
+	expect.Equal(t, w.last[numberKey{1, testSeq}], n)
+	expect.Equal(t, true, ok)
 	w.append(1)
 	_, ok = s.partitions[0].tail.lastNumber(1, end)
-	equal(t, false, ok)
+	expect.Equal(t, false, ok)
 }

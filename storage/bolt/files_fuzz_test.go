@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -104,7 +105,7 @@ func (f *fuzzedFile) judge(t *testing.T, dir string, readOnly, sound bool) {
 	takeOver(t, s, 1).append(1)
 	closeStore(t, s)
 	report, err := Verify(t.Context(), dir, verify.Options{})
-	noError(t, errors.Join(err, report.Err()), "after it went on")
+	expect.NoError(t, errors.Join(err, report.Err()), "after it went on")
 }
 
 // compare reads all that a store has. It is right, or there is an error, which is returned.
@@ -120,13 +121,13 @@ func (f *fuzzedFile) compare(t *testing.T, s *Store) error {
 		errs = append(errs, sameLog(t, s.WLog(ctx, ws, 1), events, func(e *messages.Event) bool { return e.Workspace == ws }))
 		got, err := s.Numbers(ctx, ws)
 		if errs = append(errs, err); err == nil {
-			equal(t, want, got, "numbers")
+			expect.Equal(t, want, got, "numbers")
 		}
 	}
 	for i := range f.subscriptions {
 		got, err := storagetest.WholeSubscription(ctx, s, f.subscriptions[i].Name)
 		if errs = append(errs, err); err == nil {
-			equal(t, f.subscriptions[i], got, "subscription")
+			expect.Equal(t, f.subscriptions[i], got, "subscription")
 		}
 	}
 	return errors.Join(errs...)
@@ -172,7 +173,7 @@ func sameLog(t *testing.T, log iter.Seq2[messages.Event, error], events []messag
 		}
 		n++
 	}
-	equal(t, len(want), n, "events of a log")
+	expect.Equal(t, len(want), n, "events of a log")
 	return nil
 }
 
@@ -207,7 +208,7 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), smallMap)
-	noError(t, err)
+	expect.NoError(t, err)
 	before, _ := hookLog(s)
 	w := takeOver(t, s, 1)
 	w.append(1, 3, 1)
@@ -215,7 +216,7 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	w.append(3)
 	settled(t, s)
 	for _, name := range []string{"all", "other"} {
-		noError(t, s.PutSubscription(t.Context(), storage.Subscription{
+		expect.NoError(t, s.PutSubscription(t.Context(), storage.Subscription{
 			Name: name, Next: map[messages.PartitionID]uint64{1: 3}, Parked: []storage.ParkedEvent{{Partition: 1, Offset: 2, Reason: "no"}},
 		}))
 	}
@@ -227,8 +228,8 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	closeStore(t, s)
 	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.files.ID, Half: wal.Half}
 	r, err := left.Read()
-	noError(t, err)
-	noError(t, left.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, left.Close())
 	crashed.commits = r.Commits
 	closed = new(*crashed)
 	closed.dir, closed.commits = dir, nil
@@ -242,10 +243,10 @@ func (f *fuzzedStore) read(t testing.TB, s *Store) {
 	f.numbers = make(map[messages.WSID]storage.WorkspaceNumbers)
 	for _, ws := range []messages.WSID{1, 3, 5} {
 		n, err := s.Numbers(t.Context(), ws)
-		noError(t, err)
+		expect.NoError(t, err)
 		f.numbers[ws] = n
 	}
 	all, err := storagetest.WholeSubscriptions(t.Context(), s)
-	noError(t, err)
+	expect.NoError(t, err)
 	f.subscriptions = all
 }

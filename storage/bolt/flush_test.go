@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // A flush must give exactly what the log says.
@@ -58,7 +59,7 @@ func TestFlushComparesNumbers(t *testing.T) {
 	w.append(2)
 	f = w.pending()
 	f.Numbers = append(f.Numbers, wsNumbers(1, testSeq, 1002))
-	noError(t, s.Flush(t.Context(), f))
+	expect.NoError(t, s.Flush(t.Context(), f))
 }
 
 // A flush that is refused leaves nothing in the transaction that it shares with others.
@@ -73,15 +74,15 @@ func TestRefusedInASharedFlush(t *testing.T) {
 	}
 	requests[1].given[0].number++
 	transactions, outcomes := flushTogether(t, s, requests)
-	equal(t, 2, transactions)
-	noError(t, errors.Join(outcomes[0], outcomes[2]))
-	errorIs(t, outcomes[1], storage.ErrNumbers)
+	expect.Equal(t, 2, transactions)
+	expect.NoError(t, errors.Join(outcomes[0], outcomes[2]))
+	expect.ErrorIs(t, outcomes[1], storage.ErrNumbers)
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
 	for id, want := range []messages.PLogOffset{2, 1, 2} {
 		r, err := s.TakeEpoch(t.Context(), messages.PartitionID(id))
-		noError(t, err)
-		equal(t, want, r.Checkpoint, id)
+		expect.NoError(t, err)
+		expect.Equal(t, want, r.Checkpoint, id)
 	}
 }
 

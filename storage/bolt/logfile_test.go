@@ -14,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -62,7 +63,7 @@ func TestVerifyWithoutStateKeepsTheFirst(t *testing.T) {
 	closeStore(t, s)
 	loseState(t, dir)
 	log := openPlain(t, dir, format.RoleLog)
-	noError(t, log.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, log.Update(func(tx *bbolt.Tx) error {
 		for i := range 150 {
 			if err := tx.Bucket(format.BucketHeader).Put([]byte{byte(i)}, nil); err != nil {
 				return err
@@ -70,12 +71,12 @@ func TestVerifyWithoutStateKeepsTheFirst(t *testing.T) {
 		}
 		return nil
 	}))
-	noError(t, log.Close())
+	expect.NoError(t, log.Close())
 	for limit, want := range map[int]int{0: 100, 1: 1, 200: 151} {
 		r := verified(t, dir, verify.Options{MaxFaults: limit})
-		equal(t, want, len(r.Faults))
-		equal(t, uint64(151), r.FaultCount)
-		equal(t, verify.CheckMissing, r.Faults[0].Check)
+		expect.Equal(t, want, len(r.Faults))
+		expect.Equal(t, uint64(151), r.FaultCount)
+		expect.Equal(t, verify.CheckMissing, r.Faults[0].Check)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // loggedReader is a store, or what is left of one.
@@ -26,9 +27,9 @@ func TestLSNs(t *testing.T) {
 	closeStore(t, s)
 	loseState(t, dir)
 	l, err := OpenLog(t.Context(), dir)
-	noError(t, err)
+	expect.NoError(t, err)
 	isPlaced(t, l)
-	noError(t, l.Close())
+	expect.NoError(t, l.Close())
 }
 
 func isPlaced(t *testing.T, r loggedReader) {
@@ -36,20 +37,20 @@ func isPlaced(t *testing.T, r loggedReader) {
 	var want []messages.LSN
 	plogs, wlogs := make(map[messages.PartitionID][]messages.LSN), make(map[messages.WSID][]messages.LSN)
 	for e, err := range r.LogWithLSN(t.Context(), 1) {
-		noError(t, err)
+		expect.NoError(t, err)
 		want = append(want, messages.LSN(len(want)+1))
-		equal(t, want[len(want)-1], e.LSN)
+		expect.Equal(t, want[len(want)-1], e.LSN)
 		plogs[e.Partition] = append(plogs[e.Partition], e.LSN)
 		wlogs[e.Workspace] = append(wlogs[e.Workspace], e.LSN)
 	}
-	equal(t, want[1:], lsns(t, r.LogWithLSN(t.Context(), 2)))
+	expect.Equal(t, want[1:], lsns(t, r.LogWithLSN(t.Context(), 2)))
 	for id, want := range plogs {
-		equal(t, want, lsns(t, r.PLogWithLSN(t.Context(), id, 1)))
-		equal(t, want[1:], lsns(t, r.PLogWithLSN(t.Context(), id, 2)))
+		expect.Equal(t, want, lsns(t, r.PLogWithLSN(t.Context(), id, 1)))
+		expect.Equal(t, want[1:], lsns(t, r.PLogWithLSN(t.Context(), id, 2)))
 	}
 	for ws, want := range wlogs {
-		equal(t, want, lsns(t, r.WLogWithLSN(t.Context(), ws, 1)))
-		equal(t, want[1:], lsns(t, r.WLogWithLSN(t.Context(), ws, 2)))
+		expect.Equal(t, want, lsns(t, r.WLogWithLSN(t.Context(), ws, 1)))
+		expect.Equal(t, want[1:], lsns(t, r.WLogWithLSN(t.Context(), ws, 2)))
 	}
 }
 
@@ -57,7 +58,7 @@ func lsns(t *testing.T, events iter.Seq2[LoggedEvent, error]) []messages.LSN {
 	t.Helper()
 	list := []messages.LSN{}
 	for e, err := range events {
-		noError(t, err)
+		expect.NoError(t, err)
 		list = append(list, e.LSN)
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
@@ -23,31 +24,31 @@ func TestLostWAL(t *testing.T) {
 	lack := "log.db names the log.wal with id " + id + ", and ends at LSN 1 (partition 0, offset 1): what was acknowledged from LSN 2 on is in that file alone; " +
 		"put it back beside log.db, or restore from a backup"
 	other, _, _ := leftBehind(t)
-	noError(t, os.Rename(walPath(other), walPath(dir)))
+	expect.NoError(t, os.Rename(walPath(other), walPath(dir)))
 	_, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
-	errorIs(t, err, storage.ErrForeign)
-	equal(t, true, strings.Contains(err.Error(), lack), err)
-	noError(t, os.Remove(walPath(dir)))
+	expect.ErrorIs(t, err, storage.ErrForeign)
+	expect.Equal(t, true, strings.Contains(err.Error(), lack), err)
+	expect.NoError(t, os.Remove(walPath(dir)))
 	base := t.TempDir()
 	to := filepath.Join(base, "to")
 	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
-	errorIs(t, err, storage.ErrDamaged)
-	equal(t, true, strings.Contains(err.Error(), lack), err)
-	equal(t, true, strings.Contains(verified(t, dir, verify.Options{}).Err().Error(), lack))
+	expect.ErrorIs(t, err, storage.ErrDamaged)
+	expect.Equal(t, true, strings.Contains(err.Error(), lack), err)
+	expect.Equal(t, true, strings.Contains(verified(t, dir, verify.Options{}).Err().Error(), lack))
 	_, err = OpenLog(t.Context(), dir)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	_, err = Restore(t.Context(), dir, to, CopyOptions{})
-	errorIs(t, err, storage.ErrDamaged)
-	equal(t, uint64(1), verified(t, dir, verify.Options{}).FaultCount)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
+	expect.Equal(t, uint64(1), verified(t, dir, verify.Options{}).FaultCount)
 
 	from := mkdir(t, filepath.Join(base, "from"))
 	path := filepath.Join(from, format.LogFileName)
 	writeFiles(t, from, map[string]string{format.LogFileName: filesOf(t, dir)[format.LogFileName]})
 	db, err := bbolt.Open(path, 0o600, nil)
-	noError(t, err)
-	noError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("header")).Delete([]byte("wal")) }))
-	noError(t, db.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("header")).Delete([]byte("wal")) }))
+	expect.NoError(t, db.Close())
 	_, err = Restore(t.Context(), from, to, CopyOptions{})
-	noError(t, err)
-	equal(t, want[:1], collectEvents(t, openToRead(t, to).Log(t.Context(), 1)))
+	expect.NoError(t, err)
+	expect.Equal(t, want[:1], collectEvents(t, openToRead(t, to).Log(t.Context(), 1)))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -513,9 +514,9 @@ func TestHeaderThatIsGone(t *testing.T) {
 		dir := t.TempDir()
 		closeStore(t, open(t, dir, d, smallMap))
 		inFile(name, func(t *testing.T, f *boltfile.File) {
-			noError(t, f.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketHeader) }))
+			expect.NoError(t, f.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketHeader) }))
 		})(t, dir)
 		_, err := Open(t.Context(), dir, d, smallMap)
-		errorIs(t, err, storage.ErrDamaged, name)
+		expect.ErrorIs(t, err, storage.ErrDamaged, name)
 	}
 }

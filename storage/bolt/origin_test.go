@@ -13,6 +13,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
@@ -45,7 +46,7 @@ func partedCopies(t *testing.T, a, b []messages.WSID) *twoCopies {
 	closeStore(t, s)
 	for name, workspaces := range map[string][]messages.WSID{"a": a, "b": b} {
 		_, err := Compact(t.Context(), c.dir("source"), c.dir(name), CopyOptions{})
-		noError(t, err)
+		expect.NoError(t, err)
 		s := open(t, c.dir(name), c.d, Options{})
 		w := takeOver(t, s, 0)
 		for _, ws := range workspaces {
@@ -62,17 +63,17 @@ func (c *twoCopies) dir(name string) string { return filepath.Join(c.base, name)
 func (c *twoCopies) state(name string) []byte {
 	c.t.Helper()
 	data, err := os.ReadFile(filepath.Join(c.dir(name), format.StateFileName))
-	noError(c.t, err)
+	expect.NoError(c.t, err)
 	return data
 }
 
 // put gives b a state.db; edit, if it is not nil, changes what stands in it.
 func (c *twoCopies) put(data []byte, edit func(tx *bbolt.Tx) error) {
 	c.t.Helper()
-	noError(c.t, os.WriteFile(filepath.Join(c.dir("b"), format.StateFileName), data, 0o600))
+	expect.NoError(c.t, os.WriteFile(filepath.Join(c.dir("b"), format.StateFileName), data, 0o600))
 	if edit != nil {
 		f := openPlain(c.t, c.dir("b"), format.RoleState)
-		noError(c.t, errors.Join(f.Update(edit), f.Close()))
+		expect.NoError(c.t, errors.Join(f.Update(edit), f.Close()))
 	}
 }
 
@@ -81,22 +82,22 @@ func (c *twoCopies) refused(what string, bucket []byte) {
 	c.t.Helper()
 	for _, o := range []Options{{}, {ReadOnly: true}} {
 		_, err := OpenExisting(c.t.Context(), c.dir("b"), o)
-		errorIs(c.t, err, storage.ErrDamaged, what)
-		errorIs(c.t, err, files.ErrOtherLog, what)
+		expect.ErrorIs(c.t, err, storage.ErrDamaged, what)
+		expect.ErrorIs(c.t, err, files.ErrOtherLog, what)
 	}
 	r := verified(c.t, c.dir("b"), verify.Options{})
 	where := format.PlaceOf(bucket, "")
 	if len(r.Faults) != 1 || !r.Faults[0].Projection || !strings.Contains(r.Faults[0].Where, where) || r.Events != 5 {
 		c.t.Errorf("%s: got %v, want that %s of state.db is wrong, and that the log is not", what, r, where)
 	}
-	equal(c.t, []string{"what stands in state.db"}, r.Unread)
+	expect.Equal(c.t, []string{"what stands in state.db"}, r.Unread)
 }
 
 // opens makes sure that b can be opened, and is sound.
 func (c *twoCopies) opens(what string) {
 	c.t.Helper()
 	closeStore(c.t, open(c.t, c.dir("b"), c.d, Options{}))
-	equal(c.t, nil, verified(c.t, c.dir("b"), verify.Options{}).Err(), what)
+	expect.Equal(c.t, nil, verified(c.t, c.dir("b"), verify.Options{}).Err(), what)
 }
 
 // Two copies of a store go on by themselves. The state.db of one is not taken for the
@@ -125,7 +126,7 @@ func TestStateOfAnotherCopyWithoutWitness(t *testing.T) {
 	c.put(c.older, nil)
 	older := openPlain(t, c.dir("b"), format.RoleState)
 	stale := get(t, older, format.BucketHeader, format.KeyWitness)
-	noError(t, older.Close())
+	expect.NoError(t, older.Close())
 	for what, edit := range map[string]func(tx *bbolt.Tx) error{
 		"no witness": func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWitness) },
 		"an old one": func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, stale) },
@@ -151,9 +152,9 @@ func TestStateOfAnotherCopyBesideDamage(t *testing.T) {
 	})
 	log := openPlain(t, c.dir("b"), format.RoleLog)
 	put(t, log, format.BucketLog, format.AppendLSNKey(nil, 5), []byte("damaged"))
-	noError(t, log.Close())
+	expect.NoError(t, log.Close())
 	_, err := OpenExisting(t.Context(), c.dir("b"), Options{})
-	errorIs(t, err, files.ErrOtherLog)
+	expect.ErrorIs(t, err, files.ErrOtherLog)
 }
 
 // tooShort makes sure that b's log is refused since it is shorter than its projections. Nobody
@@ -203,7 +204,7 @@ func TestLogHasLostItsEnd(t *testing.T) {
 func witnessOf(t *testing.T, s *Store) format.Witness {
 	t.Helper()
 	stand, err := s.files.Stand()
-	noError(t, err)
+	expect.NoError(t, err)
 	return stand.Witness
 }
 
@@ -215,26 +216,26 @@ func TestWitness(t *testing.T) {
 	two.append(1)
 	one.append(2)
 	one.flush()
-	equal(t, messages.LSN(2), witnessOf(t, s).LSN)
+	expect.Equal(t, messages.LSN(2), witnessOf(t, s).LSN)
 	two.flush()
 	newest := witnessOf(t, s)
-	equal(t, messages.LSN(2), newest.LSN, "an older event does not take its place")
+	expect.Equal(t, messages.LSN(2), newest.LSN, "an older event does not take its place")
 	v := get(t, s.state, format.BucketHeader, format.KeyWitness)
 	v[3] ^= 1
 	put(t, s.state, format.BucketHeader, format.KeyWitness, v)
 	two.append(1)
 	two.flush()
-	equal(t, messages.LSN(3), witnessOf(t, s).LSN)
+	expect.Equal(t, messages.LSN(3), witnessOf(t, s).LSN)
 	dir := filepath.Join(t.TempDir(), "copy")
 	_, err := s.Backup(t.Context(), dir, CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	compact := filepath.Join(t.TempDir(), "compact")
 	_, err = Compact(t.Context(), dir, compact, CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	for _, dir := range []string{dir, compact} {
 		again, err := OpenExisting(t.Context(), dir, Options{})
-		noError(t, err)
-		equal(t, witnessOf(t, s), witnessOf(t, again), dir)
+		expect.NoError(t, err)
+		expect.Equal(t, witnessOf(t, s), witnessOf(t, again), dir)
 		closeStore(t, again)
 	}
 }
@@ -243,21 +244,21 @@ func TestWitness(t *testing.T) {
 func TestLogEndsAtTheLastKey(t *testing.T) {
 	dir, s := verifiable(t)
 	d := s.Descriptor()
-	noError(t, s.log.File.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, s.log.File.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketLog).Put(format.AppendLSNKey(nil, math.MaxUint64), []byte("foreign"))
 	}))
 	closeStore(t, s)
 	for _, o := range []Options{{ReadOnly: true}, {}} {
 		_, err := OpenExisting(t.Context(), dir, o)
-		errorIs(t, err, storage.ErrDamaged)
+		expect.ErrorIs(t, err, storage.ErrDamaged)
 	}
 	_, err := Open(t.Context(), dir, d, Options{})
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	if r := verified(t, dir, verify.Options{}); r.FaultCount != 1 {
 		t.Errorf("got %v, want one fault", r)
 	}
 	for name, do := range map[string]func(context.Context, string, string, CopyOptions) (Copied, error){"restore": Restore, "compact": Compact} {
 		_, err := do(t.Context(), dir, filepath.Join(t.TempDir(), "copy"), CopyOptions{})
-		errorIs(t, err, storage.ErrDamaged, name)
+		expect.ErrorIs(t, err, storage.ErrDamaged, name)
 	}
 }

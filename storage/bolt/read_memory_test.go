@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // What is read at once is bounded by what it takes in memory: an event with as many numbers as
@@ -19,7 +20,7 @@ func TestReadsAreBoundedInMemory(t *testing.T) {
 			next.Number++
 			e.Numbers = append(e.Numbers, next)
 		}
-		noError(t, w.try(e))
+		expect.NoError(t, w.try(e))
 		places[i].lsn = messages.LSN(i) + 1
 	}
 	if events, err := copyEvents(s.log, places); err != nil || len(events) != 1 {

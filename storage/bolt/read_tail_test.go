@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // A workspace's log is read from a long tail piece by piece: nothing is missing where the
@@ -96,7 +97,7 @@ func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
 	done := make(chan struct{})
 	n := 0
 	for _, err := range s.WLog(t.Context(), 1, 1) {
-		noError(t, err)
+		expect.NoError(t, err)
 		if n++; n == 1 {
 			w.append(1)
 			s.partitions[0].mu.Lock()
@@ -114,5 +115,5 @@ func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
 			}()
 		}
 	}
-	equal(t, 3*firstReadChunk, n)
+	expect.Equal(t, 3*firstReadChunk, n)
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -37,14 +38,14 @@ func TestRebuildInPieces(t *testing.T) {
 				for n := range messages.Number(test.records) {
 					e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: n + 1}, New: true, Data: make([]byte, test.size)})
 				}
-				noError(t, w.try(e))
+				expect.NoError(t, w.try(e))
 			}
 			closeStore(t, s)
-			noError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
+			expect.NoError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 			s = open(t, dir, d, pieces)
 			st := s.Stats()
-			equal(t, uint64(test.events), st.Rebuilt)
-			equal(t, test.transactions, st.Flushes)
+			expect.Equal(t, uint64(test.events), st.Rebuilt)
+			expect.Equal(t, test.transactions, st.Flushes)
 		})
 	}
 }
@@ -59,12 +60,12 @@ func TestProjectTailsInPieces(t *testing.T) {
 			w := takeOver(t, s, id)
 			e := w.event(messages.WSID(id))
 			e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 1}, New: true, Data: make([]byte, size)}}
-			noError(t, w.try(e))
+			expect.NoError(t, w.try(e))
 		}
-		noError(t, (&opening{Store: s}).projectTails())
-		equal(t, transactions, s.Stats().Flushes)
-		equal(t, 4, int(s.Stats().Rebuilt))
-		equal(t, int64(0), s.tails.rows.Load())
+		expect.NoError(t, (&opening{Store: s}).projectTails())
+		expect.Equal(t, transactions, s.Stats().Flushes)
+		expect.Equal(t, 4, int(s.Stats().Rebuilt))
+		expect.Equal(t, int64(0), s.tails.rows.Load())
 	}
 }
 
@@ -78,13 +79,13 @@ func TestRestoreInPieces(t *testing.T) {
 		o := CopyOptions{TailEvents: tailEvents, SkipVerify: true}
 		to := filepath.Join(t.TempDir(), "copy")
 		_, err := Restore(t.Context(), dir, to, o)
-		noError(t, err)
+		expect.NoError(t, err)
 		f := openPlain(t, to, format.RoleState)
-		noError(t, f.View(func(tx *bbolt.Tx) error { seen = uint64(tx.ID()); return nil }))
-		noError(t, f.Close())
+		expect.NoError(t, f.View(func(tx *bbolt.Tx) error { seen = uint64(tx.ID()); return nil }))
+		expect.NoError(t, f.Close())
 		return int(seen)
 	}
-	equal(t, pieces(0)+2, pieces(scanChunk))
+	expect.Equal(t, pieces(0)+2, pieces(scanChunk))
 }
 
 // What stays in the tail of a failed partition does not make the pieces smaller.
@@ -93,7 +94,7 @@ func TestFailedTailsAreNoPiece(t *testing.T) {
 	op := &opening{Store: s}
 	takeOver(t, s, 0).appendMany(scanChunk, 0)
 	takeOver(t, s, 1).append(1)
-	equal(t, true, op.mustProject())
+	expect.Equal(t, true, op.mustProject())
 	s.partitions[0].fail(errors.New("damaged"))
-	equal(t, false, op.mustProject())
+	expect.Equal(t, false, op.mustProject())
 }

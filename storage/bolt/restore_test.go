@@ -15,6 +15,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
@@ -32,8 +33,8 @@ func (c *twoCopies) notRestored(cause error) {
 	before := filesOf(c.t, c.dir("b"))
 	to := filepath.Join(c.t.TempDir(), "to")
 	_, err := Restore(c.t.Context(), c.dir("b"), to, CopyOptions{})
-	errorIs(c.t, err, storage.ErrDamaged)
-	errorIs(c.t, err, cause)
+	expect.ErrorIs(c.t, err, storage.ErrDamaged)
+	expect.ErrorIs(c.t, err, cause)
 	if !strings.Contains(err.Error(), "whoever knows that "+filepath.Join(c.dir("b"), format.StateFileName)+" is the wrong file moves it away") {
 		c.t.Errorf("got %v", err)
 	}
@@ -41,7 +42,7 @@ func (c *twoCopies) notRestored(cause error) {
 		c.t.Error("the files were changed")
 	}
 	_, err = os.Stat(to)
-	errorIs(c.t, err, os.ErrNotExist)
+	expect.ErrorIs(c.t, err, os.ErrNotExist)
 }
 
 // A log that has lost its end is not restored as if it were whole, as long as its state.db knows
@@ -49,21 +50,21 @@ func (c *twoCopies) notRestored(cause error) {
 func TestRestoreOfALogThatIsTooShort(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
 	state := c.state("b")
-	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
+	expect.NoError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	c.put(state, nil)
 	c.notRestored(files.ErrLostEnd)
-	noError(t, os.Remove(filepath.Join(c.dir("b"), format.StateFileName)))
+	expect.NoError(t, os.Remove(filepath.Join(c.dir("b"), format.StateFileName)))
 	copied, err := c.restore()
-	noError(t, err)
-	equal(t, 5, copied.Events)
-	equal(t, nil, copied.StateUnread)
+	expect.NoError(t, err)
+	expect.Equal(t, 5, copied.Events)
+	expect.Equal(t, nil, copied.StateUnread)
 }
 
 // Whatever else of state.db is damaged, each value that can be read says that the log is too short.
 func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
 	state := c.state("b")
-	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
+	expect.NoError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	bad := []byte("x")
 	for _, edit := range []func(tx *bbolt.Tx) error{
 		func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, bad) },
@@ -97,7 +98,7 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 // A state.db of which bbolt can read no more than a part says it, too, to who restores and to who verifies.
 func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
-	noError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
+	expect.NoError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))
 	c.put(c.state("b"), func(*bbolt.Tx) error { return nil }) // both meta pages know of the last flush
 	state := c.state("b")
 	withByte := func(at int) []byte {
@@ -146,12 +147,12 @@ func tooShortBesideADamagedIndex(t *testing.T) (dir string) {
 	writeFiles(t, dir, map[string]string{format.LogFileName: older})
 	f := openPlain(t, dir, format.RoleState)
 	var root int
-	noError(t, f.View(func(tx *bbolt.Tx) error {
+	expect.NoError(t, f.View(func(tx *bbolt.Tx) error {
 		root = int(tx.Bucket(format.BucketPLog).Root())
 		return nil
 	}))
 	at := root*f.DB.Info().PageSize + 8 // its flags
-	noError(t, f.Close())
+	expect.NoError(t, f.Close())
 	state := []byte(filesOf(t, dir)[format.StateFileName])
 	clear(state[at : at+4])
 	writeFiles(t, dir, map[string]string{format.StateFileName: string(state)})
@@ -162,9 +163,9 @@ func tooShortBesideADamagedIndex(t *testing.T) (dir string) {
 func TestTooShortBesideADamagedIndex(t *testing.T) {
 	dir := tooShortBesideADamagedIndex(t)
 	_, err := Restore(t.Context(), dir, filepath.Join(t.TempDir(), "to"), CopyOptions{})
-	errorIs(t, err, files.ErrLostEnd)
+	expect.ErrorIs(t, err, files.ErrLostEnd)
 	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
-	errorIs(t, err, files.ErrLostEnd)
+	expect.ErrorIs(t, err, files.ErrLostEnd)
 	r := verified(t, dir, verify.Options{})
 	if !slices.ContainsFunc(r.Faults, func(f verify.Fault) bool { return f.Check == verify.CheckLogEnd && !f.Projection }) {
 		t.Errorf("got %v, want that the log is too short, too", r)
@@ -199,10 +200,10 @@ func extended(t *testing.T, more int) (dir string) {
 // store and was killed while it rebuilt state.db leaves one, too.
 func TestRestoreOfALogFromBeforeTheStoreWasExtended(t *testing.T) {
 	_, err := Restore(t.Context(), extended(t, 2), filepath.Join(t.TempDir(), "to"), CopyOptions{})
-	errorIs(t, err, files.ErrLostEnd)
+	expect.ErrorIs(t, err, files.ErrLostEnd)
 	copied, err := Restore(t.Context(), extended(t, 0), filepath.Join(t.TempDir(), "to"), CopyOptions{})
-	noError(t, err)
-	errorIs(t, copied.StateUnread, storage.ErrForeign)
+	expect.NoError(t, err)
+	expect.ErrorIs(t, copied.StateUnread, storage.ErrForeign)
 }
 
 // Beside a state.db of another log it may be the log that is the wrong one.
@@ -218,9 +219,9 @@ func TestRestoreAsksState(t *testing.T) {
 	for _, state := range [][]byte{c.state("b"), c.older} {
 		c.put(state, nil)
 		copied, err := c.restore()
-		noError(t, err)
-		equal(t, 5, copied.Events)
-		equal(t, nil, copied.StateUnread)
+		expect.NoError(t, err)
+		expect.Equal(t, 5, copied.Events)
+		expect.Equal(t, nil, copied.StateUnread)
 	}
 }
 
@@ -246,29 +247,29 @@ func TestRestoreBesideAStateThatIsNotRead(t *testing.T) {
 		for _, state := range states {
 			c.put(state, nil)
 			copied, err := c.restore()
-			noError(t, err)
-			equal(t, 5, copied.Events)
-			errorIs(t, copied.StateUnread, cause)
+			expect.NoError(t, err)
+			expect.Equal(t, 5, copied.Events)
+			expect.ErrorIs(t, copied.StateUnread, cause)
 		}
 	}
 	c.put(whole, func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, []byte("damaged"))
 	})
 	copied, err := c.restore()
-	noError(t, err)
-	errorIs(t, copied.StateUnread, storage.ErrDamaged)
+	expect.NoError(t, err)
+	expect.ErrorIs(t, copied.StateUnread, storage.ErrDamaged)
 	c.put(whole, func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketHeader).Put(format.KeyProjected, format.SealedUint(nil, format.BucketHeader, format.KeyProjected, 0))
 	})
 	copied, err = c.restore()
-	noError(t, err)
-	errorIs(t, copied.StateUnread, storage.ErrDamaged)
+	expect.NoError(t, err)
+	expect.ErrorIs(t, copied.StateUnread, storage.ErrDamaged)
 	path := filepath.Join(c.dir("b"), format.StateFileName)
-	noError(t, os.Remove(path))
-	noError(t, os.Symlink("nowhere", path))
+	expect.NoError(t, os.Remove(path))
+	expect.NoError(t, os.Symlink("nowhere", path))
 	copied, err = c.restore()
-	noError(t, err)
-	errorIs(t, copied.StateUnread, storage.ErrForeign)
+	expect.NoError(t, err)
+	expect.ErrorIs(t, copied.StateUnread, storage.ErrForeign)
 }
 
 // A state.db that somebody else has open is waited for, and then told.
@@ -276,8 +277,8 @@ func TestRestoreBesideALockedState(t *testing.T) {
 	c := partedCopies(t, nil, []messages.WSID{4, 4})
 	f := openPlain(t, c.dir("b"), format.RoleState)
 	_, err := c.restore()
-	errorIs(t, err, storage.ErrLocked)
-	noError(t, f.Close())
+	expect.ErrorIs(t, err, storage.ErrLocked)
+	expect.NoError(t, f.Close())
 	_, err = c.restore()
-	noError(t, err)
+	expect.NoError(t, err)
 }

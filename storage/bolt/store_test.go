@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -155,7 +156,7 @@ func TestRecordsShowTheLastWriteOfAnEvent(t *testing.T) {
 				e.Records = append(e.Records, messages.Record{ID: r.ID, Data: fmt.Append(nil, i)})
 			}
 		}
-		noError(t, w.try(e))
+		expect.NoError(t, w.try(e))
 		check := func(when string) {
 			t.Helper()
 			for _, r := range created {
@@ -169,7 +170,7 @@ func TestRecordsShowTheLastWriteOfAnEvent(t *testing.T) {
 		w.flush()
 		check("after a flush")
 		closeStore(t, s)
-		noError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
+		expect.NoError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 		s = open(t, dir, d, Options{})
 		check("rebuilt")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -38,10 +39,10 @@ func TestSubmitTakesWhatIsRemembered(t *testing.T) {
 			}
 			clear(b.Events) // it is prepared: what is left to do needs it no more
 			if rest != nil {
-				noError(t, rest(t.Context()))
+				expect.NoError(t, rest(t.Context()))
 			}
-			noError(t, <-answer)
-			equal(t, want, collectEvents(t, s.Log(t.Context(), 2)))
+			expect.NoError(t, <-answer)
+			expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 2)))
 		})
 	}
 }
@@ -56,14 +57,14 @@ func TestRestIsRefused(t *testing.T) {
 	late, closed := s.Submit(b, never), s.Submit(b, never)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	errorIs(t, late(ended), context.Canceled)
+	expect.ErrorIs(t, late(ended), context.Canceled)
 	closeStore(t, s)
-	errorIs(t, closed(t.Context()), storage.ErrClosed)
+	expect.ErrorIs(t, closed(t.Context()), storage.ErrClosed)
 	var answer error
 	if s.Submit(b, func(err error) { answer = err }) != nil {
 		t.Error("something is left to do")
 	}
-	errorIs(t, answer, storage.ErrClosed)
+	expect.ErrorIs(t, answer, storage.ErrClosed)
 }
 
 // TestDoorIsShut: a batch that was on its way when the store was closed is not taken.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
@@ -51,10 +52,10 @@ func TestPutVouchesForWhatIsThere(t *testing.T) {
 	dir, s := subscribing(t)
 	d := s.Descriptor()
 	sub, err := s.Subscription(t.Context(), "all")
-	noError(t, err)
+	expect.NoError(t, err)
 	closeStore(t, s)
 	s = open(t, dir, d, smallMap)
-	noError(t, s.PutSubscription(t.Context(), sub))
+	expect.NoError(t, s.PutSubscription(t.Context(), sub))
 	if !s.files.Subscriptions.Load().Vouched {
 		t.Error("nothing was synced")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -123,26 +124,26 @@ func TestParkedIsCounted(t *testing.T) {
 	s := parking(t, 40)
 	counted := func() bool {
 		report, err := verify.Run(t.Context(), s, verify.Options{})
-		noError(t, err)
+		expect.NoError(t, err)
 		return !strings.Contains(fmt.Sprint(report.Faults), "got 39 parked events, want 40")
 	}
 	if !counted() {
 		t.Fatal("a fault before anything is missing")
 	}
 	f := s.files.Subscriptions.Load()
-	noError(t, f.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, f.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketParked).Delete(format.ParkedKey("many", 0, 20))
 	}))
 	if counted() {
 		t.Error("it is not noticed that one is missing")
 	}
-	noError(t, f.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, f.Update(func(tx *bbolt.Tx) error {
 		kept := subsdb.NewTx(f, tx)
 		d, err := kept.Definition("many")
-		noError(t, err)
+		expect.NoError(t, err)
 		d.Parked = 0
 		return kept.Apply([]subsdb.Change{subsdb.DefinitionChange("many", d)})
 	}))
 	unpark := storage.SubscriptionMove{Name: "many", Unpark: []storage.ParkedEvent{{Offset: 1}}}
-	errorIs(t, s.MoveSubscription(t.Context(), unpark), storage.ErrDamaged)
+	expect.ErrorIs(t, s.MoveSubscription(t.Context(), unpark), storage.ErrDamaged)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -25,7 +26,7 @@ var sourceNames = []string{"all", "p0", "w2"}
 func subscribeAll(t *testing.T, s *Store) {
 	t.Helper()
 	for i, source := range []storage.SubscriptionSource{{}, {Partition: new(messages.PartitionID(0))}, {Workspace: new(messages.WSID(2))}} {
-		noError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: sourceNames[i], SubscriptionSource: source}))
+		expect.NoError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: sourceNames[i], SubscriptionSource: source}))
 	}
 }
 
@@ -34,7 +35,7 @@ func subscribeAll(t *testing.T, s *Store) {
 func moveAll(t *testing.T, s *Store, next uint64) {
 	t.Helper()
 	for _, name := range sourceNames {
-		noError(t, s.MoveSubscription(t.Context(), moveTo(name, 0, next)), name)
+		expect.NoError(t, s.MoveSubscription(t.Context(), moveTo(name, 0, next)), name)
 	}
 }
 
@@ -51,17 +52,17 @@ func subscribedCopies(t *testing.T, a, b, next uint64) (dir string, d messages.D
 	other.append(1)
 	subscribeAll(t, s)
 	moveAll(t, s, 2)
-	noError(t, s.MoveSubscription(t.Context(), moveTo("all", 1, 2)))
+	expect.NoError(t, s.MoveSubscription(t.Context(), moveTo("all", 1, 2)))
 	closeStore(t, s)
 	for name, events := range map[string]uint64{"a": a, "b": b} {
 		_, err := Compact(t.Context(), filepath.Join(base, "source"), filepath.Join(base, name), CopyOptions{})
-		noError(t, err)
+		expect.NoError(t, err)
 		s := open(t, filepath.Join(base, name), d, Options{})
 		w := takeOver(t, s, 0)
 		for uint64(w.next) <= events {
 			e := w.event(2)
 			e.Body = []byte("of copy " + name)
-			noError(t, w.try(e))
+			expect.NoError(t, w.try(e))
 		}
 		if name == "a" {
 			moveAll(t, s, next)
@@ -77,8 +78,8 @@ func subscribedCopies(t *testing.T, a, b, next uint64) (dir string, d messages.D
 func putFile(t *testing.T, to, from string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(from, format.SubscriptionsFileName))
-	noError(t, err)
-	noError(t, os.WriteFile(filepath.Join(to, format.SubscriptionsFileName), data, 0o600))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(to, format.SubscriptionsFileName), data, 0o600))
 }
 
 // wantOtherLog makes sure that a store cannot be deployed, and that each subscription is an error of whoever
@@ -89,17 +90,17 @@ func wantOtherLog(t *testing.T, dir string, d messages.Descriptor, says string) 
 	s := open(t, dir, d, Options{})
 	_, err := s.Claim("app")
 	closeStore(t, s)
-	errorIs(t, err, storage.ErrForeign)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	if !strings.Contains(err.Error(), `subscriptions.db, bucket positions, subscription "all"`) || !strings.Contains(err.Error(), says) {
 		t.Errorf("got %v, want that it names the subscription and says %s", err, says)
 	}
 	s = openToRead(t, dir)
 	for _, name := range sourceNames {
 		got, err := s.Subscription(t.Context(), name)
-		errorIs(t, err, storage.ErrForeign, name)
-		errorIs(t, err, storage.ErrDamaged, name)
-		equal(t, name, got.Name)
+		expect.ErrorIs(t, err, storage.ErrForeign, name)
+		expect.ErrorIs(t, err, storage.ErrDamaged, name)
+		expect.Equal(t, name, got.Name)
 	}
 	closeStore(t, s)
 	r := verified(t, dir, verify.Options{})
@@ -111,14 +112,14 @@ func wantOtherLog(t *testing.T, dir string, d messages.Descriptor, says string) 
 			t.Errorf("got %v, want that of %s, which says %s", f, sourceNames[i], says)
 		}
 	}
-	equal(t, before, hashes(t, dir))
+	expect.Equal(t, before, hashes(t, dir))
 }
 
 // claim takes a store as one that is deployed does.
 func claim(t *testing.T, s *Store) {
 	t.Helper()
 	release, err := s.Claim("app")
-	noError(t, err)
+	expect.NoError(t, err)
 	release()
 }
 
@@ -139,11 +140,11 @@ func TestSubscriptionsOfAnotherCopyBeforeTheyParted(t *testing.T) {
 	claim(t, s)
 	for _, name := range sourceNames {
 		got, err := s.Subscription(t.Context(), name)
-		noError(t, err)
-		equal(t, uint64(3), got.Position(0), name)
+		expect.NoError(t, err)
+		expect.Equal(t, uint64(3), got.Position(0), name)
 	}
 	closeStore(t, s)
-	noError(t, verified(t, dir, verify.Options{}).Err())
+	expect.NoError(t, verified(t, dir, verify.Options{}).Err())
 }
 
 // A position that is ahead of its log stays an error when the log has grown past it.
@@ -152,11 +153,11 @@ func TestPositionAheadOfItsLogStaysAnError(t *testing.T) {
 	wantOtherLog(t, dir, d, "the log ends at LSN 5")
 	file := filepath.Join(dir, format.SubscriptionsFileName)
 	aside := filepath.Join(t.TempDir(), format.SubscriptionsFileName)
-	noError(t, os.Rename(file, aside))
+	expect.NoError(t, os.Rename(file, aside))
 	s := open(t, dir, d, Options{})
 	takeOver(t, s, 0).append(2, 2, 2)
 	closeStore(t, s)
-	noError(t, os.Rename(aside, file))
+	expect.NoError(t, os.Rename(aside, file))
 	wantOtherLog(t, dir, d, "the log has CRC")
 }
 
@@ -167,26 +168,26 @@ func TestOtherPositionsAreRewoundOrDeleted(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			dir, d := subscribedCopies(t, ends.a, ends.b, ends.a+1)
 			s := open(t, dir, d, Options{})
-			noError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 5)))
-			noError(t, s.DeleteSubscription(t.Context(), "w2"))
-			noError(t, s.MoveSubscription(t.Context(), storage.SubscriptionMove{Name: "p0", Stopped: new("paused")}))
+			expect.NoError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 5)))
+			expect.NoError(t, s.DeleteSubscription(t.Context(), "w2"))
+			expect.NoError(t, s.MoveSubscription(t.Context(), storage.SubscriptionMove{Name: "p0", Stopped: new("paused")}))
 			_, err := s.Subscription(t.Context(), "p0")
-			errorIs(t, err, storage.ErrForeign, "a pause decides nothing")
+			expect.ErrorIs(t, err, storage.ErrForeign, "a pause decides nothing")
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
 			_, err = s.Claim("app")
-			errorIs(t, err, storage.ErrForeign)
-			noError(t, s.MoveSubscription(t.Context(), moveTo("p0", 0, 1)))
+			expect.ErrorIs(t, err, storage.ErrForeign)
+			expect.NoError(t, s.MoveSubscription(t.Context(), moveTo("p0", 0, 1)))
 			claim(t, s)
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
 			claim(t, s)
 			all, err := storagetest.WholeSubscriptions(t.Context(), s)
-			noError(t, err)
-			equal(t, 2, len(all))
-			equal(t, map[messages.PartitionID]uint64{0: 5, 1: 2}, all[0].Next)
+			expect.NoError(t, err)
+			expect.Equal(t, 2, len(all))
+			expect.Equal(t, map[messages.PartitionID]uint64{0: 5, 1: 2}, all[0].Next)
 			closeStore(t, s)
-			noError(t, verified(t, dir, verify.Options{}).Err())
+			expect.NoError(t, verified(t, dir, verify.Options{}).Err())
 		})
 	}
 }
@@ -196,7 +197,7 @@ func standsAt(t *testing.T, s *Store, name string) subsdb.Position {
 	t.Helper()
 	key := format.PositionKey(name, 0)
 	at, err := subsdb.DecodePosition(key, get(t, s.files.Subscriptions.Load(), format.BucketPositions, key))
-	noError(t, err, name)
+	expect.NoError(t, err, name)
 	return at
 }
 
@@ -245,11 +246,11 @@ func TestPositionRests(t *testing.T) {
 	moveAll(t, s, 4)
 	base := t.TempDir()
 	_, err := s.Backup(t.Context(), filepath.Join(base, "backup"), CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	_, err = Compact(t.Context(), filepath.Join(base, "backup"), filepath.Join(base, "compact"), CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	_, err = Restore(t.Context(), filepath.Join(base, "backup"), filepath.Join(base, "restore"), CopyOptions{})
-	noError(t, err)
+	expect.NoError(t, err)
 	for _, name := range []string{"backup", "compact", "restore"} {
 		c := open(t, filepath.Join(base, name), d, Options{})
 		wantRests(t, c, 4, 4)
@@ -270,7 +271,7 @@ func TestRestoreWithSubscriptionsOfAnotherCopy(t *testing.T) {
 	dir, _ := subscribedCopies(t, 4, 4, 5)
 	to := filepath.Join(t.TempDir(), "restored")
 	_, err := Restore(t.Context(), dir, to, CopyOptions{})
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 	if _, err := os.Stat(to); !os.IsNotExist(err) {
 		t.Errorf("got %v, want that nothing is there", err)
 	}
@@ -292,7 +293,7 @@ func TestPositionBehindADamagedEvent(t *testing.T) {
 	put(t, s.log.File, format.BucketLog, format.AppendLSNKey(nil, 3), []byte("damaged"))
 	for _, name := range sourceNames {
 		_, err := s.Subscription(t.Context(), name)
-		noError(t, err, "it is told by who reads the event")
+		expect.NoError(t, err, "it is told by who reads the event")
 	}
 }
 
@@ -306,7 +307,7 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	subscribeAll(t, s)
 	moveAll(t, s, 3)
 	f := s.files.Subscriptions.Load()
-	noError(t, f.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, f.Update(func(tx *bbolt.Tx) error {
 		for _, name := range sourceNames {
 			c := subsdb.PositionChange(name, subsdb.Placed{Partition: 0, Position: subsdb.Position{Next: 3}})
 			if err := tx.Bucket(c.Bucket).Put(c.Key, c.Value); err != nil {
@@ -317,18 +318,18 @@ func TestSubscriptionsOfTheFirstFormat(t *testing.T) {
 	}))
 	closeStore(t, s)
 	before := filesOf(t, dir)[format.SubscriptionsFileName]
-	noError(t, verified(t, dir, verify.Options{}).Err())
+	expect.NoError(t, verified(t, dir, verify.Options{}).Err())
 	s = open(t, dir, d, Options{})
 	wantRests(t, s, 3, 0)
 	closeStore(t, s)
-	equal(t, before, filesOf(t, dir)[format.SubscriptionsFileName], "nobody has changed anything")
+	expect.Equal(t, before, filesOf(t, dir)[format.SubscriptionsFileName], "nobody has changed anything")
 	s = open(t, dir, d, Options{})
-	noError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 4)))
+	expect.NoError(t, s.MoveSubscription(t.Context(), moveTo("all", 0, 4)))
 	h, err := s.files.Subscriptions.Load().Header(format.RoleSubscriptions)
-	noError(t, err)
-	equal(t, uint16(format.SubscriptionsFormat), h.Format)
-	equal(t, messages.LSN(3), standsAt(t, s, "all").Rests.LSN)
-	equal(t, subsdb.Position{Next: 3}, standsAt(t, s, "p0"))
+	expect.NoError(t, err)
+	expect.Equal(t, uint16(format.SubscriptionsFormat), h.Format)
+	expect.Equal(t, messages.LSN(3), standsAt(t, s, "all").Rests.LSN)
+	expect.Equal(t, subsdb.Position{Next: 3}, standsAt(t, s, "p0"))
 }
 
 // ofFirstFormat returns a header as a program wrote it that knew the first format alone.
@@ -350,7 +351,7 @@ func TestPositionAtAnEndThatIsNotPublished(t *testing.T) {
 	published := s.lastLSN.Swap(2)
 	for _, name := range sourceNames {
 		_, err := s.Subscription(t.Context(), name)
-		noError(t, err, name)
+		expect.NoError(t, err, name)
 	}
 	s.lastLSN.Store(published)
 }

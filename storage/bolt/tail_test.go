@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // TestTailBytes: whatever an event has more takes more.
@@ -26,9 +27,9 @@ func TestTailLetsGo(t *testing.T) {
 	w.append(1, 2)
 	f := w.pending()
 	w.append(1)
-	noError(t, s.Flush(t.Context(), f))
+	expect.NoError(t, s.Flush(t.Context(), f))
 	tail := &s.partitions[0].tail
-	equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.len(), tail.records.len()})
+	expect.Equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.len(), tail.records.len()})
 	rows := int64(0)
 	for i := tail.records.first; i < tail.records.end; i++ {
 		rows += int64(tail.records.at(i).size)

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -131,23 +132,23 @@ func TestPagesOfOthers(t *testing.T) {
 				damaged := crashCopy(t, dir)
 				overwrite(t, filepath.Join(damaged, r.FileName()), int64(at)+boltfile.PageOverflowAt, binary.NativeEndian.AppendUint32(nil, more))
 				pages, err := Verify(t.Context(), damaged, verify.Options{})
-				noError(t, err)
+				expect.NoError(t, err)
 				if pages.FaultCount == 0 {
 					continue // it was free
 				}
 				before := filesOf(t, damaged)
 				_, err = Open(t.Context(), damaged, d, smallMap)
-				errorIs(t, err, storage.ErrDamaged, r, page, more)
-				equal(t, true, strings.Contains(err.Error(), r.FileName()+", page "), err)
-				equal(t, true, maps.Equal(before, filesOf(t, damaged)))
+				expect.ErrorIs(t, err, storage.ErrDamaged, r, page, more)
+				expect.Equal(t, true, strings.Contains(err.Error(), r.FileName()+", page "), err)
+				expect.Equal(t, true, maps.Equal(before, filesOf(t, damaged)))
 				refused[boltfile.PageFlags(sound[at:])]++
 				read, err := OpenExisting(t.Context(), damaged, Options{ReadOnly: true})
 				if errors.Is(err, storage.ErrDamaged) {
 					unreadable[page] = true
 					continue
 				}
-				noError(t, err, r, page, more)
-				equal(t, want, collectEvents(t, read.Log(t.Context(), 1)))
+				expect.NoError(t, err, r, page, more)
+				expect.Equal(t, want, collectEvents(t, read.Log(t.Context(), 1)))
 				closeStore(t, read)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
@@ -16,9 +17,9 @@ import (
 func flip(t *testing.T, path string, at int) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	noError(t, err)
+	expect.NoError(t, err)
 	b[at] ^= 0x10
-	noError(t, os.WriteFile(path, b, 0o600))
+	expect.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 // found are the faults and what was not looked at, without the directory.
@@ -65,16 +66,16 @@ func TestVerifyNamesEachFile(t *testing.T) {
 			}
 			r := verified(t, dir, verify.Options{})
 			faults, unread := found(r, dir)
-			equal(t, uint64(len(c.want)), r.FaultCount, faults)
-			equal(t, len(c.want), len(faults), faults)
+			expect.Equal(t, uint64(len(c.want)), r.FaultCount, faults)
+			expect.Equal(t, len(c.want), len(faults), faults)
 			for i, want := range c.want {
-				equal(t, true, strings.HasPrefix(faults[i], want), faults[i], "want", want)
+				expect.Equal(t, true, strings.HasPrefix(faults[i], want), faults[i], "want", want)
 			}
-			equal(t, everything, unread)
-			equal(t, true, strings.Contains(r.String(), "\nnot looked at: what stands in log.db"), r)
+			expect.Equal(t, everything, unread)
+			expect.Equal(t, true, strings.Contains(r.String(), "\nnot looked at: what stands in log.db"), r)
 			few := verified(t, dir, verify.Options{MaxFaults: 1})
-			equal(t, 1, len(few.Faults))
-			equal(t, r.FaultCount, few.FaultCount)
+			expect.Equal(t, 1, len(few.Faults))
+			expect.Equal(t, r.FaultCount, few.FaultCount)
 		})
 	}
 }
@@ -84,8 +85,8 @@ func leftWithSubscriptions(t *testing.T) (dir string) {
 	t.Helper()
 	dir, d, _ := leftBehind(t)
 	s, err := Open(t.Context(), dir, d, smallMap)
-	noError(t, err)
-	noError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
+	expect.NoError(t, err)
+	expect.NoError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
 	h, _ := hookLog(s)
 	w := takeOver(t, s, 0)
 	w.append(1)
@@ -95,7 +96,7 @@ func leftWithSubscriptions(t *testing.T) (dir string) {
 	crash := crashCopy(t, dir)
 	release()
 	closeStore(t, s)
-	equal(t, uint64(0), verified(t, crash, verify.Options{}).FaultCount)
+	expect.Equal(t, uint64(0), verified(t, crash, verify.Options{}).FaultCount)
 	return crash
 }
 
@@ -103,28 +104,28 @@ func leftWithSubscriptions(t *testing.T) (dir string) {
 // an error.
 func TestVerifyCannotLookAtOne(t *testing.T) {
 	dir := leftWithSubscriptions(t)
-	noError(t, os.WriteFile(filepath.Join(dir, format.StateFileName), []byte("something else"), 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, format.StateFileName), []byte("something else"), 0o600))
 	_, err := Verify(t.Context(), dir, verify.Options{})
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 	flip(t, filepath.Join(dir, format.LogFileName), 30)
 	r := verified(t, dir, verify.Options{})
-	equal(t, uint64(1), r.FaultCount)
-	equal(t, true, strings.HasPrefix(r.Unread[0], "state.db: "), r.Unread)
+	expect.Equal(t, uint64(1), r.FaultCount)
+	expect.Equal(t, true, strings.HasPrefix(r.Unread[0], "state.db: "), r.Unread)
 }
 
 // A subscriptions.db that was cut to nothing is told, alone and beside another damaged file.
 func TestVerifyNamesAnEmptyFile(t *testing.T) {
 	dir := leftWithSubscriptions(t)
 	path := filepath.Join(dir, format.SubscriptionsFileName)
-	noError(t, os.Truncate(path, 0))
+	expect.NoError(t, os.Truncate(path, 0))
 	for _, want := range [][]string{{"damage: file subscriptions.db: "}, {"damage: file log.db, ", "damage: file subscriptions.db: "}} {
 		r := verified(t, dir, verify.Options{})
 		faults, unread := found(r, dir)
-		equal(t, len(want), len(faults), faults)
+		expect.Equal(t, len(want), len(faults), faults)
 		for i := range want {
-			equal(t, true, strings.HasPrefix(faults[i], want[i]), faults[i])
+			expect.Equal(t, true, strings.HasPrefix(faults[i], want[i]), faults[i])
 		}
-		equal(t, 4, len(unread), unread)
+		expect.Equal(t, 4, len(unread), unread)
 		flip(t, filepath.Join(dir, format.LogFileName), 30)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -17,13 +18,13 @@ func aged(t *testing.T, dir string) (written func() map[string]bool) {
 	t.Helper()
 	long := time.Unix(1_000_000_000, 0)
 	for name := range filesOf(t, dir) {
-		noError(t, os.Chtimes(filepath.Join(dir, name), long, long))
+		expect.NoError(t, os.Chtimes(filepath.Join(dir, name), long, long))
 	}
 	return func() map[string]bool {
 		all := make(map[string]bool)
 		for name := range filesOf(t, dir) {
 			info, err := os.Stat(filepath.Join(dir, name))
-			noError(t, err)
+			expect.NoError(t, err)
 			all[name] = !info.ModTime().Equal(long)
 		}
 		return all
@@ -38,7 +39,7 @@ func leftLarge(t *testing.T) (dir string, d messages.Descriptor, want []messages
 	release := before.hold(t)
 	e := w.event(2)
 	e.Body = make([]byte, 100_000)
-	noError(t, w.try(e))
+	expect.NoError(t, w.try(e))
 	crash := crashCopy(t, dir)
 	release()
 	want = collectEvents(t, s.Log(t.Context(), 1))
@@ -65,8 +66,8 @@ func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 		dir := crashCopy(t, c.from)
 		before, written := filesOf(t, dir), aged(t, dir)
 		s := open(t, dir, d, c.options)
-		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)), what)
-		equal(t, c.written, written(), what)
+		expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 1)), what)
+		expect.Equal(t, c.written, written(), what)
 		after := filesOf(t, dir)
 		if what == "no room" { // what stands in both files is written to log.db
 			before[format.LogFileName] = after[format.LogFileName]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
@@ -33,10 +34,10 @@ func TestWALWhenLogIsFull(t *testing.T) {
 		settled(t, s)
 		before.fail(errNoSpace)
 		w.append(2)
-		errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
-		errorIs(t, w.try(w.event(1)), storage.ErrFull)
+		expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
+		expect.ErrorIs(t, w.try(w.event(1)), storage.ErrFull)
 		_, err := s.TakeEpoch(t.Context(), 0)
-		errorIs(t, err, storage.ErrFull)
+		expect.ErrorIs(t, err, storage.ErrFull)
 		opensWith(t, crashCopy(t, dir), d, collectEvents(t, s.Log(t.Context(), 1)))
 		before.set(nil)
 		w.append(1)
@@ -45,7 +46,7 @@ func TestWALWhenLogIsFull(t *testing.T) {
 	before.fail(errNoSpace)
 	w.append(2)
 	want := collectEvents(t, s.Log(t.Context(), 1))
-	equal(t, 6, len(want))
+	expect.Equal(t, 6, len(want))
 	closeStore(t, s)
 	opensWith(t, crashCopy(t, dir), d, want)
 	opensWith(t, dir, d, want)
@@ -66,7 +67,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			for range 8 {
 				e := w.event(1)
 				e.Body = make([]byte, 200_000)
-				noError(t, w.try(e))
+				expect.NoError(t, w.try(e))
 			}
 			if applied {
 				settled(t, s)
@@ -76,14 +77,14 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			want := collectEvents(t, s.Log(t.Context(), 1))
 			crash := crashCopy(t, dir)
 			info, err := os.Stat(filepath.Join(crash, format.LogFileName))
-			noError(t, err)
+			expect.NoError(t, err)
 			full := smallMap
 			full.MaxSize = info.Size()
 			s = open(t, crash, d, full)
 			for range 2 {
-				equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+				expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
 				w.s = s
-				errorIs(t, w.try(w.event(1)), storage.ErrFull)
+				expect.ErrorIs(t, w.try(w.event(1)), storage.ErrFull)
 				opensWith(t, crashCopy(t, crash), d, want)
 				closeStore(t, s)
 				s = open(t, crash, d, full)
@@ -99,7 +100,7 @@ func opened(t *testing.T, dir string) *opening {
 	t.Helper()
 	o := smallMap.WithDefaults()
 	f, err := files.Open(t.Context(), dir, nil, o.ofFiles())
-	noError(t, err)
+	expect.NoError(t, err)
 	return newOpening(f, o)
 }
 
@@ -124,10 +125,10 @@ func TestWALRecoveryBreaksOff(t *testing.T) {
 				})
 				err := op.recover(t.Context())
 				if err != nil {
-					errorIs(t, err, messages.ErrOutcomeUnknown, name, commit)
+					expect.ErrorIs(t, err, messages.ErrOutcomeUnknown, name, commit)
 				}
 				ended = ended || err == nil && again == 0
-				noError(t, op.files.Close())
+				expect.NoError(t, op.files.Close())
 			}
 			opensWith(t, dir, d, want)
 			if ended && commit < 4 {
@@ -152,19 +153,19 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 			}
 			return nil
 		})
-		noError(t, op.recover(t.Context()))
+		expect.NoError(t, op.recover(t.Context()))
 		op.start()
 		s := op.Store
-		equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+		expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
 		reg, err := s.Register(t.Context(), 0)
-		noError(t, err)
+		expect.NoError(t, err)
 		w := goOn(t, s, 0, reg)
-		errorIs(t, w.try(w.event(1)), storage.ErrFull, commit)
+		expect.ErrorIs(t, w.try(w.event(1)), storage.ErrFull, commit)
 		opensWith(t, crashCopy(t, dir), d, want)
 		before.set(nil)
 		w.append(1)
 		want := collectEvents(t, s.Log(t.Context(), 1))
-		equal(t, 6, len(want))
+		expect.Equal(t, 6, len(want))
 		opensWith(t, quietCopy(t, s, dir), d, want)
 		closeStore(t, s)
 		opensWith(t, dir, d, want)
@@ -185,9 +186,9 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 			failing(before, after).fail(io.ErrUnexpectedEOF)
 			w.append(2, 1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
-			errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
+			expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
 			<-s.closing
-			errorIs(t, w.try(w.event(1)), storage.ErrClosed)
+			expect.ErrorIs(t, w.try(w.event(1)), storage.ErrClosed)
 			closeStore(t, s)
 			lost := crashCopy(t, dir)
 			writeFiles(t, lost, map[string]string{format.LogFileName: old})
@@ -205,19 +206,19 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	after.fail(io.ErrUnexpectedEOF)
 	_, err := s.TakeEpoch(t.Context(), 0)
-	errorIs(t, err, messages.ErrOutcomeUnknown)
+	expect.ErrorIs(t, err, messages.ErrOutcomeUnknown)
 	written := 0
 	before.set(func() error { written++; return nil })
 	closeStore(t, s)
-	equal(t, 0, written, "commits after the one that failed")
+	expect.Equal(t, 0, written, "commits after the one that failed")
 	_, err = os.Stat(walPath(dir))
-	noError(t, err)
+	expect.NoError(t, err)
 	again := opened(t, crashCopy(t, dir))
 	again.log.File.BeforeCommit = func() error { written++; return nil }
-	noError(t, again.recover(t.Context()))
-	equal(t, false, again.log.WAL.Unsettled)
-	noError(t, again.files.Close())
-	equal(t, 3, written, "one commit to write anew, and two to forget")
+	expect.NoError(t, again.recover(t.Context()))
+	expect.Equal(t, false, again.log.WAL.Unsettled)
+	expect.NoError(t, again.files.Close())
+	expect.Equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
 }
 
@@ -233,7 +234,7 @@ func TestWALNoteIsUncertain(t *testing.T) {
 			before, after := hookLog(s)
 			w := takeOver(t, s, 0)
 			failing(before, after).fail(io.ErrUnexpectedEOF)
-			errorIs(t, w.try(w.event(1)), messages.ErrOutcomeUnknown)
+			expect.ErrorIs(t, w.try(w.event(1)), messages.ErrOutcomeUnknown)
 			closeStore(t, s)
 			opensWith(t, dir, d, nil)
 		})
@@ -251,7 +252,7 @@ func TestWALConflict(t *testing.T) {
 	key, foreign := format.AppendLSNKey(nil, 2), []byte("foreign")
 	edit := func(db *bbolt.DB, fn func(*bbolt.Bucket) error) {
 		t.Helper()
-		noError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(format.BucketLog)) }))
+		expect.NoError(t, db.Update(func(tx *bbolt.Tx) error { return fn(tx.Bucket(format.BucketLog)) }))
 	}
 	edit(s.log.File.DB, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
 	follower := s.waitPLog(t, 0, 100)
@@ -259,23 +260,23 @@ func TestWALConflict(t *testing.T) {
 	if err := s.log.AwaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
-	errorIs(t, follower.end(), storage.ErrConflict)
-	errorIs(t, w.try(w.event(1)), storage.ErrConflict)
-	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+	expect.ErrorIs(t, follower.end(), storage.ErrConflict)
+	expect.ErrorIs(t, w.try(w.event(1)), storage.ErrConflict)
+	expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
 	if got := get(t, s.log.File, format.BucketLog, key); !bytes.Equal(got, foreign) {
 		t.Fatalf("got %q, want it as it was", got)
 	}
 	closeStore(t, s)
 	files := filesOf(t, dir)
 	_, err := Open(t.Context(), dir, d, smallMap)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	if got := filesOf(t, dir); !maps.Equal(got, files) {
 		t.Fatal("an open that was refused has changed something")
 	}
 	db, err := bbolt.Open(filepath.Join(dir, format.LogFileName), 0o600, nil)
-	noError(t, err)
+	expect.NoError(t, err)
 	edit(db, func(b *bbolt.Bucket) error { return b.Delete(key) })
-	noError(t, db.Close())
+	expect.NoError(t, db.Close())
 	opensWith(t, dir, d, want)
 }
 
@@ -292,14 +293,14 @@ func TestWALEpochWhenLogIsFull(t *testing.T) {
 		e.Body = make([]byte, 50_000)
 		err = w.try(e)
 	}
-	errorIs(t, err, storage.ErrFull)
+	expect.ErrorIs(t, err, storage.ErrFull)
 	_, err = s.TakeEpoch(t.Context(), 0)
-	noError(t, err)
+	expect.NoError(t, err)
 	closeStore(t, s)
 	s = open(t, dir, d, o)
 	r, err := s.TakeEpoch(t.Context(), 0)
-	noError(t, err)
-	equal(t, w.next-1, r.Last)
+	expect.NoError(t, err)
+	expect.Equal(t, w.next-1, r.Last)
 }
 
 // A store that closes itself because log.db could not be synced says so to whoever comes.
@@ -308,10 +309,10 @@ func TestWALCauseIsTold(t *testing.T) {
 	after.fail(syscall.EIO)
 	w.append(1)
 	// Before the closing was heard of, too.
-	errorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
+	expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
 	<-s.closing
 	err := w.try(w.event(1))
-	errorIs(t, err, storage.ErrClosed)
+	expect.ErrorIs(t, err, storage.ErrClosed)
 	if !strings.Contains(err.Error(), syscall.EIO.Error()) {
 		t.Errorf("got %v, want the cause", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -22,7 +23,7 @@ func TestWALHalfMade(t *testing.T) {
 		closeStore(t, s)
 		block := make([]byte, wal.BlockLen)
 		copy(block, wal.EncodeHeader(id, wal.ID{1}, wal.BlockLen))
-		noError(t, os.WriteFile(walPath(dir), block[:size], 0o600))
+		expect.NoError(t, os.WriteFile(walPath(dir), block[:size], 0o600))
 		s = open(t, dir, d, smallMap)
 		takeOver(t, s, 0).append(1)
 		if got := len(collectEvents(t, s.PLog(t.Context(), 0, 1))); got != 3 {
@@ -37,9 +38,9 @@ func TestWALCutToNothing(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	for size := int64(0); size < wal.BlockLen; size += wal.SectorLen {
 		copied := crashCopy(t, dir)
-		noError(t, os.Truncate(walPath(copied), size))
+		expect.NoError(t, os.Truncate(walPath(copied), size))
 		_, err := Open(t.Context(), copied, d, smallMap)
-		errorIs(t, err, storage.ErrDamaged, size)
+		expect.ErrorIs(t, err, storage.ErrDamaged, size)
 	}
 }
 
@@ -48,14 +49,14 @@ func TestWALCutToNothing(t *testing.T) {
 func TestWALThatIsNone(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	long := crashCopy(t, dir)
-	noError(t, os.Truncate(walPath(long), wal.Most(wal.Half)+1))
+	expect.NoError(t, os.Truncate(walPath(long), wal.Most(wal.Half)+1))
 	_, err := Open(t.Context(), long, d, smallMap)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	directory := crashCopy(t, dir)
-	noError(t, os.Remove(walPath(directory)))
-	noError(t, os.Mkdir(walPath(directory), 0o700))
+	expect.NoError(t, os.Remove(walPath(directory)))
+	expect.NoError(t, os.Mkdir(walPath(directory), 0o700))
 	_, err = Open(t.Context(), directory, d, smallMap)
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 }
 
 // A log.wal whose name may not be durable cannot be used.
@@ -64,6 +65,6 @@ func TestWALDirectoryIsSynced(t *testing.T) {
 	w := takeOver(t, s, 0)
 	s.files.Directory.BeforeSync = func() error { return syscall.EIO }
 	err := w.try(w.event(1))
-	errorIs(t, err, messages.ErrOutcomeUnknown)
-	errorIs(t, err, syscall.EIO)
+	expect.ErrorIs(t, err, messages.ErrOutcomeUnknown)
+	expect.ErrorIs(t, err, syscall.EIO)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -16,7 +17,7 @@ func TestWALIsGoneAfterClose(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
 	_, err := os.Stat(walPath(dir))
-	noError(t, err)
+	expect.NoError(t, err)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	closeStore(t, s)
 	noWAL(t, dir)
@@ -56,7 +57,7 @@ func TestWALCrashWhileClosing(t *testing.T) {
 	last := crashes[len(crashes)-1]
 	for _, c := range crashes {
 		_, err := os.Stat(walPath(c))
-		noError(t, err)
+		expect.NoError(t, err)
 	}
 	// The removal of log.wal was lost.
 	kept := filesOf(t, last)[format.WALFileName]

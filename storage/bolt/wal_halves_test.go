@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -21,10 +22,10 @@ func TestWALHalvesGoRound(t *testing.T) {
 		if i%40 == 30 {
 			e.Body = make([]byte, s.log.WAL.Half)
 		}
-		noError(t, w.try(e))
+		expect.NoError(t, w.try(e))
 		if i%40 == 30 {
 			first, _ := s.log.Pending()
-			equal(t, messages.LSN(i+2), first, "it is in log.db")
+			expect.Equal(t, messages.LSN(i+2), first, "it is in log.db")
 			continue
 		}
 		halves[s.log.WAL.Current]++

@@ -1,9 +1,7 @@
 package bolt
 
 import (
-	"errors"
 	"path/filepath"
-	"reflect"
 	"sync"
 	"testing"
 
@@ -11,35 +9,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
-
-// failer is a test, or one of rapid's.
-type failer interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-func noError(t failer, err error, where ...any) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%v: got %v", where, err)
-	}
-}
-
-func errorIs(t failer, err, want error, where ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%v: got %v, want %v", where, err, want)
-	}
-}
-
-func equal[T any](t failer, want, got T, where ...any) {
-	t.Helper()
-	if !reflect.DeepEqual(want, got) {
-		t.Fatalf("%v: got %v, want %v", where, got, want)
-	}
-}
 
 // smallMap keeps the files that are copied small.
 var smallMap = Options{MmapSize: 32 << 10}
@@ -105,7 +77,7 @@ func crashCopy(t testing.TB, dir string) string {
 func quietCopy(t testing.TB, s *Store, dir string) string {
 	t.Helper()
 	tx, err := s.log.File.Begin(true)
-	noError(t, err)
+	expect.NoError(t, err)
 	defer s.log.File.Rollback(tx)
 	return crashCopy(t, dir)
 }
@@ -133,7 +105,7 @@ func leftBehind(t testing.TB) (dir string, d messages.Descriptor, want []message
 	crash := crashCopy(t, dir)
 	release()
 	want = collectEvents(t, s.Log(t.Context(), 1))
-	equal(t, 5, len(want))
+	expect.Equal(t, 5, len(want))
 	closeStore(t, s)
 	return crash, d, want
 }
@@ -142,20 +114,20 @@ func leftBehind(t testing.TB) (dir string, d messages.Descriptor, want []message
 func opensWith(t testing.TB, dir string, d messages.Descriptor, want []messages.Event) {
 	t.Helper()
 	s, err := Open(t.Context(), dir, d, smallMap)
-	noError(t, err)
+	expect.NoError(t, err)
 	defer closeStore(t, s)
-	equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
+	expect.Equal(t, want, collectEvents(t, s.Log(t.Context(), 1)))
 	w := takeOver(t, s, 0)
 	w.append(1)
-	equal(t, len(want)+1, len(collectEvents(t, s.Log(t.Context(), 1))))
+	expect.Equal(t, len(want)+1, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
 // held opens a directory until the end of the test.
 func held(t testing.TB, dir string) *boltfile.Directory {
 	t.Helper()
 	d, err := boltfile.OpenDirectory(dir)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, d.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, d.Close()) })
 	return d
 }
 

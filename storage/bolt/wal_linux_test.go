@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
@@ -22,19 +23,19 @@ func TestCreateSynced(t *testing.T) {
 		block := (&wal.Writer{}).Aligned(length)
 		block[0] = 1
 		tried, err := d.MakeFile("tried "+name, syscall.O_DSYNC)
-		noError(t, err)
+		expect.NoError(t, err)
 		direct := wal.SetDirect(tried, true) == nil && !errors.Is(wal.WriteSynced(tried, block, 0), syscall.EINVAL)
-		noError(t, tried.Close())
+		expect.NoError(t, tried.Close())
 		f, err := wal.CreateSynced(d, name, block)
-		noError(t, err, name)
+		expect.NoError(t, err, name)
 		flags, _, _ := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETFL, 0)
-		equal(t, 2, openBelow(t, dir), "open files, with the directory")
-		noError(t, f.Close())
-		equal(t, direct, flags&syscall.O_DIRECT != 0, name)
-		equal(t, true, flags&syscall.O_DSYNC != 0, name)
+		expect.Equal(t, 2, openBelow(t, dir), "open files, with the directory")
+		expect.NoError(t, f.Close())
+		expect.Equal(t, direct, flags&syscall.O_DIRECT != 0, name)
+		expect.Equal(t, true, flags&syscall.O_DSYNC != 0, name)
 		got, err := os.ReadFile(filepath.Join(dir, name))
-		noError(t, err)
-		equal(t, block, got)
+		expect.NoError(t, err)
+		expect.Equal(t, block, got)
 	}
 }
 
@@ -43,7 +44,7 @@ func openBelow(t *testing.T, dir string) (n int) {
 	t.Helper()
 	const mine = "/proc/self/fd"
 	all, err := os.ReadDir(mine)
-	noError(t, err)
+	expect.NoError(t, err)
 	for _, fd := range all {
 		if name, err := os.Readlink(filepath.Join(mine, fd.Name())); err == nil && strings.HasPrefix(name, dir) {
 			n++
@@ -55,20 +56,20 @@ func openBelow(t *testing.T, dir string) (n int) {
 // Where there is a file, none is made, and it is left as it is.
 func TestCreateSyncedMakesAFile(t *testing.T) {
 	dir := t.TempDir()
-	noError(t, os.WriteFile(walPath(dir), []byte("x"), 0o600))
+	expect.NoError(t, os.WriteFile(walPath(dir), []byte("x"), 0o600))
 	f, err := wal.CreateSynced(held(t, dir), format.WALFileName, (&wal.Writer{}).Aligned(wal.BlockLen))
-	errorIs(t, err, os.ErrExist)
-	equal(t, true, f == nil)
-	equal(t, map[string]string{format.WALFileName: "x"}, filesOf(t, dir))
+	expect.ErrorIs(t, err, os.ErrExist)
+	expect.Equal(t, true, f == nil)
+	expect.Equal(t, map[string]string{format.WALFileName: "x"}, filesOf(t, dir))
 }
 
 // Whoever opens a store and closes it leaves nothing open, whatever came of it.
 func TestNothingStaysOpen(t *testing.T) {
 	whole, d, _ := leftBehind(t)
 	for name, change := range map[string]func(dir string){
-		"it opens": func(string) {}, "log.db is missing": func(dir string) { noError(t, os.Remove(filepath.Join(dir, format.LogFileName))) },
+		"it opens": func(string) {}, "log.db is missing": func(dir string) { expect.NoError(t, os.Remove(filepath.Join(dir, format.LogFileName))) },
 		"log.wal is damaged":    func(dir string) { flip(t, walPath(dir), wal.BlockLen+40) },
-		"log.wal is of nothing": func(dir string) { noError(t, os.Truncate(walPath(dir), 0)) },
+		"log.wal is of nothing": func(dir string) { expect.NoError(t, os.Truncate(walPath(dir), 0)) },
 	} {
 		dir := crashCopy(t, whole)
 		change(dir)
@@ -77,11 +78,11 @@ func TestNothingStaysOpen(t *testing.T) {
 				closeStore(t, s)
 			}
 			if l, err := OpenLog(t.Context(), dir); err == nil {
-				noError(t, l.Close())
+				expect.NoError(t, l.Close())
 			}
 			_, _ = Verify(t.Context(), dir, verify.Options{})
 			_, _ = Restore(t.Context(), dir, filepath.Join(t.TempDir(), "to"), CopyOptions{})
-			equal(t, 0, openBelow(t, dir), name, o)
+			expect.Equal(t, 0, openBelow(t, dir), name, o)
 		}
 	}
 }

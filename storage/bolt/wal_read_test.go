@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -16,6 +17,6 @@ func TestWALThatIsNotNeeded(t *testing.T) {
 	s := open(t, dir, d, smallMap)
 	closeStore(t, s)
 	noWAL(t, dir)
-	noError(t, os.WriteFile(walPath(dir), left, 0o600))
+	expect.NoError(t, os.WriteFile(walPath(dir), left, 0o600))
 	opensWith(t, dir, d, want)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -25,8 +26,8 @@ func TestWALIsRefused(t *testing.T) {
 	edit := func(change func([]byte) []byte) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			b, err := os.ReadFile(walPath(dir))
-			noError(t, err)
-			noError(t, os.WriteFile(walPath(dir), change(b), 0o600))
+			expect.NoError(t, err)
+			expect.NoError(t, os.WriteFile(walPath(dir), change(b), 0o600))
 		}
 	}
 	header := func(change func([]byte)) func(*testing.T, string) {
@@ -37,7 +38,7 @@ func TestWALIsRefused(t *testing.T) {
 		})
 	}
 	inLog := func(change func(*bbolt.Tx) error) func(*testing.T, string) {
-		return inFile(format.LogFileName, func(t *testing.T, f *boltfile.File) { noError(t, f.Update(change)) })
+		return inFile(format.LogFileName, func(t *testing.T, f *boltfile.File) { expect.NoError(t, f.Update(change)) })
 	}
 	forget := func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }
 	withoutFirst := func(tx *bbolt.Tx) error {
@@ -48,7 +49,7 @@ func TestWALIsRefused(t *testing.T) {
 		change func(*testing.T, string)
 		want   error
 	}{
-		"missing": {func(t *testing.T, dir string) { noError(t, os.Remove(walPath(dir))) }, storage.ErrDamaged},
+		"missing": {func(t *testing.T, dir string) { expect.NoError(t, os.Remove(walPath(dir))) }, storage.ErrDamaged},
 		"empty":   {edit(func([]byte) []byte { return nil }), storage.ErrDamaged},
 		"zeroes":  {edit(func(b []byte) []byte { clear(b); return b }), storage.ErrDamaged},
 		"another file": {edit(func([]byte) []byte {
@@ -77,7 +78,7 @@ func TestWALIsRefused(t *testing.T) {
 			files := filesOf(t, dir)
 			for _, o := range []Options{smallMap, {MmapSize: smallMap.MmapSize, ReadOnly: true}} {
 				_, err := Open(t.Context(), dir, d, o)
-				errorIs(t, err, c.want)
+				expect.ErrorIs(t, err, c.want)
 			}
 			if got := filesOf(t, dir); !maps.Equal(got, files) {
 				t.Fatal("a file was changed")
@@ -90,11 +91,11 @@ func TestWALIsRefused(t *testing.T) {
 func TestWALWithoutLog(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	for _, name := range []string{format.StateFileName, format.LogFileName} {
-		noError(t, os.Remove(filepath.Join(dir, name)))
+		expect.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
 	files := filesOf(t, dir)
 	_, err := Open(t.Context(), dir, d, smallMap)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	if got := filesOf(t, dir); !maps.Equal(got, files) {
 		t.Fatal("a file was changed")
 	}
@@ -103,7 +104,7 @@ func TestWALWithoutLog(t *testing.T) {
 // log.db was repaired to what it was before the note of log.wal: what follows its end counts.
 func TestWALWithoutNote(t *testing.T) {
 	dir, d, want := leftBehind(t)
-	noError(t, inFileOf(dir, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
+	expect.NoError(t, inFileOf(dir, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
 	opensWith(t, dir, d, want)
 }
 
@@ -116,33 +117,33 @@ func TestWALOlderOneComesBack(t *testing.T) {
 	noWAL(t, dir)
 	writeFiles(t, dir, map[string]string{format.WALFileName: old})
 	s, err := Open(t.Context(), dir, d, smallMap)
-	noError(t, err)
+	expect.NoError(t, err)
 	noWAL(t, dir)
 	w := takeOver(t, s, 0)
 	w.append(2)
 	want = collectEvents(t, s.Log(t.Context(), 1))
-	equal(t, 7, len(want))
+	expect.Equal(t, 7, len(want))
 	crash := quietCopy(t, s, dir)
 	closeStore(t, s)
 	writeFiles(t, crash, map[string]string{format.WALFileName: old})
 	_, err = Open(t.Context(), crash, d, smallMap)
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 }
 
 // A log.wal whose events another history of the same store has overtaken is found out.
 func TestWALOfAnotherHistory(t *testing.T) {
 	dir, d, want := leftBehind(t)
 	fork := crashCopy(t, dir)
-	noError(t, inFileOf(fork, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
+	expect.NoError(t, inFileOf(fork, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketHeader).Delete(format.KeyWAL) }))
 	old := filesOf(t, fork)[format.WALFileName]
-	noError(t, os.Remove(walPath(fork)))
+	expect.NoError(t, os.Remove(walPath(fork)))
 	s := open(t, fork, d, smallMap)
-	equal(t, want[:1], collectEvents(t, s.Log(t.Context(), 1)))
+	expect.Equal(t, want[:1], collectEvents(t, s.Log(t.Context(), 1)))
 	takeOver(t, s, 0).append(messages.WSID(2), 2)
 	closeStore(t, s)
 	writeFiles(t, fork, map[string]string{format.WALFileName: old})
 	_, err := Open(t.Context(), fork, d, smallMap)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 }
 
 // inFileOf changes log.db of a store that nobody has open.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -28,7 +29,7 @@ func wholeWLog(t *testing.T, s *Store, ws messages.WSID) (n int, err error) {
 // rename moves an entry of state.db to another key, as a flipped bit would.
 func rename(t *testing.T, s *Store, bucket, from, to []byte) {
 	t.Helper()
-	noError(t, s.state.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, s.state.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucket)
 		v := append([]byte(nil), b.Get(from)...)
 		return errors.Join(b.Delete(from), b.Put(to, v))
@@ -51,10 +52,10 @@ func TestWLogThatEndsEarly(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	noError(t, s.AwaitWLog(ctx, 2, 3), "it is there, and reading it says what is wrong")
+	expect.NoError(t, s.AwaitWLog(ctx, 2, 3), "it is there, and reading it says what is wrong")
 	n, err = wholeWLog(t, s, 4)
-	noError(t, err)
-	equal(t, 2, n)
+	expect.NoError(t, err)
+	expect.Equal(t, 2, n)
 	w.append(2)
 	if n, err = wholeWLog(t, s, 2); n != 2 || !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %d events, %v, want damage before what is in the tail", n, err)
@@ -71,8 +72,8 @@ func TestWLogEndBesideADamagedNumber(t *testing.T) {
 	rename(t, s, format.BucketNumbers, key, format.AppendNumberKey(nil, 0, messages.SeqWLogOffset))
 	rename(t, s, format.BucketNumbers, format.AppendNumberKey(nil, 2, format.KindSeq), format.AppendNumberKey(nil, 3, format.KindSeq))
 	_, err := wholeWLog(t, s, 2)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	errorIs(t, s.AwaitWLog(ctx, 2, 1), storage.ErrDamaged)
+	expect.ErrorIs(t, s.AwaitWLog(ctx, 2, 1), storage.ErrDamaged)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // Only a file that is open is removed from its name.
@@ -13,14 +14,14 @@ func TestRemoveOnly(t *testing.T) {
 	dir := t.TempDir()
 	d := held(t, dir)
 	f, err := d.MakeFile("f", 0)
-	noError(t, err)
-	defer func() { noError(t, f.Close()) }()
-	noError(t, os.Remove(filepath.Join(dir, "f")))
-	noError(t, d.RemoveOnly("f", f)) // it is gone already
+	expect.NoError(t, err)
+	defer func() { expect.NoError(t, f.Close()) }()
+	expect.NoError(t, os.Remove(filepath.Join(dir, "f")))
+	expect.NoError(t, d.RemoveOnly("f", f)) // it is gone already
 	write(t, filepath.Join(dir, "f"), []byte("another"))
-	errorIs(t, d.RemoveOnly("f", f), storage.ErrForeign)
+	expect.ErrorIs(t, d.RemoveOnly("f", f), storage.ErrForeign)
 	all, err := os.ReadDir(dir)
-	noError(t, err)
+	expect.NoError(t, err)
 	if got := string(read(t, filepath.Join(dir, "f"))); got != "another" || len(all) != 1 {
 		t.Errorf("got %q, and %d files", got, len(all))
 	}

@@ -11,28 +11,15 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
-
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func errorIs(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("got %v, want %v", err, want)
-	}
-}
 
 func held(t testing.TB, dir string) *boltfile.Directory {
 	t.Helper()
 	d, err := boltfile.OpenDirectory(dir)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, d.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, d.Close()) })
 	return d
 }
 
@@ -46,8 +33,8 @@ func open(t testing.TB, path string, o *bbolt.Options) (*boltfile.File, error) {
 func opened(t testing.TB, path string, o *bbolt.Options) *boltfile.File {
 	t.Helper()
 	f, err := open(t, path, o)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, f.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, f.Close()) })
 	return f
 }
 
@@ -59,8 +46,8 @@ func made(t testing.TB, entries int) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), format.LogFileName)
 	f, err := open(t, path, &bbolt.Options{PageSize: 4096})
-	noError(t, err)
-	noError(t, f.Update(func(tx *bbolt.Tx) error {
+	expect.NoError(t, err)
+	expect.NoError(t, f.Update(func(tx *bbolt.Tx) error {
 		for _, name := range format.RoleLog.Buckets() {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
@@ -69,9 +56,9 @@ func made(t testing.TB, entries int) (path string) {
 		return errors.Join(putHeader(tx, 1), put(tx, 1, entries))
 	}))
 	for range 4 { // what is written anew leaves free pages
-		noError(t, f.Update(func(tx *bbolt.Tx) error { return put(tx, 1, 1) }))
+		expect.NoError(t, f.Update(func(tx *bbolt.Tx) error { return put(tx, 1, 1) }))
 	}
-	noError(t, f.Close())
+	expect.NoError(t, f.Close())
 	return path
 }
 
@@ -99,11 +86,11 @@ func put(tx *bbolt.Tx, first, last int) error {
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	noError(t, err)
+	expect.NoError(t, err)
 	return content
 }
 
 func write(t testing.TB, path string, content []byte) {
 	t.Helper()
-	noError(t, os.WriteFile(path, content, 0o600))
+	expect.NoError(t, os.WriteFile(path, content, 0o600))
 }

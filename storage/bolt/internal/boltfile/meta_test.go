@@ -15,6 +15,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -54,12 +55,12 @@ func TestMetaIsVouchedFor(t *testing.T) {
 	f := opened(t, path, &bbolt.Options{MaxSize: len(before)})
 	long := time.Unix(1_000_000_000, 0)
 	for _, wantWritten := range []bool{true, false} {
-		noError(t, os.Chtimes(path, long, long))
-		errorIs(t, f.Update(func(tx *bbolt.Tx) error {
+		expect.NoError(t, os.Chtimes(path, long, long))
+		expect.ErrorIs(t, f.Update(func(tx *bbolt.Tx) error {
 			return tx.Bucket(format.BucketLog).Put(logKey(1), make([]byte, len(before)))
 		}), storage.ErrFull)
 		info, err := os.Stat(path)
-		noError(t, err)
+		expect.NoError(t, err)
 		if written := !info.ModTime().Equal(long); written != wantWritten {
 			t.Errorf("got written %v, want %v", written, wantWritten)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // What a new directory stands in is synced, from the top down, and what the first one that is
@@ -16,7 +17,7 @@ import (
 func TestMakeDirsSyncs(t *testing.T) {
 	base := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
-	noError(t, os.WriteFile(at("file"), nil, 0o600))
+	expect.NoError(t, os.WriteFile(at("file"), nil, 0o600))
 	for _, test := range []struct {
 		dir  string
 		want []string
@@ -27,7 +28,7 @@ func TestMakeDirsSyncs(t *testing.T) {
 		{base, []string{filepath.Dir(base)}},
 	} {
 		var synced []string
-		noError(t, boltfile.MakeDirs(test.dir, func(dir string) error {
+		expect.NoError(t, boltfile.MakeDirs(test.dir, func(dir string) error {
 			synced = append(synced, dir)
 			return nil
 		}))
@@ -36,7 +37,7 @@ func TestMakeDirsSyncs(t *testing.T) {
 		}
 	}
 	// What could not be made durable is made again.
-	errorIs(t, boltfile.MakeDirs(at("e", "f"), func(dir string) error {
+	expect.ErrorIs(t, boltfile.MakeDirs(at("e", "f"), func(dir string) error {
 		if dir == base {
 			return os.ErrInvalid
 		}
@@ -45,8 +46,8 @@ func TestMakeDirsSyncs(t *testing.T) {
 	if _, err := os.Stat(at("e")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after a failed sync: got %v", err)
 	}
-	errorIs(t, boltfile.MakeDirs("", boltfile.SyncDir), os.ErrNotExist)
-	errorIs(t, boltfile.MakeDirs(at("file"), boltfile.SyncDir), storage.ErrForeign)
+	expect.ErrorIs(t, boltfile.MakeDirs("", boltfile.SyncDir), os.ErrNotExist)
+	expect.ErrorIs(t, boltfile.MakeDirs(at("file"), boltfile.SyncDir), storage.ErrForeign)
 	if err := boltfile.MakeDirs(at("file", "below"), boltfile.SyncDir); err == nil {
 		t.Error("a directory below a file: got no error")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -31,15 +32,15 @@ func readPages(t *testing.T, path string) *pages {
 	t.Helper()
 	p := &pages{content: read(t, path)}
 	f, err := open(t, path, &bbolt.Options{ReadOnly: true})
-	noError(t, err)
-	noError(t, f.View(func(tx *bbolt.Tx) error {
+	expect.NoError(t, err)
+	expect.NoError(t, f.View(func(tx *bbolt.Tx) error {
 		p.size = tx.DB().Info().PageSize
 		p.count = int(tx.Size()) / p.size
 		p.root = int(tx.Bucket(format.BucketLog).RootPage())
 		p.freelist = int(binary.NativeEndian.Uint64(p.at(tx.ID() % boltfile.MetaPages)[boltfile.MetaFreelistAt:]))
 		return nil
 	}))
-	noError(t, f.Close())
+	expect.NoError(t, f.Close())
 	p.leaf = p.root
 	for boltfile.PageFlags(p.at(p.leaf)) == boltfile.PageBranch {
 		p.leaf = p.below(p.leaf, 0)
@@ -147,7 +148,7 @@ func TestCheckPages(t *testing.T) {
 			write(t, path, p.content)
 			f := opened(t, path, &bbolt.Options{ReadOnly: true})
 			at, found, told := fmt.Sprintf("file %s, page %d", path, page), false, ""
-			noError(t, f.CheckPages(t.Context(), func(where, text string) {
+			expect.NoError(t, f.CheckPages(t.Context(), func(where, text string) {
 				found = found || where == at && strings.Contains(text, tt.want)
 				told += where + ": " + text + "\n"
 			}, nil))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -20,14 +21,14 @@ func refuses(t *testing.T, path string, p *pages, want string) {
 	write(t, path, p.content)
 	for _, readOnly := range []bool{true, false} {
 		f, err := open(t, path, &bbolt.Options{ReadOnly: readOnly})
-		noError(t, err)
+		expect.NoError(t, err)
 		if _, err := f.ReadHeader(format.RoleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), want) {
 			t.Errorf("read-only %v: got %v, want damage: %s", readOnly, err, want)
 		}
 		if f.Ends() {
 			t.Errorf("read-only %v: bbolt ends, want that it may not", readOnly)
 		}
-		noError(t, f.Close())
+		expect.NoError(t, f.Close())
 	}
 }
 
@@ -56,10 +57,10 @@ func TestCircleInTheHeader(t *testing.T) {
 	path := made(t, 1)
 	page := 0
 	f, err := open(t, path, &bbolt.Options{})
-	noError(t, err)
-	noError(t, f.Update(func(tx *bbolt.Tx) error { return putHeader(tx, 200) }))
-	noError(t, f.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).RootPage()); return nil }))
-	noError(t, f.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, f.Update(func(tx *bbolt.Tx) error { return putHeader(tx, 200) }))
+	expect.NoError(t, f.View(func(tx *bbolt.Tx) error { page = int(tx.Bucket(format.BucketHeader).RootPage()); return nil }))
+	expect.NoError(t, f.Close())
 	if page == 0 {
 		t.Fatal("the header has no page of its own")
 	}
@@ -105,17 +106,17 @@ func TestPageWithoutRoomForItsEntries(t *testing.T) {
 		binary.NativeEndian.PutUint16(p.at(page)[boltfile.PageCountAt:], 0xffff)
 		write(t, path, p.content)
 		f, err := open(t, path, &bbolt.Options{})
-		noError(t, err)
+		expect.NoError(t, err)
 		if _, err := f.ReadHeader(format.RoleLog); !errors.Is(err, storage.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("page %d: ", page)) {
 			t.Errorf("page %d: got %v, want damage", page, err)
 		}
-		noError(t, f.Close())
+		expect.NoError(t, f.Close())
 		f, err = open(t, path, &bbolt.Options{ReadOnly: true})
-		noError(t, err)
+		expect.NoError(t, err)
 		if _, err := f.ReadHeader(format.RoleLog); err != nil && page != sound.root {
 			t.Errorf("page %d: to read: got %v", page, err)
 		}
-		noError(t, f.Close())
+		expect.NoError(t, f.Close())
 		write(t, path, sound.content)
 	}
 }

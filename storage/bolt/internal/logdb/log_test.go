@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -19,43 +18,23 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func noError(t *testing.T, err error, where ...any) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%v: got %v", where, err)
-	}
-}
-
-func errorIs(t *testing.T, err, want error, where ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%v: got %v, want %v", where, err, want)
-	}
-}
-
-func equal[T any](t *testing.T, want, got T, where ...any) {
-	t.Helper()
-	if !reflect.DeepEqual(want, got) {
-		t.Fatalf("%v: got %v, want %v", where, got, want)
-	}
-}
-
 // read opens the log of a directory, and makes an empty one if there is none. It is closed at the end of the test.
 func read(t *testing.T, dir string) *Log {
 	t.Helper()
 	d, err := boltfile.OpenDirectory(dir)
-	noError(t, err)
+	expect.NoError(t, err)
 	isNew, path := len(namesIn(t, dir)) == 0, filepath.Join(dir, format.LogFileName)
 	f, err := boltfile.OpenFile(d, format.LogFileName, path, &bbolt.Options{InitialMmapSize: 32 << 10})
-	noError(t, err)
+	expect.NoError(t, err)
 	if isNew {
-		noError(t, f.Update(func(tx *bbolt.Tx) (err error) {
+		expect.NoError(t, f.Update(func(tx *bbolt.Tx) (err error) {
 			for _, name := range format.RoleLog.Buckets() {
 				_, failed := tx.CreateBucket(name)
 				err = errors.Join(err, failed)
@@ -64,9 +43,9 @@ func read(t *testing.T, dir string) *Log {
 		}))
 	}
 	l := New(f, d)
-	t.Cleanup(func() { noError(t, errors.Join(l.Close(), d.Close())) })
+	t.Cleanup(func() { expect.NoError(t, errors.Join(l.Close(), d.Close())) })
 	_, err = l.Load(format.StoreID{7})
-	noError(t, err)
+	expect.NoError(t, err)
 	return l
 }
 
@@ -92,14 +71,14 @@ func (l *Log) append(t *testing.T, values ...[]byte) messages.LSN {
 	t.Helper()
 	first, pending := l.Pending()
 	last := first + messages.LSN(len(pending)) - 1
-	noError(t, l.Append(last, values, nil))
+	expect.NoError(t, l.Append(last, values, nil))
 	return last + messages.LSN(len(values))
 }
 
 // settled appends events, and waits until log.db has them.
 func (l *Log) settled(t *testing.T, values ...[]byte) {
 	t.Helper()
-	noError(t, l.AwaitApplied(t.Context(), l.append(t, values...)))
+	expect.NoError(t, l.AwaitApplied(t.Context(), l.append(t, values...)))
 }
 
 // hold lets the applier wait until the end of the test, or until release.
@@ -131,7 +110,7 @@ func killed(t *testing.T) string {
 	}
 	crash := t.TempDir()
 	for _, name := range namesIn(t, dir) {
-		noError(t, os.WriteFile(filepath.Join(crash, name), contentOf(t, dir, name), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(crash, name), contentOf(t, dir, name), 0o600))
 	}
 	return crash
 }
@@ -139,7 +118,7 @@ func killed(t *testing.T) string {
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	noError(t, err)
+	expect.NoError(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -149,7 +128,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 func contentOf(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
-	noError(t, err)
+	expect.NoError(t, err)
 	return b
 }
 
@@ -161,15 +140,15 @@ func TestLogReaderInAnyOrder(t *testing.T) {
 	l.hold(t)
 	l.append(t, all[3:]...)
 	_, pending := l.Pending()
-	equal(t, 2, len(pending))
-	noError(t, l.Read(func(r *Reader) error {
+	expect.Equal(t, 2, len(pending))
+	expect.NoError(t, l.Read(func(r *Reader) error {
 		for _, lsn := range []messages.LSN{1, 2, 3, 4, 5, 6, 3, 2, 1, 3, 5, 0, 1, 4, 2} {
 			var want []byte
 			if lsn >= 1 && lsn <= 5 {
 				want = all[lsn-1]
 			}
-			equal(t, string(want), string(r.Value(lsn)), lsn)
-			equal(t, want == nil, r.Value(lsn) == nil, lsn)
+			expect.Equal(t, string(want), string(r.Value(lsn)), lsn)
+			expect.Equal(t, want == nil, r.Value(lsn) == nil, lsn)
 		}
 		return nil
 	}))
@@ -186,10 +165,10 @@ func TestRewriteLogInPieces(t *testing.T) {
 	for i := range 3 {
 		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
 	}
-	noError(t, l.rewriteLog())
-	equal(t, []int64{3, 1}, sizes)
-	noError(t, l.File.View(func(tx *bbolt.Tx) error {
-		equal(t, 1, tx.Bucket(format.BucketLog).Stats().KeyN)
+	expect.NoError(t, l.rewriteLog())
+	expect.Equal(t, []int64{3, 1}, sizes)
+	expect.NoError(t, l.File.View(func(tx *bbolt.Tx) error {
+		expect.Equal(t, 1, tx.Bucket(format.BucketLog).Stats().KeyN)
 		return nil
 	}))
 }
@@ -203,13 +182,13 @@ func TestRewriteWholeCommits(t *testing.T) {
 	}
 	l.settled(t, want...)
 	values, places := loggedAt(t, l.File)
-	equal(t, want, values)
+	expect.Equal(t, want, values)
 	for i := 0; i < len(values); i += 8 {
 		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
 	}
-	noError(t, l.rewriteLog())
+	expect.NoError(t, l.rewriteLog())
 	again, moved := loggedAt(t, l.File)
-	equal(t, values, again)
+	expect.Equal(t, values, again)
 	for i := range places {
 		if places[i] == moved[i] {
 			t.Errorf("LSN %d was not written anew", i+1)
@@ -220,7 +199,7 @@ func TestRewriteWholeCommits(t *testing.T) {
 // loggedAt returns what log.db has, and where in the map of the file.
 func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte) {
 	t.Helper()
-	noError(t, log.View(func(tx *bbolt.Tx) error {
+	expect.NoError(t, log.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(format.BucketLog).ForEach(func(_, v []byte) error {
 			values, places = append(values, bytes.Clone(v)), append(places, &v[0])
 			return nil
@@ -236,11 +215,11 @@ func TestNobodyVouchesForWhatIsGone(t *testing.T) {
 	newer, size := int64(l.commit)%boltfile.MetaPages, int64(os.Getpagesize())
 	older := contentOf(t, dir, format.LogFileName)[(1-newer)*size:][:size]
 	f, err := os.OpenFile(filepath.Join(dir, format.LogFileName), os.O_WRONLY, 0)
-	noError(t, err)
+	expect.NoError(t, err)
 	_, err = f.WriteAt(older, newer*size)
-	noError(t, errors.Join(err, f.Close()))
+	expect.NoError(t, errors.Join(err, f.Close()))
 	for range 2 {
-		errorIs(t, l.Vouch(), format.ErrMissing)
+		expect.ErrorIs(t, l.Vouch(), format.ErrMissing)
 	}
 }
 
@@ -252,8 +231,8 @@ func TestWALIsWrittenAsItWasRead(t *testing.T) {
 	content := contentOf(t, dir, format.WALFileName)
 	stale := bytes.Clone(content)
 	clear(stale[wal.BlockLen:])
-	noError(t, os.WriteFile(l.WAL.Path(), stale, 0o600))
-	noError(t, l.vouchWAL())
+	expect.NoError(t, os.WriteFile(l.WAL.Path(), stale, 0o600))
+	expect.NoError(t, l.vouchWAL())
 	if !bytes.Equal(contentOf(t, dir, format.WALFileName), content) {
 		t.Error("log.wal is not what was read of it")
 	}
@@ -285,7 +264,7 @@ func TestAppliedWhenThereIsRoom(t *testing.T) {
 		return nil
 	}
 	last := l.append(t, valuesOf(100)...)
-	errorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
+	expect.ErrorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
 	<-l.pending.state().more // that is what the append has asked for
 	full.Store(false)
 	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
@@ -305,6 +284,6 @@ func TestAwaitAppliedEnds(t *testing.T) {
 	last := l.append(t, valuesOf(100)...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	errorIs(t, l.AwaitApplied(ctx, last), context.Canceled)
-	noError(t, l.AwaitApplied(t.Context(), last-1))
+	expect.ErrorIs(t, l.AwaitApplied(ctx, last), context.Canceled)
+	expect.NoError(t, l.AwaitApplied(t.Context(), last-1))
 }

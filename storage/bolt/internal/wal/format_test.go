@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -29,17 +30,17 @@ func TestWALRoundTrip(t *testing.T) {
 		wal.EncodeCommit(b[at:], id, at, first, values)
 		r := &wal.Reader{ID: id, Half: wal.Half, B: b}
 		r.Scan()
-		equal(t, 1, len(r.Commits))
-		equal(t, 0, len(r.Cut))
-		equal(t, wal.Commit{First: first, Values: values, Behind: at + size}, r.Commits[0])
-		equal(t, first, r.Reached)
+		expect.Equal(t, 1, len(r.Commits))
+		expect.Equal(t, 0, len(r.Cut))
+		expect.Equal(t, wal.Commit{First: first, Values: values, Behind: at + size}, r.Commits[0])
+		expect.Equal(t, first, r.Reached)
 		for _, other := range []*wal.Reader{
 			{ID: wal.ID{1: id[1] + 1}, Half: wal.Half, B: b},
 			{ID: id, Half: wal.Half, B: append(make([]byte, wal.BlockLen), b...)},
 		} {
 			other.Scan()
-			equal(t, 0, len(other.Commits))
-			equal(t, 0, other.Reached)
+			expect.Equal(t, 0, len(other.Commits))
+			expect.Equal(t, 0, other.Reached)
 		}
 	})
 }
@@ -51,7 +52,7 @@ func TestWALCommitEndsInZeroes(t *testing.T) {
 	wal.EncodeCommit(b, wal.ID{}, wal.BlockLen, 1, [][]byte{value})
 	used := wal.WALCommitLen + wal.WALEventLen + len(value)
 	for ; len(b) > 0; b, used = b[wal.SectorLen:], 0 {
-		equal(t, make([]byte, wal.DataLen-used), b[wal.WALHeadLen+used:wal.SectorLen])
+		expect.Equal(t, make([]byte, wal.DataLen-used), b[wal.WALHeadLen+used:wal.SectorLen])
 	}
 }
 
@@ -59,7 +60,7 @@ func TestWALCommitEndsInZeroes(t *testing.T) {
 func TestWALSize(t *testing.T) {
 	const room = wal.WALPerBlock*wal.DataLen - wal.WALCommitLen - wal.WALEventLen
 	for length, want := range map[int]int64{0: 1, 1: 1, room: 1, room + 1: 2, room + wal.WALPerBlock*wal.DataLen: 2, room + wal.WALPerBlock*wal.DataLen + 1: 3} {
-		equal(t, want*wal.BlockLen, wal.Size([][]byte{make([]byte, length)}), length)
+		expect.Equal(t, want*wal.BlockLen, wal.Size([][]byte{make([]byte, length)}), length)
 	}
 }
 
@@ -71,11 +72,11 @@ func TestWALDecodeCommit(t *testing.T) {
 			data = append(binary.BigEndian.AppendUint32(data, uint32(len(v))), v...)
 		}
 		got, ok := wal.DecodeCommit(data)
-		equal(t, true, ok)
-		equal(t, want, got)
+		expect.Equal(t, true, ok)
+		expect.Equal(t, want, got)
 		for n := range data {
 			_, ok := wal.DecodeCommit(data[:n])
-			equal(t, false, ok, n)
+			expect.Equal(t, false, ok, n)
 		}
 	}
 }
@@ -88,17 +89,17 @@ func TestWALSectorCRC(t *testing.T) {
 	}
 	covered := binary.BigEndian.AppendUint64(bytes.Clone(id[:]), uint64(at))
 	covered = append(append(covered, s[:12]...), s[16:]...)
-	equal(t, crcOf(covered), wal.SectorCRC(id, at, s))
+	expect.Equal(t, crcOf(covered), wal.SectorCRC(id, at, s))
 }
 
 func TestWALHeader(t *testing.T) {
 	store, id := format.StoreID{1, 2, 3}, wal.ID{4, 5, 6}
 	whole := wal.EncodeHeader(store, id, 4711)
-	equal(t, wal.BlockLen, len(whole))
+	expect.Equal(t, wal.BlockLen, len(whole))
 	got, length, err := wal.DecodeHeader(whole, store)
-	noError(t, err)
-	equal(t, id, got)
-	equal(t, 4711, length)
+	expect.NoError(t, err)
+	expect.Equal(t, id, got)
+	expect.Equal(t, 4711, length)
 	for at := range wal.HeaderLen {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
@@ -116,14 +117,14 @@ func TestWALHeader(t *testing.T) {
 		return b
 	}
 	_, _, err = wal.DecodeHeader(whole, format.StoreID{9})
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 	_, _, err = wal.DecodeHeader(resealed(func(b []byte) { b[10] = byte(format.RoleLog) }), store)
-	errorIs(t, err, storage.ErrForeign)
+	expect.ErrorIs(t, err, storage.ErrForeign)
 	_, _, err = wal.DecodeHeader(resealed(func(b []byte) { b[9]++ }), store)
-	errorIs(t, err, storage.ErrFormat)
+	expect.ErrorIs(t, err, storage.ErrFormat)
 	for n := range wal.HeaderLen {
 		_, _, err := wal.DecodeHeader(whole[:n], store)
-		errorIs(t, err, storage.ErrForeign, n)
+		expect.ErrorIs(t, err, storage.ErrForeign, n)
 	}
 }
 
@@ -151,7 +152,7 @@ func FuzzWAL(f *testing.F) {
 		flipped[int(at)%len(flipped)] ^= bits
 		got, err := w.pendingIn(flipped, next)
 		if err == nil {
-			equal(t, want, got)
+			expect.Equal(t, want, got)
 		}
 	})
 }

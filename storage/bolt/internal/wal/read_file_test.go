@@ -5,6 +5,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -12,34 +13,34 @@ import (
 func TestWALIsReadFromItsFile(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10, 600)
-	noError(t, w.Close())
+	expect.NoError(t, w.Close())
 	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
 	r, err := left.Read()
-	noError(t, err)
-	equal(t, w.ID.String(), r.ID.String())
-	equal(t, 1, len(r.Commits))
-	equal(t, w.events, r.Commits[0].Values)
-	noError(t, left.Unlink())
+	expect.NoError(t, err)
+	expect.Equal(t, w.ID.String(), r.ID.String())
+	expect.Equal(t, 1, len(r.Commits))
+	expect.Equal(t, w.events, r.Commits[0].Values)
+	expect.NoError(t, left.Unlink())
 	_, err = left.Read()
-	errorIs(t, err, wal.ErrNone)
+	expect.ErrorIs(t, err, wal.ErrNone)
 }
 
 // A file that is longer than any can be is refused, by its own name.
 func TestWALTooLong(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
-	noError(t, w.Grow(wal.Most(smallHalf)+1))
+	expect.NoError(t, w.Grow(wal.Most(smallHalf)+1))
 	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
 	_, err := left.Read()
-	errorIs(t, err, storage.ErrDamaged)
-	noError(t, left.Close())
+	expect.ErrorIs(t, err, storage.ErrDamaged)
+	expect.NoError(t, left.Close())
 }
 
 // A log.wal that somebody else has put there is left as it is.
 func TestWALOfSomebodyElse(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	other := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
-	errorIs(t, other.Create(), storage.ErrForeign)
-	noError(t, w.Remove())
+	expect.ErrorIs(t, other.Create(), storage.ErrForeign)
+	expect.NoError(t, w.Remove())
 }
 
 // A place is free if nothing there is waited for; what is larger than a half waits for everything.
@@ -50,7 +51,7 @@ func TestWALIsFree(t *testing.T) {
 		applied, last messages.LSN
 		want          bool
 	}{{1, 2, 5, false}, {1, 3, 5, true}, {5, 4, 5, false}, {5, 5, 5, true}} {
-		equal(t, c.want, w.IsFree(c.size, c.applied, c.last), c)
-		equal(t, 0, w.Current, "it only asks")
+		expect.Equal(t, c.want, w.IsFree(c.size, c.applied, c.last), c)
+		expect.Equal(t, 0, w.Current, "it only asks")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -17,18 +18,18 @@ import (
 func TestReadAtMost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), format.WALFileName)
 	want := []byte("twelve bytes")
-	noError(t, os.WriteFile(path, want, 0o600))
+	expect.NoError(t, os.WriteFile(path, want, 0o600))
 	read := func(most int) ([]byte, error) {
 		f, err := os.Open(path)
-		noError(t, err)
-		defer func() { noError(t, f.Close()) }()
+		expect.NoError(t, err)
+		defer func() { expect.NoError(t, f.Close()) }()
 		return wal.ReadAtMost(f, path, int64(most))
 	}
 	got, err := read(len(want))
-	noError(t, err)
-	equal(t, want, got)
+	expect.NoError(t, err)
+	expect.Equal(t, want, got)
 	_, err = read(len(want) - 1)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 }
 
 // Less than a sector of ours is nothing, any part of something else is another file, which
@@ -38,15 +39,15 @@ func TestWALOfOneSector(t *testing.T) {
 	for _, length := range []int{0, 1, 2, len(format.Magic), wal.HeaderLen, wal.SectorLen - 1} {
 		for _, b := range [][]byte{ours, zeros} {
 			_, err := wal.Parse("x", b[:length], format.StoreID{}, smallHalf)
-			errorIs(t, err, wal.ErrNone, length)
+			expect.ErrorIs(t, err, wal.ErrNone, length)
 		}
 	}
 	_, err := wal.Parse("x", slices.Concat(zeros, []byte("p")), format.StoreID{}, smallHalf)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 	other := bytes.Repeat([]byte("p"), wal.SectorLen)
 	for _, length := range []int{2, len(format.Magic), wal.SectorLen - 1, wal.SectorLen} {
 		_, err := wal.Parse("x", other[:length], format.StoreID{}, smallHalf)
-		errorIs(t, err, storage.ErrForeign, length)
+		expect.ErrorIs(t, err, storage.ErrForeign, length)
 		if damaged := new(storage.DamagedError); errors.As(err, &damaged) {
 			t.Errorf("got %v, which is no damage", err)
 		}
@@ -57,9 +58,9 @@ func TestWALOfOneSector(t *testing.T) {
 func TestWALCommitWithoutEvents(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10)
-	noError(t, w.Write(wal.Size(nil), w.next, nil))
+	expect.NoError(t, w.Write(wal.Size(nil), w.next, nil))
 	_, err := w.pendingIn(w.content(), 1)
-	errorIs(t, err, storage.ErrDamaged)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 }
 
 // A commit that a crash has cut short was never acknowledged, whatever became of the sectors behind
@@ -72,6 +73,6 @@ func TestWALTornAndDamaged(t *testing.T) {
 	clear(b[2*wal.BlockLen+wal.SectorLen:][:wal.SectorLen])
 	b[2*wal.BlockLen+2*wal.SectorLen+wal.WALHeadLen] ^= 1
 	got, err := w.pendingIn(b, 1)
-	noError(t, err)
-	equal(t, w.events[:1], got)
+	expect.NoError(t, err)
+	expect.Equal(t, w.events[:1], got)
 }

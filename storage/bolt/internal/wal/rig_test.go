@@ -2,52 +2,24 @@ package wal_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
-	"reflect"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
-
-// failer is a test, or one of rapid's.
-type failer interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-func noError(t failer, err error, where ...any) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%v: got %v", where, err)
-	}
-}
-
-func errorIs(t failer, err, want error, where ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%v: got %v, want %v", where, err, want)
-	}
-}
-
-func equal[T any](t failer, want, got T, where ...any) {
-	t.Helper()
-	if !reflect.DeepEqual(want, got) {
-		t.Fatalf("%v: got %v, want %v", where, got, want)
-	}
-}
 
 // held opens a directory until the end of the test.
 func held(t testing.TB, dir string) *boltfile.Directory {
 	t.Helper()
 	d, err := boltfile.OpenDirectory(dir)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, d.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, d.Close()) })
 	return d
 }
 
@@ -68,7 +40,7 @@ func newWALWriter(t testing.TB, half int64) *walWriter {
 	t.Helper()
 	dir := t.TempDir()
 	w := &walWriter{t: t, Writer: wal.Writer{Directory: held(t, dir), Store: format.StoreID{7}, Half: half}, next: 1}
-	noError(t, w.Create())
+	expect.NoError(t, w.Create())
 	t.Cleanup(func() { _ = w.Close() }) // it is read by its name
 	return w
 }
@@ -83,9 +55,9 @@ func (w *walWriter) commit(lengths ...int) {
 	size := wal.Size(values)
 	if need := w.Place(size, w.applied, w.next-1); need != 0 {
 		w.applied = need
-		equal(w.t, 0, w.Place(size, w.applied, w.next-1))
+		expect.Equal(w.t, 0, w.Place(size, w.applied, w.next-1))
 	}
-	noError(w.t, w.Write(size, w.next, values))
+	expect.NoError(w.t, w.Write(size, w.next, values))
 	w.next += messages.LSN(len(values))
 	w.events = append(w.events, values...)
 }
@@ -94,7 +66,7 @@ func (w *walWriter) commit(lengths ...int) {
 func (w *walWriter) content() []byte {
 	w.t.Helper()
 	b, err := os.ReadFile(w.Path())
-	noError(w.t, err)
+	expect.NoError(w.t, err)
 	// Without the zeroes that it has grown by.
 	all := make([]byte, wal.BlockLen+2*w.Half)
 	copy(all, b)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -21,8 +22,8 @@ func TestWALTornCommit(t *testing.T) {
 		w.commit([]int{300, 4100, 2 * wal.BlockLen}[i%3], 17)
 		after, next := w.content(), w.applied+1
 		got, err := w.pendingIn(after, next)
-		noError(t, err)
-		equal(t, w.events[next-1:], got, i)
+		expect.NoError(t, err)
+		expect.Equal(t, w.events[next-1:], got, i)
 		begin := wal.BlockLen + int64(w.Current)*w.Half + w.Used - wal.Size(w.events[acknowledged-1:])
 		sectors := int(wal.Size(w.events[acknowledged-1:]) / wal.SectorLen)
 		for range 60 {
@@ -34,8 +35,8 @@ func TestWALTornCommit(t *testing.T) {
 				copy(torn[at:at+wal.SectorLen], before[at:])
 			}
 			got, err := w.pendingIn(torn, next)
-			noError(t, err, i, old, sectors)
-			equal(t, w.events[next-1:acknowledged-1], append([][]byte{}, got...), i)
+			expect.NoError(t, err, i, old, sectors)
+			expect.Equal(t, w.events[next-1:acknowledged-1], append([][]byte{}, got...), i)
 		}
 	}
 }
@@ -47,7 +48,7 @@ func TestWALFlippedBits(t *testing.T) {
 	w, next := lapped(t)
 	sound, want := w.content(), w.events[next-1:]
 	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
-	noError(t, err)
+	expect.NoError(t, err)
 	found := 0
 	for i := range r.Commits {
 		c := &r.Commits[i]
@@ -64,11 +65,11 @@ func TestWALFlippedBits(t *testing.T) {
 				got, err := w.pendingIn(sound, next)
 				sound[at] ^= 1 << bit
 				if err == nil {
-					equal(t, want, got, at, bit)
+					expect.Equal(t, want, got, at, bit)
 					continue
 				}
 				found++
-				errorIs(t, err, storage.ErrDamaged)
+				expect.ErrorIs(t, err, storage.ErrDamaged)
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func TestWALDamagedHead(t *testing.T) {
 		last := w.events[len(w.events)-1:]
 		b[wal.BlockLen+int64(w.Current)*w.Half+w.Used-wal.Size(last)+wal.WALHeadLen+3] ^= 1
 		_, err := w.pendingIn(b, w.applied+1)
-		errorIs(t, err, storage.ErrDamaged, i)
+		expect.ErrorIs(t, err, storage.ErrDamaged, i)
 	}
 }
 
@@ -103,7 +104,7 @@ func TestWALLostBeforeTorn(t *testing.T) {
 		clear(b[2*wal.BlockLen+wal.SectorLen:][:wal.SectorLen])
 		clear(b[head:][:wal.SectorLen])
 		_, err := w.pendingIn(b, 1)
-		errorIs(t, err, storage.ErrDamaged)
+		expect.ErrorIs(t, err, storage.ErrDamaged)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestWALLostSectors(t *testing.T) {
 	w, next := lapped(t)
 	sound := w.content()
 	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
-	noError(t, err)
+	expect.NoError(t, err)
 	live := 0
 	for i := range r.Commits {
 		c := &r.Commits[i]
@@ -124,7 +125,7 @@ func TestWALLostSectors(t *testing.T) {
 			b := bytes.Clone(sound)
 			clear(b[at : at+wal.SectorLen])
 			_, err := w.pendingIn(b, next)
-			errorIs(t, err, storage.ErrDamaged, at)
+			expect.ErrorIs(t, err, storage.ErrDamaged, at)
 		}
 	}
 	if live < 2 {
@@ -142,7 +143,7 @@ func TestWALCutFile(t *testing.T) {
 			want = wal.ErrNone
 		}
 		_, err := w.pendingIn(sound[:length], next)
-		errorIs(t, err, want, length)
+		expect.ErrorIs(t, err, want, length)
 	}
 }
 
@@ -151,9 +152,9 @@ func TestWALFlippedStaleBits(t *testing.T) {
 	w, next := lapped(t)
 	sound := w.content()
 	want, err := w.pendingIn(sound, next)
-	noError(t, err)
+	expect.NoError(t, err)
 	r, err := wal.Parse(w.Path(), sound, w.Store, w.Half)
-	noError(t, err)
+	expect.NoError(t, err)
 	flips := 0
 	for i := range r.Commits {
 		c := &r.Commits[i]
@@ -164,8 +165,8 @@ func TestWALFlippedStaleBits(t *testing.T) {
 			b := bytes.Clone(sound)
 			b[at+wal.WALHeadLen] ^= 1
 			got, err := w.pendingIn(b, next)
-			noError(t, err, at)
-			equal(t, want, got, at)
+			expect.NoError(t, err, at)
+			expect.Equal(t, want, got, at)
 			flips++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -21,9 +22,9 @@ func TestWALWriteFails(t *testing.T) {
 		w.BeforeCommit = func() error { return failed.before }
 		w.AfterCommit = func() error { return failed.after }
 		values := [][]byte{[]byte("event")}
-		errorIs(t, w.Write(wal.Size(values), 1, values), failed.want, failed)
-		equal(t, 0, w.Used, "nothing is acknowledged")
-		noError(t, w.Remove())
-		noError(t, w.Remove(), "there is none any more")
+		expect.ErrorIs(t, w.Write(wal.Size(values), 1, values), failed.want, failed)
+		expect.Equal(t, 0, w.Used, "nothing is acknowledged")
+		expect.NoError(t, w.Remove())
+		expect.NoError(t, w.Remove(), "there is none any more")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
@@ -17,30 +18,30 @@ import (
 func TestWALMost(t *testing.T) {
 	for _, half := range []int64{smallHalf, wal.Half} {
 		w := newWALWriter(t, half)
-		noError(t, w.Grow(wal.BlockLen+2*half))
-		equal(t, wal.Most(half), w.Size, half)
+		expect.NoError(t, w.Grow(wal.BlockLen+2*half))
+		expect.Equal(t, wal.Most(half), w.Size, half)
 	}
 }
 
 // The header says how long the file is, also when it could not be said the first time.
 func TestWALLengthIsTold(t *testing.T) {
 	w := newWALWriter(t, wal.Half)
-	noError(t, w.Grow(wal.BlockLen+1))
+	expect.NoError(t, w.Grow(wal.BlockLen+1))
 	w.Size += wal.Chunk // what was written before the disk was full
-	noError(t, os.Truncate(w.Path(), w.Size))
+	expect.NoError(t, os.Truncate(w.Path(), w.Size))
 	file := w.File
 	unwritable, err := os.Open(w.Path())
-	noError(t, err)
+	expect.NoError(t, err)
 	w.File = unwritable
-	errorIs(t, w.Grow(w.Size), syscall.EBADF)
-	noError(t, unwritable.Close())
+	expect.ErrorIs(t, w.Grow(w.Size), syscall.EBADF)
+	expect.NoError(t, unwritable.Close())
 	w.File = file
-	noError(t, w.Grow(w.Size))
-	equal(t, w.Size, w.Told, "each commit would say it again")
+	expect.NoError(t, w.Grow(w.Size))
+	expect.Equal(t, w.Size, w.Told, "each commit would say it again")
 	b, err := os.ReadFile(w.Path())
-	noError(t, err)
+	expect.NoError(t, err)
 	_, length, err := wal.DecodeHeader(b, w.Store)
-	noError(t, err)
+	expect.NoError(t, err)
 	if length != uint64(w.Size) {
 		t.Errorf("got length %d, want %d", length, w.Size)
 	}
@@ -56,7 +57,7 @@ func TestWALDamageBehindTheEnd(t *testing.T) {
 	b[wal.BlockLen+w.Used] = 1
 	for next := messages.LSN(1); next <= w.next; next++ {
 		_, err := w.pendingIn(b, next)
-		errorIs(t, err, storage.ErrDamaged, next)
+		expect.ErrorIs(t, err, storage.ErrDamaged, next)
 	}
 }
 
@@ -66,10 +67,10 @@ func TestWALGrowsByZeroes(t *testing.T) {
 	for w.Size < 2*wal.Chunk {
 		w.commit(wal.Chunk / 3)
 		b, err := os.ReadFile(w.Path())
-		noError(t, err)
+		expect.NoError(t, err)
 		got, err := w.pendingIn(b, 1)
-		noError(t, err)
-		equal(t, w.events, got)
+		expect.NoError(t, err)
+		expect.Equal(t, w.events, got)
 	}
 }
 
@@ -98,9 +99,9 @@ func TestWALPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := wal.Writer{Half: 4, Current: c.before.current, Used: int64(c.before.used), Last: c.before.last}
-			equal(t, c.need, w.Place(c.size, c.applied, c.end))
-			equal(t, c.current, w.Current)
-			equal(t, int64(c.behind), w.Used)
+			expect.Equal(t, c.need, w.Place(c.size, c.applied, c.end))
+			expect.Equal(t, c.current, w.Current)
+			expect.Equal(t, int64(c.behind), w.Used)
 		})
 	}
 }
@@ -115,22 +116,22 @@ func TestHolesOfWALStay(t *testing.T) {
 		copy(want[from:to], content[from:to])
 	}
 	path := filepath.Join(t.TempDir(), "wal")
-	noError(t, os.WriteFile(path, bytes.Repeat([]byte{0xff}, len(content)), 0o600))
+	expect.NoError(t, os.WriteFile(path, bytes.Repeat([]byte{0xff}, len(content)), 0o600))
 	handle, err := os.OpenFile(path, os.O_RDWR, 0)
-	noError(t, err)
-	noError(t, wal.WriteBlocks(handle, content))
-	noError(t, handle.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, wal.WriteBlocks(handle, content))
+	expect.NoError(t, handle.Close())
 	got, err := os.ReadFile(path)
-	noError(t, err)
+	expect.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("another block was written than those which hold something")
 	}
 	handle, err = os.Open(path)
-	noError(t, err)
+	expect.NoError(t, err)
 	if err := wal.WriteBlocks(handle, content); err == nil {
 		t.Error("nothing can be written, and nobody was told")
 	}
-	noError(t, handle.Close())
+	expect.NoError(t, handle.Close())
 }
 
 // What could not be written for want of space is synced as it is; after another failure nothing is.
@@ -160,5 +161,5 @@ func TestWhatIsSynced(t *testing.T) {
 func TestWALRemovalIsSynced(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.Directory.BeforeSync = func() error { return syscall.EIO }
-	errorIs(t, w.Remove(), syscall.EIO)
+	expect.ErrorIs(t, w.Remove(), syscall.EIO)
 }
