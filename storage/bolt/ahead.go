@@ -1,14 +1,12 @@
 package bolt
 
 import (
-	"bytes"
 	"fmt"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
@@ -113,24 +111,34 @@ func (r *writeRequest) checkState(tx *bbolt.Tx, trust messages.TrustLevel, last 
 	if err := checkPLogFree(tx, r, last); err != nil {
 		return err
 	}
-	wlog, records := tx.Bucket(format.BucketWLog).Cursor(), boltfile.NewFreeKeys(tx.Bucket(format.BucketRecords))
+	var h format.Head
+	loaded := false
 	for i := range r.events {
+		n := &r.events[i]
 		if known[i] == freeKnown {
 			continue
 		}
-		n := &r.events[i]
-		if err := checkWLogFree(wlog, r.partition.id, n, known[i] == lastKnown); err != nil {
-			return err
+		if !loaded || i == 0 || r.events[i-1].ws != n.ws {
+			if err := statedb.ReadHead(tx, n.ws, &h); err != nil {
+				return err
+			}
+			loaded = true
 		}
-		if err := checkKind(tx, r.partition.id, n, known[i] == lastKnown); err != nil {
+		if err := n.checkHead(r.partition.id, &h, known[i] == lastKnown); err != nil {
 			return err
 		}
 		if trust > messages.TrustNone {
 			continue
 		}
 		for _, rec := range n.records {
-			var key [format.RecordKeyLen]byte
-			if rec.isNew && !records.Free(format.AppendRecordKey(key[:0], format.RecordKey{Workspace: n.ws, ID: rec.id()})) {
+			if !rec.isNew {
+				continue
+			}
+			lsn, err := statedb.Written(tx, &h, format.RecordKey{Workspace: n.ws, ID: rec.id()})
+			if err != nil {
+				return err
+			}
+			if lsn != 0 {
 				return n.recordConflict(r.partition.id, rec)
 			}
 		}
@@ -153,7 +161,7 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 		first = r.events[0].offset
 		conflict.Workspace, conflict.WLogOffset = r.events[0].ws, r.events[0].wlog
 	}
-	taken, ok := statedb.FirstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), p.id, first)
+	taken, ok := statedb.TakenPLog(tx, p.id, first)
 	if !ok || taken > last {
 		return nil
 	}
@@ -161,42 +169,20 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 	return &conflict
 }
 
-// checkWLogFree makes sure that the event's entry in its workspace's log is free
-// and, unless the tail knew the workspace, that its predecessor is there.
-func checkWLogFree(c *bbolt.Cursor, p messages.PartitionID, n *newEvent, known bool) error {
-	var buf [format.WLogKeyLen]byte
-	seek := n.wlog
-	if !known && seek > 1 {
-		seek--
-	}
-	k, _ := c.Seek(format.AppendWLogKey(buf[:0], n.ws, seek))
-	if seek != n.wlog {
-		if !bytes.Equal(k, buf[:]) {
-			return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, and %d is not there",
-				storage.ErrOutOfOrder, p, n.offset, n.ws, n.wlog, seek)
-		}
-		k, _ = c.Next()
-	}
-	if bytes.Equal(k, format.AppendWLogKey(buf[:0], n.ws, n.wlog)) {
+// checkHead makes sure that the event's place in its workspace's log is free and, unless the tail knew the workspace, that
+// its predecessor is there, and that it is of the kind that the first one fixed.
+func (n *newEvent) checkHead(p messages.PartitionID, h *format.Head, known bool) error {
+	switch {
+	case h.Last >= n.wlog:
 		return &storage.ConflictError{
 			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: n.wlog,
 		}
-	}
-	return nil
-}
-
-// checkKind makes sure that a workspace that the tail did not know is of the kind
-// that its first event fixed.
-func checkKind(tx *bbolt.Tx, p messages.PartitionID, n *newEvent, known bool) error {
-	if known || n.wlog == 1 {
-		return nil
-	}
-	kind, err := statedb.Number(tx.Bucket(format.BucketNumbers), n.ws, format.KindSeq)
-	if err != nil {
-		return err
-	}
-	if kind != 0 && kind != messages.Number(n.wsKind) {
-		return kindMismatch(p, n, messages.WSKind(kind))
+	case known:
+	case h.Last+1 != n.wlog:
+		return fmt.Errorf("%w: partition %d, offset %d: workspace %d: got offset %d, and %d is not there",
+			storage.ErrOutOfOrder, p, n.offset, n.ws, n.wlog, n.wlog-1)
+	case h.Kind != 0 && h.Kind != n.wsKind:
+		return kindMismatch(p, n, h.Kind)
 	}
 	return nil
 }

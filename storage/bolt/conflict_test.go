@@ -13,32 +13,47 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
-	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 var allLevels = []messages.TrustLevel{messages.TrustNone, messages.TrustRecords, messages.TrustAll}
 
-// foreign is what somebody else has written.
+// foreign is what somebody else has written to the log, foreignLSN what leads to it from state.db.
 var foreign = []byte("foreign!")
+
+const foreignLSN messages.LSN = 1 << 40
 
 // plant puts a foreign value where an event's entry of a kind will go, and returns
 // a function that says whether it is still there.
 func plant(t *testing.T, s *Store, place storage.Place, e *messages.Event) (intact func(*Store) bool) {
 	t.Helper()
-	bucket, key := keyOf(place, e)
-	put(t, s.state, bucket, key, foreign)
-	return func(s *Store) bool { return bytes.Equal(get(t, s.state, bucket, key), foreign) }
-}
-
-func keyOf(place storage.Place, e *messages.Event) (bucket, key []byte) {
 	switch place {
 	case storage.PlacePLog:
-		return format.BucketPLog, format.AppendPLogKey(nil, e.Partition, e.PLogOffset)
+		putList(t, s, e.Partition, e.PLogOffset, foreignLSN)
+		return func(s *Store) bool {
+			lsns, err := statedb.PLog(s.state, e.Partition, e.PLogOffset, e.PLogOffset+1)
+			return err == nil && lsns[0] == foreignLSN
+		}
 	case storage.PlaceWLog:
-		return format.BucketWLog, format.AppendWLogKey(nil, e.Workspace, e.WLogOffset)
+		changeHead(t, s, e.Workspace, func(h *format.Head) {
+			for h.Last < e.WLogOffset {
+				h.Last++
+				h.LSNs = append(h.LSNs, foreignLSN+messages.LSN(h.Last))
+			}
+		})
+		return func(s *Store) bool {
+			lsns, err := statedb.WLog(s.state, e.Workspace, e.WLogOffset, e.WLogOffset+1)
+			return err == nil && lsns[0] == foreignLSN+messages.LSN(e.WLogOffset)
+		}
 	default:
-		return format.BucketRecords, format.AppendRecordKey(nil, format.RecordKey{Workspace: e.Workspace, ID: e.Records[0].ID})
+		id := e.Records[0].ID
+		changeHead(t, s, e.Workspace, func(h *format.Head) { h.Sequence(id.Seq).Point(id.Number, foreignLSN) })
+		return func(s *Store) bool {
+			h := headOf(t, s, e.Workspace)
+			i, found := h.Find(id.Seq).Pointed(id.Number)
+			return found && h.Find(id.Seq).Pointers[i].LSN == foreignLSN
+		}
 	}
 }
 
@@ -79,7 +94,7 @@ func checked(level messages.TrustLevel, place storage.Place) bool {
 }
 
 // A foreign key where the next event goes: refused at the levels that check, and
-// again after a restart; the others overwrite it while they run.
+// again after a restart. The others meet it when they flush; a record they overwrite.
 func TestConflictAtAppend(t *testing.T) {
 	eachPlace(t, allLevels, func(t *testing.T, level messages.TrustLevel, place storage.Place) {
 		dir, d := t.TempDir(), testDescriptor(2, level)
@@ -95,9 +110,17 @@ func TestConflictAtAppend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.flush()
-			if intact(s) {
-				t.Fatal("the foreign value was not overwritten")
+			err := s.Flush(t.Context(), w.pending())
+			if place == storage.PlacePLog && !conflictAt(err, place) || place != storage.PlacePLog && err != nil {
+				t.Fatalf("flush: got %v", err)
+			}
+			if intact(s) != (place != storage.PlaceRecord) {
+				t.Fatal("a foreign record is overwritten, and nothing else")
+			}
+			if place == storage.PlaceWLog {
+				if err := w.try(w.event(2)); !conflictAt(err, place) {
+					t.Fatalf("append: got %v", err)
+				}
 			}
 			return
 		}
@@ -297,13 +320,13 @@ func TestConflictInLog(t *testing.T) {
 	}
 }
 
-// A row that looks right but is not the log's is foreign to recovery.
+// A pointer that looks right but is not the log's is foreign to recovery.
 func TestRecoveryTellsForeignRows(t *testing.T) {
-	for name, r := range map[string]format.Row{
-		"another partition":   {Partition: 1, Offset: 1, LSN: 1},
-		"not yet projected":   {Partition: 0, Offset: 3, LSN: 3},
-		"another event's LSN": {Partition: 0, Offset: 1, LSN: 2},
-		"no such record":      {Partition: 0, Offset: 1, LSN: 1},
+	for name, lsn := range map[string]messages.LSN{
+		"not yet projected":   3,
+		"another workspace's": 4,
+		"another event's":     1,
+		"nobody's":            9,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(2, messages.TrustAll)
@@ -312,9 +335,9 @@ func TestRecoveryTellsForeignRows(t *testing.T) {
 			w.append(2, 2)
 			w.flush()
 			e := w.event(2)
-			w.append(2)
-			k := format.RecordKey{Workspace: 2, ID: e.Records[1].ID}
-			put(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k), format.AppendRow(nil, k, &r))
+			w.append(2, 4)
+			id := e.Records[1].ID
+			changeHead(t, s, 2, func(h *format.Head) { h.Sequence(id.Seq).Point(id.Number, lsn) })
 			closeStore(t, s)
 			s = open(t, dir, d, Options{})
 			w = takeOver(t, s, 0)
@@ -360,31 +383,14 @@ func conflictWithinOneRebuild(t *testing.T, at messages.WLogOffset) {
 	w.append(4)
 }
 
-// A row that recovery may write anew was written before by the same partition.
-func TestOwnRow(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	k := format.RecordKey{Workspace: 2, ID: w.event(2).Records[0].ID}
-	w.append(2)
-	w.flush()
-	row := get(t, s.state, format.BucketRecords, format.AppendRecordKey(nil, k))
-	p := &projection{s: s}
-	for _, thorough := range []bool{false, true} {
-		expect.Equal(t, true, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 2}, thorough))
-		expect.Equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[0], from: 1}, thorough), "of the flush itself, or behind it")
-		expect.Equal(t, false, p.ownRow(k, row, &flushRequest{partition: &s.partitions[1], from: 2}, thorough), "of another partition")
-		expect.Equal(t, false, p.ownRow(k, foreign, &flushRequest{partition: &s.partitions[0], from: 2}, thorough), "no row")
-	}
-}
-
 // Of the conflicts of a workspace's log the first one is kept: there its log ends.
 func TestFirstConflictStays(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	w.append(2, 2, 2)
-	for _, o := range []messages.WLogOffset{2, 3} {
-		plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: o})
-	}
+	w.append(2)
+	w.flush()
+	w.append(2, 2)
+	plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: 2})
 	w.flush()
 	key := format.ConflictKeyOf(&storage.ConflictError{Place: storage.PlaceWLog, Workspace: 2}).Append(nil)
 	kept, err := format.DecodeConflict(key, get(t, s.state, format.BucketConflicts, key))

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -144,7 +143,7 @@ type learned struct {
 
 // learnAll looks where the keys end that a request continues, as far as they are not known.
 func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.TrustLevel) learned {
-	_, taken := statedb.FirstPLogKey(tx.Bucket(format.BucketPLog).Cursor(), r.partition.id, r.events[0].offset)
+	_, taken := statedb.TakenPLog(tx, r.partition.id, r.events[0].offset)
 	l := learned{
 		of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool),
 		plogFree: !taken, from: r.events[0].offset,
@@ -166,13 +165,16 @@ func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.T
 // event says, which was compared with what is stored.
 func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	e := l.of[n.ws]
+	if e != nil && (trust > messages.TrustNone || !slices.ContainsFunc(n.records, func(r recordRef) bool { return !e.knows(r.seq) })) {
+		return
+	}
+	var h format.Head
+	if statedb.ReadHead(tx, n.ws, &h) != nil || e == nil && h.Last >= n.wlog {
+		l.passed[n.ws] = true // a foreign head lies ahead: that is not the log's end
+		return
+	}
 	if e == nil {
-		last := statedb.EndOf(tx.Bucket(format.BucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(n.ws)))
-		if messages.WLogOffset(last) >= n.wlog {
-			l.passed[n.ws] = true // a foreign entry lies ahead: that is not the log's end
-			return
-		}
-		e = &workspaceEnds{wlog: messages.WLogOffset(last), kind: n.wsKind}
+		e = &workspaceEnds{wlog: h.Last, kind: n.wsKind}
 		l.of[n.ws] = e
 	}
 	if trust > messages.TrustNone {
@@ -180,7 +182,10 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 	}
 	for _, r := range n.records {
 		if !e.knows(r.seq) {
-			last := statedb.EndOf(tx.Bucket(format.BucketRecords).Cursor(), format.AppendNumberKey(nil, n.ws, r.seq))
+			last := messages.Number(0)
+			if s := h.Find(r.seq); s != nil {
+				last = s.Top
+			}
 			e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: last})
 		}
 	}

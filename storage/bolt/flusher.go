@@ -35,10 +35,17 @@ type flushRequest struct {
 	// derive says that there is no caller: the numbers are the log's, unchecked.
 	derive bool
 
-	// entries are a copy of the tail between the two.
+	// entries, with numbers, records and ids, are a copy of the tail between the two.
 	entries []entry
-	// derived are the numbers that the log gives, ordered by key.
-	derived []numberPut
+	numbers []messages.SequenceNumber
+	records []recordRef
+	ids     []idRef
+	// checked is how many of the given numbers were compared.
+	checked int
+	// begun says that workspaces of the partition are written, those up to through; committed, that those up to durable
+	// are on the disk.
+	begun, committed bool
+	through, durable messages.WSID
 	// conflicts were met on the way and will last.
 	conflicts []*storage.ConflictError
 	// refusal is why this flush alone is refused, nil if it is not.
@@ -128,6 +135,12 @@ func (f *flusher) run() {
 // returns false when the store must not be written any more.
 func (f *flusher) serve(first *flushRequest) bool {
 	f.rest()
+	if err := f.s.finishFlushes(); err != nil {
+		if first.Claim() {
+			first.Reply(err)
+		}
+		return !errors.Is(err, messages.ErrOutcomeUnknown)
+	}
 	group := f.gather(first)
 	if len(group) == 0 {
 		return true
@@ -176,6 +189,51 @@ func (f *flusher) gather(first *flushRequest) []*flushRequest {
 	return group
 }
 
+// rest returns a request for what is left of a flush of the partition, nil if there is none, or its events are not in the
+// tail.
+func (p *partition) rest() *flushRequest {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	u := p.unfinished
+	if u == nil || p.failed != nil || p.tail.end() < u.to {
+		return nil
+	}
+	r := &flushRequest{partition: p, from: p.checkpoint, to: u.to, derive: true}
+	r.begun, r.through = true, u.through
+	r.committed, r.durable = true, u.through
+	return r
+}
+
+// finishFlushes finishes the flushes that ended when some of their transactions were durable. What is refused of one
+// is told to whoever flushes its partition.
+func (s *Store) finishFlushes() error {
+	if !s.unfinished {
+		return nil
+	}
+	var group []*flushRequest
+	for i := range s.partitions {
+		if r := s.partitions[i].rest(); r != nil {
+			group = append(group, r)
+		}
+	}
+	s.unfinished = len(group) > 0
+	if len(group) == 0 {
+		return nil
+	}
+	for _, r := range group {
+		r.takeEntries()
+	}
+	if err := s.project(group); err != nil {
+		return err
+	}
+	for _, r := range group {
+		if r.refusal == nil {
+			r.partition.finished = r.from
+		}
+	}
+	return nil
+}
+
 // next returns a flush that waits, nil if there is none.
 func (f *flusher) next() *flushRequest {
 	if len(f.held) > 0 {
@@ -203,14 +261,20 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 		err = fmt.Errorf("%w: partition %d: got epoch %d, want %d", messages.ErrFenced, p.id, r.epoch, p.epoch)
 	case r.to < r.from || r.from == 0:
 		err = fmt.Errorf("%w: partition %d: got %d after %d", storage.ErrCheckpoint, p.id, r.to, r.from)
+	case r.to > p.last+1:
+		err = fmt.Errorf("%w: partition %d: got %d, the log ends at %d", storage.ErrCheckpoint, p.id, r.to, p.last)
+	case p.unfinished != nil:
+		err = p.unfinished.cause
 	case p.checkpoint == r.to:
 		p.mu.Unlock()
 		return true, r.checkRepeated(f.s.state)
+	case r.from == p.finished && r.to > p.checkpoint:
+		// The caller's last flush was finished without it.
+		r.from = p.checkpoint
 	case p.checkpoint != r.from:
 		err = fmt.Errorf("%w: partition %d: expected %d, is %d", storage.ErrCheckpoint, p.id, r.from, p.checkpoint)
-	case r.to > p.last+1:
-		err = fmt.Errorf("%w: partition %d: got %d, the log ends at %d", storage.ErrCheckpoint, p.id, r.to, p.last)
-	default:
+	}
+	if err == nil {
 		p.flushing = make(chan struct{})
 		r.rows = p.tail.size.rows
 	}
@@ -220,20 +284,6 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 	}
 	r.takeEntries()
 	return false, nil
-}
-
-// takeEntries copies the tail's entries that the flush covers. Only the flusher
-// drops entries, so they stay while it lets go of the lock.
-func (r *flushRequest) takeEntries() {
-	p := r.partition
-	r.entries = make([]entry, 0, r.to-r.from)
-	for o := r.from; o < r.to; {
-		p.mu.RLock()
-		for end := min(r.to, o+trimStep); o < end; o++ {
-			r.entries = append(r.entries, *p.tail.at(o))
-		}
-		p.mu.RUnlock()
-	}
 }
 
 // endFlush lets those go on who wait for the flush under way.
@@ -269,14 +319,14 @@ const (
 	paceEvents = 16384
 )
 
-// paceYield is how many entries a flush puts before it lets others run: about a millisecond.
-const paceYield = 1024
+// paceYield is how many workspaces a flush writes before it lets others run: about a millisecond.
+const paceYield = 256
 
 // yield lets others run now and then, while i counts up, unless the flush is wanted soon. The
 // runtime takes the processor from a flush after 10 ms only, and who waits for it waits as long
 // at every turn.
-func (p *projection) yield(i int) {
-	if i%paceYield == 0 && !p.s.pressed() {
+func (s *Store) yield(i int) {
+	if i%paceYield == 0 && !s.pressed() {
 		runtime.Gosched()
 	}
 }

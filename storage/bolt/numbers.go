@@ -12,44 +12,70 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
-// settleNumbers merges what the log says with what is stored, by maximum, and
-// leaves in derived only what changes. What the caller gave must be the same: each
-// key that changes, with the new value. A key that does not change may be given,
-// with the stored value or with the largest that these events say. An error is a
-// [*storage.NumbersError] or damage.
-func (r *flushRequest) settleNumbers(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketNumbers)
-	given := r.given
-	changed := r.derived[:0]
-	for _, n := range r.derived {
-		for len(given) > 0 && compareNumbers(given[0], n) < 0 {
-			if err := r.checkUnchanged(b, given[0]); err != nil {
-				return err
-			}
-			given = given[1:]
+// checkNumbers compares the numbers that the callers gave with what the log says. What was given must be the same: each
+// key that changes, with the new value. A key that does not change may be given, with the stored value or with the
+// largest that these events say. A flush that differs is refused, with a [*storage.NumbersError] or damage.
+func (p *projection) checkNumbers(tx *bbolt.Tx) {
+	for events := p.events; len(events) > 0; {
+		n := workspaceEvents(events)
+		r := events[0].r
+		if !r.derive && r.refusal == nil {
+			r.refusal = r.checkWorkspace(tx, events[0].e.ws, p.numbers(events[:n]))
 		}
-		stored, err := statedb.Number(b, n.ws, n.seq)
+		events = events[n:]
+	}
+	for _, r := range p.group {
+		if !r.derive && r.refusal == nil {
+			r.refusal = r.checkUnchanged(tx, len(r.given))
+		}
+	}
+}
+
+// checkWorkspace compares what was given of a workspace with what its events say, and what was given before it with what
+// is stored.
+func (r *flushRequest) checkWorkspace(tx *bbolt.Tx, ws messages.WSID, derived lastNumbers) error {
+	for _, d := range derived {
+		n := numberPut{ws: ws, seq: d.Seq, number: d.Number}
+		at := r.checked
+		for at < len(r.given) && compareNumbers(r.given[at], n) < 0 {
+			at++
+		}
+		if err := r.checkUnchanged(tx, at); err != nil {
+			return err
+		}
+		got := messages.Number(0)
+		if at < len(r.given) && compareNumbers(r.given[at], n) == 0 {
+			got = r.given[at].number
+			r.checked++
+		}
+		// What the events say is right whatever is stored: mostly nobody needs to look.
+		if got == n.number {
+			continue
+		}
+		stored, err := storedNumber(tx, n)
 		if err != nil {
 			return err
 		}
 		want := n.merged(stored)
-		got := messages.Number(0)
-		if len(given) > 0 && compareNumbers(given[0], n) == 0 {
-			got, given = given[0].number, given[1:]
-		}
-		if !r.derive && !n.agrees(got, stored, want) {
-			return r.numbersError(numberPut{n.ws, n.seq, got}, want)
-		}
-		if want != stored {
-			changed = append(changed, numberPut{n.ws, n.seq, want})
+		if got != want && (got != 0 || want != stored) {
+			return r.numbersError(numberPut{ws, n.seq, got}, want)
 		}
 	}
-	for _, n := range given {
-		if err := r.checkUnchanged(b, n); err != nil {
+	return nil
+}
+
+// checkUnchanged makes sure that the numbers given up to one are the stored ones.
+func (r *flushRequest) checkUnchanged(tx *bbolt.Tx, to int) error {
+	for ; r.checked < to; r.checked++ {
+		n := r.given[r.checked]
+		stored, err := storedNumber(tx, n)
+		if err != nil {
 			return err
 		}
+		if stored != n.number {
+			return r.numbersError(n, stored)
+		}
 	}
-	r.derived = changed
 	return nil
 }
 
@@ -61,25 +87,10 @@ func (n numberPut) merged(stored messages.Number) messages.Number {
 	return max(stored, n.number)
 }
 
-// agrees reports whether what was given, 0 if nothing, is right for a number that
-// the log derives.
-func (n numberPut) agrees(got, stored, want messages.Number) bool {
-	switch {
-	case got == want:
-		return true
-	case want != stored:
-		return false
-	}
-	return got == 0 || got == n.number && n.seq != format.KindSeq
-}
-
-// checkUnchanged makes sure that a number given is the stored one.
-func (r *flushRequest) checkUnchanged(b *bbolt.Bucket, n numberPut) error {
-	stored, err := statedb.Number(b, n.ws, n.seq)
-	if err != nil || stored == n.number {
-		return err
-	}
-	return r.numbersError(n, stored)
+func storedNumber(tx *bbolt.Tx, n numberPut) (messages.Number, error) {
+	var h format.Head
+	err := statedb.ReadHead(tx, n.ws, &h)
+	return h.NumberOf(n.seq), err
 }
 
 func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
@@ -91,9 +102,8 @@ func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
 // checkRepeated makes sure that a flush that has happened gave what is stored.
 func (r *flushRequest) checkRepeated(state *boltfile.File) error {
 	return state.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(format.BucketNumbers)
 		for _, n := range r.given {
-			stored, err := statedb.Number(b, n.ws, n.seq)
+			stored, err := storedNumber(tx, n)
 			if err != nil {
 				return err
 			}

@@ -90,6 +90,7 @@ func (op *opening) recover(ctx context.Context) error {
 		op.log.Settle,    // log.db gets what log.wal has, and log.wal is removed
 		// What the projections lack goes into the tails, or into state.db if that is new or lags too far behind.
 		func() error { return op.fillTails(ctx) },
+		op.finishUnfinished,   // a flush that a crash cut off
 		op.checkForeign,       // no place that the tails need in state.db is taken
 		op.files.WriteHeaders, // what the descriptor adds
 	} {
@@ -112,11 +113,24 @@ func (op *opening) loadState() (err error) {
 		p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
 		op.logEpochs[i] = c.Epoch
 		p.tail.restart(c.Next)
+		if c.Target != 0 {
+			p.unfinished, op.unfinished = &unfinished{to: c.Target, through: c.Through, cause: errCutOff}, true
+		}
 	}
 	for _, e := range op.stand.Conflicts {
 		op.partitions[e.Partition].addConflict(e)
 	}
 	return nil
+}
+
+// errCutOff is why a flush is not finished at open.
+var errCutOff = errors.New("a flush was cut off, and is not finished yet")
+
+func (op *opening) finishUnfinished() error {
+	if op.options.ReadOnly {
+		return nil
+	}
+	return op.finishFlushes()
 }
 
 func (op *opening) checkOrigin() error { return op.files.CheckOrigin(op.stand) }
@@ -149,13 +163,12 @@ func (op *opening) loadEpochs() error {
 // and a projection moves the checkpoint with them.
 func (op *opening) checkForeign() error {
 	return op.state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketPLog).Cursor()
 		for i := range op.partitions {
 			p := &op.partitions[i]
 			if p.tail.len() == 0 || p.failed != nil {
 				continue
 			}
-			if taken, ok := statedb.FirstPLogKey(c, p.id, p.checkpoint); ok && taken < p.tail.end() {
+			if taken, ok := statedb.TakenPLog(tx, p.id, p.checkpoint); ok && taken < p.tail.end() {
 				e := p.tail.at(taken)
 				p.fail(&storage.ConflictError{
 					Place: storage.PlacePLog, Partition: p.id, PLogOffset: taken, LSN: e.lsn,

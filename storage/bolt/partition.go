@@ -29,8 +29,20 @@ type partition struct {
 	failed error
 	// conflicts are the lasting ones of the partition's workspaces; nil if none.
 	conflicts map[format.ConflictKey]*storage.ConflictError
+	// unfinished is a flush that ended when some of its transactions were durable; nil if there is none. finished is the
+	// checkpoint that one began at that was finished later, 0 if there was none.
+	unfinished *unfinished
+	finished   messages.PLogOffset
 	// flushing is closed when the flush under way has ended; nil if there is none.
 	flushing chan struct{}
+}
+
+// unfinished is what is left of a flush.
+type unfinished struct {
+	to      messages.PLogOffset
+	through messages.WSID
+	// cause is why it ended.
+	cause error
 }
 
 // register returns where the partition stands. The caller holds the lock.

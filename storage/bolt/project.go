@@ -12,89 +12,248 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
-// projection is what one transaction of state.db writes for a group of flushes of
-// different partitions, ordered by key: it is touched leaves that cost.
+// projection is what a group of flushes of different partitions writes to state.db. It is ordered by workspace: it is
+// touched leaves that cost. What bbolt has in memory of a transaction is bounded, so it takes as many transactions as it
+// needs, by ranges of workspaces. Each says in the partitions' checkpoints how far it came; the last one moves them. So
+// what lies beyond a checkpoint is known to be the log's, and a flush that ends early is finished by the next one, or by
+// the next open.
 type projection struct {
 	s     *Store
 	group []*flushRequest
-
-	wlog    []indexPut
-	records []recordPut
-	ids     []idPut
+	// events are by workspace.
+	events []flushEvent
 	// witness is the newest event that was read.
 	witness format.Witness
-	// arena holds the encoded rows until the commit.
+	// arena holds the encoded values until the commit.
 	arena boltfile.ByteArena
-}
 
-// indexPut is an event on its way into an index.
-type indexPut struct {
-	r *flushRequest
-	e *entry
-	o messages.PLogOffset
-}
-
-// recordPut is a row on its way.
-type recordPut struct {
-	indexPut
-	key   format.RecordKey
-	value []byte
-	// isNew says that the event creates the record.
-	isNew bool
-	// place is that of its workspace, write its own among all writes, in the order of the log
-	// and of the event.
-	place, write uint32
+	// value reads the log while a range is written.
+	value func(messages.LSN) []byte
+	// kind and last serve for each workspace again.
+	kind []messages.Sequence
+	last lastNumbers
 }
 
 func compareNumbers(a, b numberPut) int {
 	return cmp.Or(cmp.Compare(a.ws, b.ws), cmp.Compare(a.seq, b.seq))
 }
 
-// compareWLog orders by key, and what should not be there, two entries of one key, by
-// time: the first one stays.
-func compareWLog(a, b indexPut) int {
-	return cmp.Or(cmp.Compare(a.e.ws, b.e.ws), cmp.Compare(a.e.wlog, b.e.wlog), cmp.Compare(a.e.lsn, b.e.lsn))
-}
-
-// compareRecords orders by key, and the writes of one record by time: an event may write a
-// record several times, too.
-func compareRecords(a, b recordPut) int {
-	return cmp.Or(cmp.Compare(a.key.Workspace, b.key.Workspace), cmp.Compare(a.key.ID.Seq, b.key.ID.Seq),
-		cmp.Compare(a.key.ID.Number, b.key.ID.Number), cmp.Compare(a.write, b.write))
-}
-
-// project writes the projections of a group of flushes, their numbers and their
-// checkpoints, in one transaction. A flush that is refused alone has its refusal
-// set. An error is the transaction's, and the whole group's. After success the
-// checkpoints are published and the tails trimmed.
+// project writes the projections of a group of flushes, their numbers and their checkpoints. A flush that is refused
+// alone has its refusal set. An error is the whole group's. After success the checkpoints are published and the tails
+// trimmed.
 func (s *Store) project(group []*flushRequest) error {
 	p := &projection{s: s, group: group}
-	if err := p.collect(); err != nil {
+	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
+	p.readLast()
+	p.collect()
+	if err := s.state.View(p.check); err != nil {
 		return err
 	}
-	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
-	var projected messages.LSN
-	err := s.state.Update(func(tx *bbolt.Tx) (err error) {
-		projected, err = p.write(tx)
-		return err
-	})
-	if errors.Is(err, errNothing) {
+	if p.accepted() == 0 {
 		return nil
 	}
-	if err != nil {
-		return err
+	err := p.write()
+	for _, r := range p.group {
+		switch {
+		case r.refusal == nil && err == nil:
+			p.advance(r)
+		case r.committed:
+			p.leave(r, cmp.Or(r.refusal, err))
+		}
 	}
-	s.projected, s.witness = projected, p.witness
-	s.counts.flushes.Add(1)
+	return err
+}
+
+// accepted counts the flushes that are not refused.
+func (p *projection) accepted() (n int) {
 	for _, r := range p.group {
 		if r.refusal == nil {
-			p.advance(r)
+			n++
+		}
+	}
+	return n
+}
+
+// readLast reads the last event of each flush, which its checkpoint names. The newest one is the witness.
+func (p *projection) readLast() {
+	for _, r := range p.group {
+		e := &r.entries[len(r.entries)-1]
+		o := r.to - 1
+		err := p.s.log.Events([]messages.LSN{e.lsn}, func(v *format.EventView) error {
+			err := v.Belongs(r.partition.id, o)
+			if err == nil && (v.Workspace != e.ws || v.WLogOffset != e.wlog) {
+				err = format.ErrMisplaced
+			}
+			if err != nil {
+				return format.DamagedEvent(e.lsn, r.partition.id, o, err)
+			}
+			if v.LSN > p.witness.LSN {
+				p.witness = format.Witness{LSN: v.LSN, CRC: v.CRC}
+			}
+			return nil
+		})
+		if damage, ok := errors.AsType[*storage.DamagedError](err); ok {
+			damage.Partition, damage.PLogOffset = r.partition.id, o
+		}
+		r.refusal = err
+	}
+}
+
+// check refuses the flushes that contradict what is stored.
+func (p *projection) check(tx *bbolt.Tx) error {
+	p.checkIDs(tx)
+	p.checkNumbers(tx)
+	for _, r := range p.group {
+		if r.refusal == nil {
+			r.refusal = p.checkPLog(tx, r)
 		}
 	}
 	return nil
+}
+
+// write writes the ranges of workspaces, one transaction each.
+func (p *projection) write() error {
+	for events := p.events; ; {
+		n := nextRange(events)
+		last := n == len(events)
+		projected := messages.LSN(0)
+		p.arena = boltfile.ByteArena{}
+		err := p.s.state.Update(func(tx *bbolt.Tx) (err error) {
+			if err := p.apply(tx, events[:n]); err != nil {
+				return err
+			}
+			if err := putAll(tx, p.putProgress, p.putConflicts, p.putWitness); err != nil || !last {
+				return err
+			}
+			projected = p.lowWater()
+			return putAll(tx, p.putPLog, p.putCheckpoints, p.putIDs, func(tx *bbolt.Tx) error { return putProjected(tx, projected) })
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range p.group {
+			r.committed, r.durable = r.begun, r.through
+		}
+		if last {
+			p.s.projected, p.s.witness = projected, p.witness
+			p.s.counts.flushes.Add(1)
+			return nil
+		}
+		events = events[n:]
+	}
+}
+
+// apply writes what events change of their workspaces. Damage refuses the rest of a flush.
+func (p *projection) apply(tx *bbolt.Tx, events []flushEvent) error {
+	return p.s.log.Read(func(log *logdb.Reader) error {
+		p.value = log.Value
+		w := statedb.NewWriter(tx, &p.arena, log.Value)
+		for i := 0; len(events) > 0; i++ {
+			p.s.yield(i)
+			n := workspaceEvents(events)
+			r := events[0].r
+			if r.refusal == nil {
+				err := p.applyWorkspace(w, events[:n])
+				if _, damaged := errors.AsType[*storage.DamagedError](err); damaged {
+					r.refusal = err
+				} else if err != nil {
+					return err
+				} else {
+					r.begun, r.through = true, events[0].e.ws
+				}
+			}
+			events = events[n:]
+		}
+		return nil
+	})
+}
+
+// applyWorkspace writes what its events change of a workspace. One whose place in its log is taken leaves it as it is,
+// and the workspace errs from now on; so does one that would overwrite a foreign record with the record's sequence.
+func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) error {
+	if err := w.Load(events[0].e.ws); err != nil {
+		return err
+	}
+	h := &w.Head
+	for i := range events {
+		f := &events[i]
+		switch {
+		case f.e.wlog != h.Last+1:
+			f.r.conflicts = append(f.r.conflicts, newConflict(storage.PlaceWLog, f))
+		case h.Last == 0:
+			h.Kind = f.e.kind
+			fallthrough
+		default:
+			h.Last, h.LSNs = f.e.wlog, append(h.LSNs, f.e.lsn)
+		}
+		for _, rec := range f.recordsOf() {
+			foreign, err := p.overwritesForeign(w, f, rec)
+			if err != nil {
+				return err
+			}
+			if foreign {
+				conflict := newConflict(storage.PlaceRecord, f)
+				conflict.Record = rec.id()
+				f.r.conflicts = append(f.r.conflicts, conflict)
+				continue
+			}
+			h.Sequence(rec.seq).Point(rec.number, f.e.lsn)
+		}
+	}
+	for _, n := range p.numbers(events) {
+		if n.Seq != format.KindSeq && n.Seq != messages.SeqWLogOffset {
+			s := h.Sequence(n.Seq)
+			s.Number = max(s.Number, n.Number)
+		}
+	}
+	return w.Store()
+}
+
+// overwritesForeign reports whether a record is there that an event must not overwrite. At trust level 0 a new record
+// must not be there. What was recovered overwrites only what the log itself has written, at every level.
+func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec recordRef) (bool, error) {
+	strict := rec.isNew && p.s.schema.Trust == messages.TrustNone
+	if !strict && !f.e.recovered {
+		return false, nil
+	}
+	lsn, err := w.Written(rec.id())
+	if lsn == 0 || err != nil {
+		return false, err
+	}
+	return strict || !p.wrote(lsn, f, rec.id()), nil
+}
+
+// wrote reports whether an event of the log that is before another one of its workspace wrote a record.
+func (p *projection) wrote(lsn messages.LSN, before *flushEvent, id messages.RecordID) bool {
+	var v format.EventView
+	value := p.value(lsn)
+	return value != nil && v.Decode(lsn, value) == nil && v.Workspace == before.e.ws && v.PLogOffset < before.o &&
+		slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == id })
+}
+
+func putAll(tx *bbolt.Tx, puts ...func(*bbolt.Tx) error) error {
+	for _, put := range puts {
+		if err := put(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave notes what is left of a flush that ends before its checkpoint is moved.
+func (p *projection) leave(r *flushRequest, cause error) {
+	part := r.partition
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	part.unfinished = &unfinished{to: r.to, through: r.durable, cause: cause}
+	for _, e := range r.conflicts {
+		part.addConflict(e)
+	}
+	p.s.unfinished = true
 }
 
 // advance publishes a new checkpoint and trims the tail: state.db has the events
@@ -102,7 +261,7 @@ func (s *Store) project(group []*flushRequest) error {
 func (p *projection) advance(r *flushRequest) {
 	part := r.partition
 	part.mu.Lock()
-	part.checkpoint = r.to
+	part.checkpoint, part.unfinished = r.to, nil
 	for _, e := range r.conflicts {
 		part.addConflict(e)
 	}
@@ -117,54 +276,19 @@ func (p *projection) advance(r *flushRequest) {
 	}
 }
 
-// write checks each flush against what is stored, then puts what was accepted. It
-// returns how far the log is projected then.
-func (p *projection) write(tx *bbolt.Tx) (messages.LSN, error) {
-	p.checkIDs(tx)
-	accepted := 0
-	for _, r := range p.group {
-		if r.refusal == nil {
-			r.refusal = cmp.Or(r.settleNumbers(tx), p.checkPLog(tx, r))
-		}
-		if r.refusal == nil {
-			accepted++
-		}
-	}
-	if accepted == 0 {
-		return 0, errNothing
-	}
-	for _, put := range []func(*bbolt.Tx) error{p.putPLog, p.putWLog, p.putRecords, p.putNumbers, p.putCheckpoints, p.putConflicts, p.putIDs, p.putWitness} {
-		if err := put(tx); err != nil {
-			return 0, err
-		}
-	}
-	projected := p.lowWater()
-	return projected, putProjected(tx, projected)
-}
-
-// checkPLog makes sure that the flush's entries in the partition's log are free. If
-// one is not, the partition has failed. At trust level 2 only what was recovered
-// is checked.
+// checkPLog makes sure that the flush's entries in the partition's log are free. If one is not, the partition has failed.
 func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
-	c := tx.Bucket(format.BucketPLog).Cursor()
-	for from := r.from; from < r.to; {
-		taken, ok := statedb.FirstPLogKey(c, r.partition.id, from)
-		if !ok || taken >= r.to {
-			return nil
-		}
-		e := &r.entries[taken-r.from]
-		if e.recovered || p.s.schema.Trust < messages.TrustAll {
-			conflict := newConflict(storage.PlacePLog, indexPut{r: r, e: e, o: taken})
-			r.partition.fail(conflict)
-			p.s.board.RingAll()
-			return conflict
-		}
-		from = taken + 1
+	taken, ok := statedb.TakenPLog(tx, r.partition.id, r.from)
+	if !ok || taken >= r.to {
+		return nil
 	}
-	return nil
+	conflict := newConflict(storage.PlacePLog, &flushEvent{r: r, e: &r.entries[taken-r.from], o: taken})
+	r.partition.fail(conflict)
+	p.s.board.RingAll()
+	return conflict
 }
 
-func newConflict(place storage.Place, at indexPut) *storage.ConflictError {
+func newConflict(place storage.Place, at *flushEvent) *storage.ConflictError {
 	return &storage.ConflictError{
 		Place: place, Partition: at.r.partition.id, PLogOffset: at.o, LSN: at.e.lsn,
 		Workspace: at.e.ws, WLogOffset: at.e.wlog,
@@ -173,131 +297,40 @@ func newConflict(place storage.Place, at indexPut) *storage.ConflictError {
 
 func (p *projection) putPLog(tx *bbolt.Tx) error {
 	b := tx.Bucket(format.BucketPLog)
-	b.FillPercent = boltfile.StateFill
-	var key [format.PLogKeyLen]byte
-	put := 0
+	var lsns []messages.LSN
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
+		lsns = lsns[:0]
 		for i := range r.entries {
-			p.yield(put)
-			put++
-			k := format.AppendPLogKey(key[:0], r.partition.id, r.from+messages.PLogOffset(i))
-			if err := b.Put(k, p.arena.LSN(r.entries[i].lsn)); err != nil {
-				return err
-			}
+			lsns = append(lsns, r.entries[i].lsn)
 		}
-	}
-	return nil
-}
-
-// putWLog puts the entries of the workspaces' logs. One that is taken stays as it
-// is, and the workspace errs from now on.
-func (p *projection) putWLog(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketWLog)
-	b.FillPercent = boltfile.StateFill
-	keys := boltfile.NewFreeKeys(b)
-	var key [format.WLogKeyLen]byte
-	for i, w := range p.wlog {
-		p.yield(i)
-		if w.r.refusal != nil {
-			continue
-		}
-		k := format.AppendWLogKey(key[:0], w.e.ws, w.e.wlog)
-		if (w.e.recovered || p.s.schema.Trust < messages.TrustAll) && !keys.Free(k) {
-			if lsn, ok := format.ParseLSN(b.Get(k)); !ok || lsn != w.e.lsn {
-				w.r.conflicts = append(w.r.conflicts, newConflict(storage.PlaceWLog, w))
-				continue
-			}
-		}
-		if err := b.Put(k, p.arena.LSN(w.e.lsn)); err != nil {
+		if err := statedb.PutPLog(b, r.partition.id, r.from, lsns); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putRecords puts the last row of each record that the flushes write. One that
-// would overwrite something foreign stays as it is, and its sequence of the
-// workspace errs from now on.
-func (p *projection) putRecords(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketRecords)
-	b.FillPercent = boltfile.StateFill
-	keys := boltfile.NewFreeKeys(b)
-	var key [format.RecordKeyLen]byte
-	for i, first := 0, 0; first < len(p.records); i++ {
-		p.yield(i)
-		end := first + 1
-		for end < len(p.records) && p.records[end].key == p.records[first].key {
-			end++
-		}
-		writes := p.records[first:end]
-		first = end
-		if writes[0].r.refusal != nil {
-			continue
-		}
-		k := format.AppendRecordKey(key[:0], writes[0].key)
-		if p.overwritesForeign(b, keys, k, writes) {
-			conflict := newConflict(storage.PlaceRecord, writes[0].indexPut)
-			conflict.Record = writes[0].key.ID
-			writes[0].r.conflicts = append(writes[0].r.conflicts, conflict)
-			continue
-		}
-		if err := b.Put(k, writes[len(writes)-1].value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// overwritesForeign reports whether a record's key is taken by what its writes must
-// not overwrite. At trust level 0 a new record's key must be free. What was
-// recovered overwrites only what the log itself has written, at every level.
-func (p *projection) overwritesForeign(b *bbolt.Bucket, keys *boltfile.FreeKeys, k []byte, writes []recordPut) bool {
-	isNew, recovered := false, false
-	for i := range writes {
-		isNew = isNew || writes[i].isNew
-		recovered = recovered || writes[i].e.recovered
-	}
-	strict := isNew && p.s.schema.Trust == messages.TrustNone
-	if !strict && !recovered || keys.Free(k) {
-		return false
-	}
-	return strict || !p.ownRow(writes[0].key, b.Get(k), writes[0].r, isNew)
-}
-
-// ownRow reports whether a stored row was written by an event of the partition
-// before the flush. thorough asks the log.
-func (p *projection) ownRow(k format.RecordKey, value []byte, r *flushRequest, thorough bool) bool {
-	stored, err := format.DecodeRow(k, value)
-	if err != nil || stored.Partition != r.partition.id || stored.Offset >= r.from {
-		return false
-	}
-	if !thorough {
-		return true
-	}
-	own := false
-	err = p.s.log.Events([]messages.LSN{stored.LSN}, func(v *format.EventView) error {
-		own = v.Partition == stored.Partition && v.PLogOffset == stored.Offset && v.Workspace == k.Workspace &&
-			slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == k.ID })
-		return nil
-	})
-	return err == nil && own
-}
-
-func (p *projection) putNumbers(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketNumbers)
-	var all []numberPut
+// putProgress says in the checkpoints of the flushes that have written something how far they came.
+func (p *projection) putProgress(tx *bbolt.Tx) error {
+	b := tx.Bucket(format.BucketCheckpoints)
 	for _, r := range p.group {
-		if r.refusal == nil {
-			all = append(all, r.derived...)
+		if !r.begun {
+			continue
 		}
-	}
-	slices.SortFunc(all, compareNumbers)
-	for i, n := range all {
-		p.yield(i)
-		if err := b.Put(statedb.NumberEntry(n.ws, n.seq, n.number)); err != nil {
+		key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), r.partition.id)
+		c := format.Checkpoint{Next: 1}
+		if v := b.Get(key); v != nil {
+			var err error
+			if c, err = format.DecodeCheckpoint(key, v); err != nil {
+				where := p.s.state.PlaceOf(format.BucketCheckpoints, "partition %d", r.partition.id)
+				return &storage.DamagedError{Where: where, Partition: r.partition.id, Cause: err}
+			}
+		}
+		c.Target, c.Through = r.to, r.through
+		if err := b.Put(key, c.Encode(key)); err != nil {
 			return err
 		}
 	}
@@ -323,9 +356,6 @@ func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
 func (p *projection) putConflicts(tx *bbolt.Tx) error {
 	b := tx.Bucket(format.BucketConflicts)
 	for _, r := range p.group {
-		if r.refusal != nil {
-			continue
-		}
 		for _, e := range r.conflicts {
 			key := format.ConflictKeyOf(e).Append(make([]byte, 0, format.ConflictKeyLen))
 			if b.Get(key) != nil {
@@ -383,29 +413,26 @@ func (p *projection) putWitness(tx *bbolt.Tx) error {
 	return tx.Bucket(format.BucketHeader).Put(format.KeyWitness, p.witness.Encode())
 }
 
-// idPut is an event with a deduplication id on its way into the projection.
-type idPut struct {
-	r     *flushRequest
-	entry dedup.Entry
-}
-
 // checkIDs refuses the flushes with ids if the list of runs is damaged. The others do
 // not need it.
 func (p *projection) checkIDs(tx *bbolt.Tx) {
-	if len(p.ids) == 0 {
-		return
-	}
 	_, err := dedup.LoadRuns(tx)
-	for _, put := range p.ids {
-		put.r.refusal = cmp.Or(put.r.refusal, err)
+	for _, r := range p.group {
+		if err != nil && len(r.ids) > 0 {
+			r.refusal = cmp.Or(r.refusal, err)
+		}
 	}
 }
 
 func (p *projection) putIDs(tx *bbolt.Tx) error {
-	entries := make([]dedup.Entry, 0, len(p.ids))
-	for _, put := range p.ids {
-		if put.r.refusal == nil {
-			entries = append(entries, put.entry)
+	var entries []dedup.Entry
+	for _, r := range p.group {
+		if r.refusal != nil {
+			continue
+		}
+		for i := range r.ids {
+			id := &r.ids[i]
+			entries = append(entries, dedup.Entry{Hash: id.key.Hash(p.s.files.ID), LSN: r.entries[id.offset-r.from].lsn})
 		}
 	}
 	return p.putEntries(tx, entries)

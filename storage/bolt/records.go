@@ -133,7 +133,9 @@ func (s *Store) yieldRows(
 			row, err = copyRow(s.log, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: seq, Number: tail[0].number}}, &tail[0].place)
 			tail = tail[1:]
 		} else {
-			row = stored[0].Row
+			if row = stored[0].Row; stored[0].Pointed {
+				row, err = copyRow(s.log, format.RecordKey{Workspace: ws, ID: row.ID}, &place{lsn: stored[0].LSN})
+			}
 			stored = stored[1:]
 		}
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // scan reads the log at open, once, from the first entry that a partition needs to
@@ -247,9 +248,8 @@ func (sc *scan) failSuspects() error {
 func (sc *scan) projectedLosses() (uint64, error) {
 	var n uint64
 	err := sc.op.state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketPLog).Cursor()
 		for _, l := range sc.losses {
-			if l.count == 1 && sc.op.isProjected(c, l.lsn) {
+			if l.count == 1 && sc.op.isProjected(tx, l.lsn) {
 				n++
 			}
 		}
@@ -260,13 +260,15 @@ func (sc *scan) projectedLosses() (uint64, error) {
 
 // isProjected reports whether an entry of the log is in the projection of some
 // partition's log, where LSNs go up with the offsets.
-func (op *opening) isProjected(c *bbolt.Cursor, lsn messages.LSN) bool {
+func (op *opening) isProjected(tx *bbolt.Tx, lsn messages.LSN) bool {
 	for i := range op.partitions {
 		p := &op.partitions[i]
 		at := func(o int) messages.LSN {
-			_, v := c.Seek(format.AppendPLogKey(nil, p.id, messages.PLogOffset(o+1)))
-			stored, _ := format.ParseLSN(v)
-			return stored
+			lsns, err := statedb.PLogIn(tx, p.id, messages.PLogOffset(o+1), messages.PLogOffset(o+2))
+			if err != nil {
+				return 0
+			}
+			return lsns[0]
 		}
 		n := int(p.checkpoint - 1)
 		o := sort.Search(n, func(o int) bool { return at(o) >= lsn })
@@ -287,8 +289,15 @@ func (op *opening) projectTails() error {
 		if p.failed != nil || p.tail.len() == 0 {
 			continue
 		}
+		r := p.rest()
+		if r == nil {
+			if p.unfinished != nil {
+				continue // its events are still to be read
+			}
+			r = &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true}
+		}
 		rows += p.tail.size.rows
-		group = append(group, &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true})
+		group = append(group, r)
 		if rows < op.options.TailBytes {
 			continue
 		}

@@ -47,6 +47,8 @@ type Store struct {
 	projected messages.LSN
 	// witness is the newest event that a flush has read. Only the flusher changes it.
 	witness format.Witness
+	// unfinished says that a partition has a flush to be finished. Only the flusher changes it.
+	unfinished bool
 	// hold is the first entry of the log that Open found damaged or missing, 0 if
 	// none: projected does not pass it, so that the next open finds it too.
 	hold messages.LSN

@@ -312,6 +312,14 @@ func (d *deque[T]) slot(index uint64) *T {
 	return &d.chunks[i/dequeChunk][i%dequeChunk]
 }
 
+// copy appends the items from an index up to, not including, another.
+func (d *deque[T]) copy(to []T, from, end uint64) []T {
+	for ; from < end; from++ {
+		to = append(to, *d.slot(from))
+	}
+	return to
+}
+
 // drop removes all items before an index, which is at most end.
 func (d *deque[T]) drop(index uint64) {
 	d.first = index

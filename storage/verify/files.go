@@ -85,6 +85,12 @@ func (p *partition) projected(e *messages.Event) bool {
 	return p.unknown || e.PLogOffset < p.register.Checkpoint
 }
 
+// written reports whether an event is in what the projections have of its workspace.
+func (p *partition) written(e *messages.Event) bool {
+	s := &p.standing
+	return p.projected(e) || e.PLogOffset < s.Target && e.Workspace <= s.Through
+}
+
 // minRemembered is with how many workspaces and records a pass remembers all that is left of it,
 // whatever memory that takes: else there would be no end of passes where not even a table fits.
 const minRemembered = 64

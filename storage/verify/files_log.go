@@ -92,7 +92,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 	if known == nil {
 		return nil
 	}
-	projected := p.projected(e)
+	projected := p.written(e)
 	f.checkSequences(lsn, e, known, projected)
 	return f.checkWrites(ctx, lsn, e, projected)
 }

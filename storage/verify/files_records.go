@@ -157,7 +157,7 @@ func (f *files) explainOwnRow(ctx context.Context, p *partition, row *RowEntry, 
 		}
 	}
 	own := -1
-	if e.Workspace == row.Workspace && e.PLogOffset == row.PLogOffset && e.PLogOffset < p.register.Checkpoint {
+	if e.Workspace == row.Workspace && e.PLogOffset == row.PLogOffset && p.written(&e) {
 		for i := range e.Records {
 			if e.Records[i].ID == row.ID {
 				own = i

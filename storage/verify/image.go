@@ -62,6 +62,10 @@ type Standing struct {
 	LSN   messages.LSN
 	At    messages.Timestamp
 	Epoch messages.Epoch
+	// A flush is under way if Target is not 0: workspaces up to Through are projected up to before Target, the
+	// others, and the index of the partition's log, up to before the checkpoint.
+	Target  messages.PLogOffset
+	Through messages.WSID
 }
 
 // PLogEntry is an entry of the index of the partitions' logs.

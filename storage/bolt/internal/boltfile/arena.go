@@ -1,10 +1,5 @@
 package boltfile
 
-import (
-	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
-)
-
 // arenaChunk is how much memory an arena takes at a time, in bytes.
 const arenaChunk = 1 << 20
 
@@ -20,11 +15,6 @@ func (a *ByteArena) Reserve(n int) []byte {
 	start := len(a.free)
 	a.free = a.free[:start+n]
 	return a.free[start : start : start+n]
-}
-
-// LSN returns an LSN as bytes.
-func (a *ByteArena) LSN(lsn messages.LSN) []byte {
-	return format.AppendLSNKey(a.Reserve(format.IndexedLSNLen), lsn)
 }
 
 // LogFill makes pages of append-only buckets full when they split.

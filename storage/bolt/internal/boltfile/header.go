@@ -42,6 +42,9 @@ func (f *File) Header(r format.Role) (h format.Header, err error) {
 		case h.Role != r:
 			return fmt.Errorf("%w: %s: got a %v file, want a %v file", storage.ErrForeign, f.Name, h.Role, r)
 		}
+		if r == format.RoleState && h.Format < format.StateFormat {
+			return nil // it is made anew
+		}
 		for _, name := range r.Buckets() {
 			if tx.Bucket(name) == nil {
 				return &storage.DamagedError{Where: f.PlaceOf(name, "the bucket"), Cause: format.ErrMissing}

@@ -49,7 +49,9 @@ func (m *Image) Projected() messages.LSN { return m.stand.Projected }
 func (m *Image) Standing(ctx context.Context, p messages.PartitionID) (verify.Standing, error) {
 	r, err := m.register(ctx, p)
 	c := m.stand.Checkpoints[p]
-	return verify.Standing{Register: r, LSN: c.LSN, At: c.RegisteredAt, Epoch: c.Epoch}, err
+	return verify.Standing{
+		Register: r, LSN: c.LSN, At: c.RegisteredAt, Epoch: c.Epoch, Target: c.Target, Through: c.Through,
+	}, err
 }
 
 // Log implements [verify.Image]. A pass over the files begins with it: whatever of them is

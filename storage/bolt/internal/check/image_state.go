@@ -2,7 +2,7 @@ package check
 
 import (
 	"context"
-	"encoding/binary"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -11,76 +11,154 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/verify"
 )
 
 // PLog implements [verify.Image].
 func (m *Image) PLog(ctx context.Context, each func(verify.PLogEntry, error) error) error {
-	return m.files.State.Scan(ctx, format.BucketPLog, nil, func(k, v []byte) error {
+	var lsns []messages.LSN
+	return m.files.State.Scan(ctx, format.BucketPLog, nil, func(k, v []byte) (err error) {
 		if len(k) != format.PLogKeyLen {
 			return m.files.State.BadKey(format.BucketPLog, k)
 		}
 		e := verify.PLogEntry{
 			Partition: messages.PartitionID(format.Uint32(k)), PLogOffset: messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:])),
 		}
-		var ok bool
-		if e.LSN, ok = format.ParseLSN(v); !ok {
+		if lsns, err = format.DecodeList(lsns[:0], format.BucketPLog, k, v); err != nil {
 			where := m.files.State.PlaceOf(format.BucketPLog, "partition %d, offset %d", e.Partition, e.PLogOffset)
-			return each(e, &storage.DamagedError{Where: where, Cause: format.ErrLayout})
+			return each(e, &storage.DamagedError{Where: where, Cause: err})
 		}
-		return each(e, nil)
+		for _, e.LSN = range lsns {
+			if err := each(e, nil); err != nil {
+				return err
+			}
+			e.PLogOffset++
+		}
+		return nil
+	})
+}
+
+// heads reads the heads of the workspaces, in order, from one on.
+func (m *Image) heads(ctx context.Context, from messages.WSID, each func(messages.WSID, *format.Head, error) error) error {
+	var h format.Head
+	return m.files.State.Scan(ctx, format.BucketWorkspaces, format.AppendWorkspaceKey(nil, from), func(k, v []byte) error {
+		if len(k) != format.WorkspaceKeyLen {
+			return m.files.State.BadKey(format.BucketWorkspaces, k)
+		}
+		ws, err := statedb.DecodeHead(k, v, &h)
+		return each(ws, &h, err)
 	})
 }
 
 // WLog implements [verify.Image].
 func (m *Image) WLog(ctx context.Context, from messages.WSID, each func(verify.WLogEntry, error) error) error {
-	return m.files.State.Scan(ctx, format.BucketWLog, format.AppendWLogKey(nil, from, 0), func(k, v []byte) error {
-		if len(k) != format.WLogKeyLen {
-			return m.files.State.BadKey(format.BucketWLog, k)
+	return m.heads(ctx, from, func(ws messages.WSID, h *format.Head, damage error) error {
+		e := verify.WLogEntry{Workspace: ws, WLogOffset: 1}
+		if damage != nil {
+			return each(e, damage)
 		}
-		e := verify.WLogEntry{
-			Workspace: messages.WSID(format.Uint64(k)), WLogOffset: messages.WLogOffset(format.Uint64(k[format.WorkspaceKeyLen:])),
+		var lsns []messages.LSN
+		for e.WLogOffset <= h.Last {
+			to := min(e.WLogOffset+wlogChunk, h.Last+1)
+			err := m.files.State.View(func(tx *bbolt.Tx) (err error) {
+				lsns, err = statedb.WLogIn(tx, ws, h, e.WLogOffset, to)
+				return err
+			})
+			for _, e.LSN = range lsns {
+				if err := each(e, nil); err != nil {
+					return err
+				}
+				e.WLogOffset++
+			}
+			if err != nil {
+				return each(e, err)
+			}
 		}
-		var ok bool
-		if e.LSN, ok = format.ParseLSN(v); !ok {
-			where := m.files.State.PlaceOf(format.BucketWLog, "workspace %d, offset %d", e.Workspace, e.WLogOffset)
-			return each(e, &storage.DamagedError{Where: where, Cause: format.ErrLayout})
-		}
-		return each(e, nil)
+		return nil
 	})
 }
 
+// wlogChunk is how many entries of a workspace's log are read at a time.
+const wlogChunk = 1024
+
 // Numbers implements [verify.Image].
 func (m *Image) Numbers(ctx context.Context, each func(messages.WSID, messages.SequenceNumber, error) error) error {
-	return m.files.State.Scan(ctx, format.BucketNumbers, nil, func(k, v []byte) error {
-		if len(k) != format.NumberKeyLen {
-			return m.files.State.BadKey(format.BucketNumbers, k)
+	var numbers []messages.SequenceNumber
+	return m.heads(ctx, 0, func(ws messages.WSID, h *format.Head, damage error) error {
+		if damage != nil {
+			return each(ws, messages.SequenceNumber{}, damage)
 		}
-		ws, seq := messages.WSID(format.Uint64(k)), messages.SeqID(binary.BigEndian.Uint16(k[format.WorkspaceKeyLen:]))
-		n, err := format.UnsealUint(format.BucketNumbers, k, v)
-		if err != nil {
-			err = format.DamagedNumber(ws, seq, err)
+		numbers = append(numbers[:0], messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(h.Kind)})
+		for _, n := range statedb.NumbersOf(numbers, h) {
+			if err := each(ws, n, nil); err != nil {
+				return err
+			}
 		}
-		return each(ws, messages.SequenceNumber{Seq: seq, Number: messages.Number(n)}, err)
+		return nil
 	})
 }
 
 // Rows implements [verify.Image].
 func (m *Image) Rows(ctx context.Context, each func(*verify.RowEntry, error) error) error {
 	var entry verify.RowEntry
-	return m.files.State.Scan(ctx, format.BucketRecords, nil, func(k, v []byte) error {
-		if len(k) != format.RecordKeyLen {
-			return m.files.State.BadKey(format.BucketRecords, k)
+	return m.heads(ctx, 0, func(ws messages.WSID, h *format.Head, damage error) error {
+		if damage != nil {
+			return nil // told of the numbers
 		}
-		key := format.ParseRecordKey(k)
-		r, err := format.DecodeRow(key, v)
-		entry = verify.RowEntry{
-			Workspace: key.Workspace, ID: key.ID, Partition: r.Partition, PLogOffset: r.Offset, LSN: r.LSN, Data: r.Data,
+		for i := range h.Sequences {
+			r := statedb.AllRows(h.Sequences[i].Seq)
+			for more := true; more; {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				rows, next, err := statedb.Rows(m.files.State, ws, r, rowsChunk, rowsBytes)
+				for j := range rows {
+					if err := m.row(ws, &rows[j], &entry); err != nil {
+						err = each(&entry, err)
+					} else {
+						err = each(&entry, nil)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				if err != nil {
+					entry = verify.RowEntry{Workspace: ws, ID: messages.RecordID{Seq: r.Seq}}
+					if err := each(&entry, err); err != nil {
+						return err
+					}
+				}
+				r.From, more = next, err == nil && next != 0
+			}
 		}
-		if err != nil {
-			return each(&entry, format.DamagedRow(key, err))
+		return nil
+	})
+}
+
+// rowsChunk and rowsBytes bound how many rows are read at a time, and how much data.
+const (
+	rowsChunk = 1024
+	rowsBytes = 1 << 20
+)
+
+// row makes the entry of a row. Where there is a pointer only, the event that it leads to has it.
+func (m *Image) row(ws messages.WSID, row *statedb.Row, entry *verify.RowEntry) error {
+	*entry = verify.RowEntry{
+		Workspace: ws, ID: row.ID, Partition: row.Partition, PLogOffset: row.PLogOffset, LSN: row.LSN, Data: row.Data,
+	}
+	if !row.Pointed {
+		return nil
+	}
+	return m.files.Log.Events([]messages.LSN{row.LSN}, func(v *format.EventView) error {
+		entry.Partition, entry.PLogOffset = v.Partition, v.PLogOffset
+		for _, rec := range slices.Backward(v.Records) {
+			if rec.ID == row.ID && v.Workspace == ws {
+				entry.Data = statedb.CloneData(rec.Data)
+				return nil
+			}
 		}
-		return each(&entry, nil)
+		return format.DamagedEvent(row.LSN, v.Partition, v.PLogOffset, format.ErrMisplaced)
 	})
 }
 

@@ -95,11 +95,17 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 		s.Descriptor = *wanted
 	}
 	s.staleLog = !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
-	switch {
-	case stateThere:
-		if err := s.inspectState(); err != nil {
+	old := false
+	if stateThere {
+		if old, err = s.inspectState(); err != nil {
 			return err
 		}
+	}
+	switch {
+	case stateThere && !old:
+	case old && s.options.ReadOnly:
+		return fmt.Errorf("%w: %s: the projections of an older format can only be rebuilt by a store that may write",
+			storage.ErrFormat, s.Path(format.StateFileName))
 	case s.options.ReadOnly:
 		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write",
 			storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
@@ -116,28 +122,36 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 			return err
 		}
 	}
-	if stateThere {
+	if stateThere && !old {
 		s.State, err = s.openAgain(format.RoleState)
 		return err
+	}
+	if old {
+		// A projection of an older format is of no use: the log has all of it.
+		if err := errors.Join(s.Directory.Remove(format.StateFileName), s.Directory.Sync()); err != nil {
+			return err
+		}
 	}
 	s.StateIsNew = true
 	s.State, err = s.create(format.RoleState)
 	return err
 }
 
-func (s *Set) inspectState() error {
+// inspectState reads the header of state.db, and reports whether it is of an older format.
+func (s *Set) inspectState() (old bool, err error) {
 	h, err := s.inspect(format.RoleState)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := s.sameStore(format.RoleState, &h); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.knowsAll(&h); err != nil {
-		return err
+		return false, err
 	}
-	s.staleState = !sameDescriptor(&s.Descriptor, &h.Descriptor)
-	return nil
+	old = h.Format < format.StateFormat
+	s.staleState = !old && !sameDescriptor(&s.Descriptor, &h.Descriptor)
+	return old, nil
 }
 
 // openLog opens log.db.

@@ -26,12 +26,15 @@ import (
 // one byte, and names are a length and bytes. The CRC covers everything before
 // it. Magic and format keep their places in every format to come.
 const (
-	Version     = 3
+	Version     = 3 // of log.db
 	Magic       = "partita\n"
 	HeaderFixed = 27
 
 	// WALFormat is that of log.wal, which counts for itself, too.
 	WALFormat = 1
+
+	// StateFormat is that of state.db. One of an older format is made anew from the log.
+	StateFormat = 4
 
 	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
 	// says on which event it rests.
@@ -43,7 +46,7 @@ func (r Role) oldest() uint16 {
 	if r == RoleSubscriptions {
 		return 1
 	}
-	return Version
+	return Version // the header of state.db has not changed since
 }
 
 // StoreID is drawn at random when a store is made. All its files carry it.

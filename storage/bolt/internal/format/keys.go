@@ -27,10 +27,10 @@ const (
 //	state.db  header       "header"                         -> header
 //	                       "projected"                      -> sealed LSN 8
 //	                       "dedup"                          -> sealed list of runs
-//	          plog         partition 4, PLogOffset 8        -> LSN 8
-//	          wlog         WSID 8, WLogOffset 8             -> LSN 8
-//	          records      WSID 8, SeqID 2, Number 8        -> row
-//	          numbers      WSID 8, SeqID 2                  -> sealed last number 8; SeqID 0: sealed kind 8
+//	          plog         partition 4, first PLogOffset 8  -> sealed list of LSNs
+//	          workspaces   WSID 8                           -> sealed head
+//	          index        WSID 8, SeqID 2, first number 8  -> sealed id of a pack; SeqID 1: sealed list of LSNs
+//	          packs        id 8                             -> sealed rows
 //	          checkpoints  partition 4                      -> sealed checkpoint
 //	          conflicts    place 1, WSID 8, SeqID 2         -> sealed conflict
 //	          dedup        serial 8, last hash 8            -> block of a run
@@ -45,9 +45,9 @@ var (
 	BucketLog         = []byte("log")
 	BucketEpochs      = []byte("epochs")
 	BucketPLog        = []byte("plog")
-	BucketWLog        = []byte("wlog")
-	BucketRecords     = []byte("records")
-	BucketNumbers     = []byte("numbers")
+	BucketWorkspaces  = []byte("workspaces")
+	BucketIndex       = []byte("index")
+	BucketPacks       = []byte("packs")
 	BucketCheckpoints = []byte("checkpoints")
 	BucketConflicts   = []byte("conflicts")
 	BucketDedup       = []byte("dedup")
@@ -65,8 +65,8 @@ var (
 
 	logBuckets   = [][]byte{BucketHeader, BucketLog, BucketEpochs}
 	stateBuckets = [][]byte{
-		BucketHeader, BucketPLog, BucketWLog, BucketRecords,
-		BucketNumbers, BucketCheckpoints, BucketConflicts, BucketDedup,
+		BucketHeader, BucketPLog, BucketWorkspaces, BucketIndex,
+		BucketPacks, BucketCheckpoints, BucketConflicts, BucketDedup,
 	}
 
 	subscriptionsBuckets = [][]byte{BucketHeader, BucketSubscriptions, BucketPositions, BucketParked}
@@ -77,21 +77,18 @@ const (
 	LSNKeyLen        = 8
 	PartitionKeyLen  = 4
 	PLogKeyLen       = 12
-	WLogKeyLen       = 16
-	RecordKeyLen     = 18
-	NumberKeyLen     = 10
-	ConflictKeyLen   = 11
 	WorkspaceKeyLen  = 8
-	RecordPrefixLen  = NumberKeyLen
-	IndexedLSNLen    = 8
-	SealedNumberLen  = 12
-	CheckpointLen    = 36
+	IndexPrefixLen   = 10
+	IndexKeyLen      = 18
+	PackKeyLen       = 8
+	ConflictKeyLen   = 11
+	CheckpointLen    = 52
 	witnessLen       = 16
 	SealedOverhead   = 4
 	ConflictValueLen = 40
 )
 
-// KindSeq is the SeqID under which the numbers bucket keeps a workspace's kind.
+// KindSeq is the SeqID under which a workspace's kind is among its numbers.
 const KindSeq messages.SeqID = 0
 
 // AppendLSNKey appends a key of bucket log.
@@ -109,21 +106,24 @@ func AppendPLogKey(b []byte, p messages.PartitionID, o messages.PLogOffset) []by
 	return binary.BigEndian.AppendUint64(AppendPartitionKey(b, p), uint64(o))
 }
 
-// AppendWLogKey appends a key of bucket wlog.
-func AppendWLogKey(b []byte, ws messages.WSID, o messages.WLogOffset) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(ws))
-	return binary.BigEndian.AppendUint64(b, uint64(o))
+// AppendWorkspaceKey appends a key of bucket workspaces.
+func AppendWorkspaceKey(b []byte, ws messages.WSID) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(ws))
 }
 
-// AppendNumberKey appends a key of bucket numbers.
-func AppendNumberKey(b []byte, ws messages.WSID, seq messages.SeqID) []byte {
+// AppendPackKey appends a key of bucket packs.
+func AppendPackKey(b []byte, id PackID) []byte { return binary.BigEndian.AppendUint64(b, uint64(id)) }
+
+// AppendSequenceKey appends what names a sequence of a workspace.
+func AppendSequenceKey(b []byte, ws messages.WSID, seq messages.SeqID) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(ws))
 	return binary.BigEndian.AppendUint16(b, uint16(seq))
 }
 
-// AppendRecordKey appends a key of bucket records.
-func AppendRecordKey(b []byte, k RecordKey) []byte {
-	return binary.BigEndian.AppendUint64(AppendNumberKey(b, k.Workspace, k.ID.Seq), uint64(k.ID.Number))
+// AppendIndexKey appends a key of bucket index: what it leads to begins with a record or, under [messages.SeqWLogOffset],
+// with an event of the workspace's log.
+func AppendIndexKey(b []byte, k RecordKey) []byte {
+	return binary.BigEndian.AppendUint64(AppendSequenceKey(b, k.Workspace, k.ID.Seq), uint64(k.ID.Number))
 }
 
 // RecordKey names a record of the store.
@@ -171,10 +171,10 @@ func (k *DedupKey) Hash(id StoreID) uint64 {
 	return Uint64(sum[:])
 }
 
-// ParseRecordKey reads a key of bucket records, which has its length.
+// ParseRecordKey reads a key of bucket index, which has its length.
 func ParseRecordKey(k []byte) RecordKey {
 	return RecordKey{Workspace: messages.WSID(Uint64(k)), ID: messages.RecordID{
 		Seq:    messages.SeqID(binary.BigEndian.Uint16(k[WorkspaceKeyLen:])),
-		Number: messages.Number(Uint64(k[RecordPrefixLen:])),
+		Number: messages.Number(Uint64(k[IndexPrefixLen:])),
 	}}
 }

@@ -30,8 +30,12 @@ func (r Role) String() string {
 
 // Format returns the current format of the role's files.
 func (r Role) format() uint16 {
-	if r == RoleSubscriptions {
+	switch r {
+	case RoleSubscriptions:
 		return SubscriptionsFormat
+	case RoleState:
+		return StateFormat
+	case RoleLog:
 	}
 	return Version
 }

@@ -57,10 +57,10 @@ func UnsealUint(bucket, key, value []byte) (uint64, error) {
 // Checkpoint says up to where a partition is projected, and what its register
 // was there, so that a partition without a tail opens without reading the log.
 //
-//	 0      8          16        24           32        36
-//	+------+----------+---------+------------+---------+
-//	| next | last LSN | last at | last epoch | CRC     |
-//	+------+----------+---------+------------+---------+
+//	 0      8          16        24           32       40        48    52
+//	+------+----------+---------+------------+--------+---------+-----+
+//	| next | last LSN | last at | last epoch | target | through | CRC |
+//	+------+----------+---------+------------+--------+---------+-----+
 type Checkpoint struct {
 	// Next is the next PLog offset to replay.
 	Next messages.PLogOffset
@@ -68,6 +68,18 @@ type Checkpoint struct {
 	LSN          messages.LSN
 	RegisteredAt messages.Timestamp
 	Epoch        messages.Epoch
+	// A flush that takes more than one transaction is under way if Target is not 0: the workspaces
+	// up to Through, in order of their ids, are projected up to before Target, the others up to before Next.
+	Target  messages.PLogOffset
+	Through messages.WSID
+}
+
+// Of returns up to before which event a workspace of the partition is projected.
+func (c *Checkpoint) Of(ws messages.WSID) messages.PLogOffset {
+	if c.Target != 0 && ws <= c.Through {
+		return c.Target
+	}
+	return c.Next
 }
 
 // Encode returns a checkpoint as it is kept under a key.
@@ -77,6 +89,8 @@ func (c Checkpoint) Encode(key []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.LSN))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.RegisteredAt))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Epoch))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Target))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Through))
 	return Seal(b, 0, BucketCheckpoints, key)
 }
 
@@ -91,8 +105,10 @@ func DecodeCheckpoint(key, value []byte) (Checkpoint, error) {
 		LSN:          messages.LSN(binary.BigEndian.Uint64(d[8:])),
 		RegisteredAt: messages.Timestamp(binary.BigEndian.Uint64(d[16:])),
 		Epoch:        messages.Epoch(binary.BigEndian.Uint64(d[24:])),
+		Target:       messages.PLogOffset(binary.BigEndian.Uint64(d[32:])),
+		Through:      messages.WSID(binary.BigEndian.Uint64(d[40:])),
 	}
-	if c.Next == 0 {
+	if c.Next == 0 || c.Target != 0 && c.Target <= c.Next {
 		return Checkpoint{}, ErrLayout
 	}
 	return c, nil
@@ -125,7 +141,7 @@ func ConflictKeyOf(e *storage.ConflictError) ConflictKey {
 
 // Append appends the key of bucket conflicts.
 func (k ConflictKey) Append(b []byte) []byte {
-	return AppendNumberKey(append(b, byte(k.Place)), k.Workspace, k.Seq)
+	return AppendSequenceKey(append(b, byte(k.Place)), k.Workspace, k.Seq)
 }
 
 // EncodeConflict returns a conflict as it is kept under a key.
@@ -172,14 +188,4 @@ func updateCRC(crc uint32, few []byte) uint32 {
 		crc = Castagnoli[byte(crc)^b] ^ crc>>8
 	}
 	return ^crc
-}
-
-// DamagedNumber says that a last number in state.db cannot be read.
-func DamagedNumber(ws messages.WSID, seq messages.SeqID, cause error) error {
-	return &storage.DamagedError{Where: PlaceOf(BucketNumbers, "workspace %d, sequence %d", ws, seq), Cause: cause}
-}
-
-// DamagedRow says that a row in state.db cannot be read.
-func DamagedRow(k RecordKey, cause error) *storage.DamagedError {
-	return &storage.DamagedError{Where: PlaceOf(BucketRecords, "workspace %d, record %v", k.Workspace, k.ID), Cause: cause}
 }

@@ -1,3 +1,12 @@
-// Package statedb reads state.db: where events stand in the log (logs.go), last numbers (numbers.go) and rows
-// (rows.go). No page of it has a checksum: what is not found where it must be is damage.
+// Package statedb reads and writes state.db in a transaction.
+//
+//	logs.go    where the events of a partition's log stand
+//	heads.go   the heads of workspaces, and where the events of their logs stand
+//	rows.go    rows: in packs, or in the events that pointers lead to
+//	writer.go  what events change of a workspace's head
+//	packer.go  pointers become rows in packs
+//	search.go  looking for a key where any key can be damaged
+//
+// A workspace has one head, which names its last events and the records written last; the others are behind it, in lists
+// and packs of many. Each value has a checksum, which covers its key: what is not found where it must be is damage.
 package statedb

@@ -1,10 +1,7 @@
 package statedb
 
 import (
-	"bytes"
-	"context"
-	"encoding/binary"
-	"math"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -14,95 +11,100 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// A key of an index in state.db has no checksum: one that is damaged is another workspace's, or
-// nobody's, and the log of its own workspace would end there. So a reader asks first where the log ends,
-// of what has a checksum, and whatever is missing before that is damage.
+// listLen is how many events of a partition's log a list names at most.
+const listLen = 256
 
 // PLog finds entries of a partition's log, all of which must be there: the LSNs of their events.
-func PLog(state *boltfile.File, p messages.PartitionID, from, to messages.PLogOffset) ([]messages.LSN, error) {
-	lsns := make([]messages.LSN, 0, to-from)
-	err := state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketPLog).Cursor()
-		k, v := c.Seek(format.AppendPLogKey(nil, p, from))
-		for o := from; o < to; o++ {
-			lsn, ok := format.ParseLSN(v)
-			if string(k) != string(format.AppendPLogKey(nil, p, o)) || !ok {
-				return &storage.DamagedError{
-					Where:     format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o),
-					Partition: p, PLogOffset: o, Cause: format.ErrMissing,
-				}
-			}
-			lsns = append(lsns, lsn)
-			k, v = c.Next()
-		}
-		return nil
-	})
-	return lsns, err
-}
-
-// WLog finds entries of a workspace's log, all of which must be there.
-func WLog(state *boltfile.File, ws messages.WSID, from, to messages.WLogOffset) ([]messages.LSN, error) {
-	lsns := make([]messages.LSN, 0, to-from)
-	err := state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketWLog).Cursor()
-		k, v := c.Seek(format.AppendWLogKey(nil, ws, from))
-		for o := from; o < to; o++ {
-			lsn, ok := format.ParseLSN(v)
-			if string(k) != string(format.AppendWLogKey(nil, ws, o)) || !ok {
-				where := format.PlaceOf(format.BucketWLog, "workspace %d, offset %d", ws, o)
-				return &storage.DamagedError{Where: where, Cause: format.ErrMissing}
-			}
-			lsns = append(lsns, lsn)
-			k, v = c.Next()
-		}
-		return nil
-	})
-	return lsns, err
-}
-
-// WLogEnd returns the last offset of a workspace's log, by the workspace's last
-// number, and by the index if that has more: then what is missing before it is told.
-func WLogEnd(state *boltfile.File, ws messages.WSID) (last messages.WLogOffset, err error) {
+func PLog(state *boltfile.File, p messages.PartitionID, from, to messages.PLogOffset) (lsns []messages.LSN, err error) {
 	err = state.View(func(tx *bbolt.Tx) error {
-		n, err := soughtNumber(tx.Bucket(format.BucketNumbers).Cursor(), ws, messages.SeqWLogOffset)
-		if err != nil {
-			return err
-		}
-		indexed := EndOf(tx.Bucket(format.BucketWLog).Cursor(), binary.BigEndian.AppendUint64(nil, uint64(ws)))
-		last = messages.WLogOffset(max(n, indexed))
-		return nil
+		lsns, err = PLogIn(tx, p, from, to)
+		return err
 	})
-	return last, err
+	return lsns, err
 }
 
-// EndOf returns what the last key ends with that begins with a prefix, 0 if
-// there is none.
-func EndOf(c *bbolt.Cursor, prefix []byte) messages.Number {
-	var buf [format.RecordKeyLen]byte
-	end := binary.BigEndian.AppendUint64(append(buf[:0], prefix...), math.MaxUint64)
-	k, _ := c.Seek(end)
-	switch {
-	case k == nil:
-		k, _ = c.Last()
-	case !bytes.Equal(k, end):
-		k, _ = c.Prev()
+// PLogIn is PLog in a transaction.
+func PLogIn(tx *bbolt.Tx, p messages.PartitionID, from, to messages.PLogOffset) ([]messages.LSN, error) {
+	lsns := make([]messages.LSN, 0, to-from+listLen)
+	c := tx.Bucket(format.BucketPLog).Cursor()
+	k, v, err := atOrBefore(c, format.BucketPLog, format.AppendPLogKey(nil, p, from))
+	if err != nil {
+		return nil, err
 	}
-	for ; bytes.HasPrefix(k, prefix); k, _ = c.Prev() {
-		if len(k) == len(end) { // others are foreign
-			return messages.Number(format.Uint64(k[len(prefix):]))
+	for next := from; next < to; k, v = c.Next() {
+		first, ok := plogKeyOf(k, p)
+		if !ok || first > next || first < next && next != from {
+			return lsns, missingEvent(p, next, format.ErrMissing)
 		}
+		before := len(lsns)
+		if lsns, err = format.DecodeList(lsns, format.BucketPLog, k, v); err != nil {
+			return lsns, missingEvent(p, next, err)
+		}
+		if end := first + messages.PLogOffset(len(lsns)-before); end <= next {
+			return lsns[:before], missingEvent(p, next, format.ErrMissing)
+		}
+		lsns = slices.Delete(lsns, before, before+int(next-first))
+		next = from + messages.PLogOffset(len(lsns))
 	}
-	return 0
+	return lsns[:to-from], nil
 }
 
-// FirstPLogKey returns the first entry of a partition's log at or after an offset.
-func FirstPLogKey(c *bbolt.Cursor, p messages.PartitionID, from messages.PLogOffset) (messages.PLogOffset, bool) {
-	var key [format.PLogKeyLen]byte
-	k, _ := c.Seek(format.AppendPLogKey(key[:0], p, from))
-	if len(k) != format.PLogKeyLen || !bytes.Equal(k[:format.PartitionKeyLen], key[:format.PartitionKeyLen]) {
+// plogKeyOf returns the first offset of a list of a partition.
+func plogKeyOf(k []byte, p messages.PartitionID) (messages.PLogOffset, bool) {
+	if len(k) != format.PLogKeyLen || messages.PartitionID(format.Uint32(k)) != p {
 		return 0, false
 	}
 	return messages.PLogOffset(format.Uint64(k[format.PartitionKeyLen:])), true
+}
+
+func missingEvent(p messages.PartitionID, o messages.PLogOffset, cause error) error {
+	return &storage.DamagedError{
+		Where: format.PlaceOf(format.BucketPLog, "partition %d, offset %d", p, o), Partition: p, PLogOffset: o, Cause: cause,
+	}
+}
+
+// TakenPLog returns the first offset of a partition's log, at or behind one, that a list names. A list that cannot be
+// read takes the place that its key says.
+func TakenPLog(tx *bbolt.Tx, p messages.PartitionID, from messages.PLogOffset) (messages.PLogOffset, bool) {
+	c := tx.Bucket(format.BucketPLog).Cursor()
+	sought := format.AppendPLogKey(nil, p, from)
+	k, v, _ := atOrBefore(c, format.BucketPLog, sought)
+	if first, ours := plogKeyOf(k, p); ours {
+		lsns, err := format.DecodeList(nil, format.BucketPLog, k, v)
+		if first == from || err == nil && first+messages.PLogOffset(len(lsns)) > from {
+			return from, true
+		}
+	}
+	k, _ = c.Seek(sought)
+	return plogKeyOf(k, p)
+}
+
+// PutPLog appends the LSNs of events to a partition's log, the first of which has an offset. Lists are filled up.
+func PutPLog(b *bbolt.Bucket, p messages.PartitionID, first messages.PLogOffset, lsns []messages.LSN) error {
+	b.FillPercent = boltfile.StateFill
+	var list []messages.LSN
+	k, v, err := atOrBefore(b.Cursor(), format.BucketPLog, format.AppendPLogKey(nil, p, first))
+	if err != nil {
+		return err
+	}
+	if begin, ours := plogKeyOf(k, p); ours {
+		last, err := format.DecodeList(nil, format.BucketPLog, k, v)
+		if err == nil && len(last) < listLen && begin+messages.PLogOffset(len(last)) == first {
+			first, list = begin, last
+		}
+	}
+	for len(lsns) > 0 {
+		n := min(len(lsns), listLen-len(list))
+		list = append(list, lsns[:n]...)
+		lsns = lsns[n:]
+		key := format.AppendPLogKey(nil, p, first)
+		if err := b.Put(key, format.AppendList(nil, format.BucketPLog, key, list)); err != nil {
+			return err
+		}
+		first += messages.PLogOffset(len(list))
+		list = list[:0]
+	}
+	return nil
 }
 
 // Projected returns how far the log is projected.
@@ -115,27 +117,4 @@ func Projected(state *boltfile.File) (messages.LSN, error) {
 		return err
 	})
 	return messages.LSN(n), err
-}
-
-// maxCountedWorkspaces bounds the time that counting takes: about a microsecond each.
-const maxCountedWorkspaces = 100_000
-
-// CountWorkspaces counts the workspaces that have an index, by leaping from one to the
-// next.
-func CountWorkspaces(ctx context.Context, state *boltfile.File) (n uint64, more bool, err error) {
-	err = state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketWLog).Cursor()
-		for k, _ := c.First(); len(k) == format.WLogKeyLen; n++ {
-			if n == maxCountedWorkspaces {
-				more = true
-				return nil
-			}
-			if n%boltfile.ImageChunk == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			k, _ = c.Seek(format.AppendWLogKey(nil, messages.WSID(format.Uint64(k)), ^messages.WLogOffset(0)))
-		}
-		return nil
-	})
-	return n, more, err
 }

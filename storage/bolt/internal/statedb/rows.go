@@ -2,6 +2,8 @@ package statedb
 
 import (
 	"bytes"
+	"math"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -15,6 +17,8 @@ import (
 type Row struct {
 	storage.Row
 	LSN messages.LSN
+	// Pointed says that there is a pointer only: all but the id is in the event.
+	Pointed bool
 }
 
 // Rows copies rows of a range, so many at most, and of about so many bytes. next is
@@ -23,72 +27,197 @@ func Rows(
 	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
 ) (rows []Row, next messages.Number, err error) {
 	err = state.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(format.BucketRecords).Cursor()
-		key := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}}
-		from := format.AppendRecordKey(make([]byte, 0, format.RecordKeyLen), key)
-		size := 0
-		k, v := c.Seek(from)
-		if !bytes.Equal(k, from) {
-			if err := checkRowBefore(c, k, from); err != nil {
-				return err
-			}
-			k, v = c.Seek(from)
+		var h format.Head
+		if err := ReadHead(tx, ws, &h); err != nil {
+			return err
 		}
-		for ; k != nil; k, v = c.Next() {
-			if len(k) != format.RecordKeyLen {
-				return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "key %x", k), Cause: format.ErrLayout}
-			}
-			key = format.ParseRecordKey(k)
-			stored, err := format.DecodeRow(key, v)
-			if err != nil {
-				return format.DamagedRow(key, err)
-			}
-			if !bytes.HasPrefix(k, from[:format.RecordPrefixLen]) || key.ID.Number > r.To {
-				return nil
-			}
-			if len(rows) >= limit || size >= bytesLimit {
-				next = key.ID.Number
-				return nil
-			}
-			size += len(v)
-			rows = append(rows, Row{LSN: stored.LSN, Row: storage.Row{
-				ID: key.ID, Data: CloneData(stored.Data), Partition: stored.Partition, PLogOffset: stored.Offset,
-			}})
-			if key.ID.Number == r.To {
-				return nil
-			}
+		s := h.Find(r.Seq)
+		if s == nil || s.Top < r.From {
+			return nil
 		}
-		return nil
+		rd := rowReader{tx: tx, ws: ws, limit: limit, bytesLimit: bytesLimit}
+		r.To = min(r.To, s.Top)
+		err := rd.read(s, r)
+		rows, next = rd.rows, rd.next
+		return err
 	})
 	return rows, next, err
 }
 
-// checkRowBefore makes sure that the row before a place where a search has ended is sound, and that both
-// stand where they belong. As with numbers, a row whose key is damaged still lies between its neighbours:
-// who does not find it meets it beside its place.
-func checkRowBefore(c *bbolt.Cursor, found, sought []byte) error {
-	var k, v []byte
-	if found == nil {
-		k, v = c.Last()
-	} else {
-		if bytes.Compare(found, sought) < 0 {
-			return astray(format.BucketRecords, sought)
+// rowReader collects the rows of a range.
+type rowReader struct {
+	tx                *bbolt.Tx
+	ws                messages.WSID
+	limit, bytesLimit int
+	size              int
+	rows              []Row
+	// next is the first row that was too much, 0 if there is none.
+	next messages.Number
+}
+
+// read takes the rows of packs, and the pointers, which were written later, between them.
+func (rd *rowReader) read(s *format.HeadSequence, r storage.RecordRange) error {
+	i, _ := s.Pointed(r.From)
+	pointers := s.Pointers[i:]
+	// until takes the pointers below a number; the one of the number itself covers a row.
+	until := func(n messages.Number) (covered bool) {
+		for len(pointers) > 0 && pointers[0].Number <= n && rd.next == 0 {
+			covered = pointers[0].Number == n
+			rd.take(Row{Row: storage.Row{ID: messages.RecordID{Seq: s.Seq, Number: pointers[0].Number}}, LSN: pointers[0].LSN, Pointed: true})
+			pointers = pointers[1:]
 		}
-		k, v = c.Prev()
+		return covered
 	}
+	if s.Packs > 0 {
+		err := eachPack(rd.tx, rd.ws, r, func(p *format.Pack) bool {
+			for i := range p.Rows {
+				row := &p.Rows[i]
+				if row.Number < r.From || row.Number > r.To || until(row.Number) || rd.next != 0 {
+					continue
+				}
+				rd.take(Row{LSN: row.LSN, Row: storage.Row{
+					ID: messages.RecordID{Seq: s.Seq, Number: row.Number}, Data: row.Data, Partition: p.Partition, PLogOffset: row.Offset,
+				}})
+			}
+			return rd.next == 0
+		})
+		if err != nil {
+			// The rows before the damaged pack are right.
+			return err
+		}
+	}
+	until(r.To)
+	return nil
+}
+
+// take takes a row, or notes that it is too much.
+func (rd *rowReader) take(row Row) {
 	switch {
-	case k == nil:
-		return nil
-	case bytes.Compare(k, sought) >= 0:
-		return astray(format.BucketRecords, sought)
-	case len(k) != format.RecordKeyLen:
-		return &storage.DamagedError{Where: format.PlaceOf(format.BucketRecords, "key %x", k), Cause: format.ErrLayout}
+	case rd.next != 0:
+	case len(rd.rows) >= rd.limit || rd.size >= rd.bytesLimit:
+		rd.next = row.ID.Number
+	default:
+		row.Data = CloneData(row.Data)
+		rd.size += len(row.Data)
+		rd.rows = append(rd.rows, row)
 	}
-	key := format.ParseRecordKey(k)
-	if _, err := format.DecodeRow(key, v); err != nil {
-		return format.DamagedRow(key, err)
+}
+
+// eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true. What ends the search
+// is looked at too: a damaged key lies where it lay.
+func eachPack(tx *bbolt.Tx, ws messages.WSID, r storage.RecordRange, fn func(*format.Pack) bool) error {
+	packs := tx.Bucket(format.BucketPacks)
+	c := tx.Bucket(format.BucketIndex).Cursor()
+	from := format.AppendIndexKey(nil, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}})
+	var pack format.Pack
+	k, v, err := atOrBefore(c, format.BucketIndex, from)
+	if err != nil {
+		return err
+	}
+	if k == nil {
+		k, v = c.First()
+	}
+	var above []byte
+	for ; k != nil; k, v = c.Next() {
+		if bytes.Compare(k, above) <= 0 {
+			return astray(format.BucketIndex, from)
+		}
+		above = k
+		if err := checkIndex(k, v); err != nil {
+			return err
+		}
+		if cmp := bytes.Compare(k[:format.IndexPrefixLen], from[:format.IndexPrefixLen]); cmp < 0 {
+			continue
+		} else if cmp > 0 {
+			return nil
+		}
+		e, err := format.DecodePackEntry(k, v)
+		switch {
+		case err != nil:
+			return format.DamagedIndex(k, err)
+		case e.First > r.To:
+			return nil
+		case e.Last < r.From:
+			continue
+		}
+		if err := readPack(packs, format.ParseRecordKey(k), &e, &pack); err != nil {
+			return err
+		}
+		if !fn(&pack) {
+			return nil
+		}
 	}
 	return nil
+}
+
+// checkIndex says whether an entry of bucket index is sound.
+func checkIndex(k, v []byte) error {
+	if len(k) != format.IndexKeyLen {
+		return format.DamagedIndex(k, format.ErrLayout)
+	}
+	if len(v) < format.SealedOverhead {
+		return format.DamagedIndex(k, format.ErrTruncated)
+	}
+	if _, err := format.Unseal(format.BucketIndex, k, v, len(v)-format.SealedOverhead); err != nil {
+		return format.DamagedIndex(k, err)
+	}
+	return nil
+}
+
+// readPack reads the pack that an entry of the index leads to.
+func readPack(packs *bbolt.Bucket, k format.RecordKey, e *format.PackEntry, pack *format.Pack) error {
+	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
+	v := packs.Get(key)
+	if v == nil {
+		return format.DamagedPack(k, e.ID, format.ErrMissing)
+	}
+	if err := pack.Decode(key, v); err != nil {
+		return format.DamagedPack(k, e.ID, err)
+	}
+	if pack.Workspace != k.Workspace || pack.Seq != k.ID.Seq ||
+		pack.Rows[0].Number != e.First || pack.Rows[len(pack.Rows)-1].Number != e.Last {
+		return format.DamagedPack(k, e.ID, format.ErrMisplaced)
+	}
+	return nil
+}
+
+// Written returns the LSN of the event that wrote a record last, 0 if it is not there. The head is its workspace's.
+func Written(tx *bbolt.Tx, h *format.Head, k format.RecordKey) (lsn messages.LSN, err error) {
+	s := h.Find(k.ID.Seq)
+	if s == nil || s.Top < k.ID.Number {
+		return 0, nil
+	}
+	if i, ok := s.Pointed(k.ID.Number); ok || s.Packs == 0 {
+		if ok {
+			lsn = s.Pointers[i].LSN
+		}
+		return lsn, nil
+	}
+	r := storage.RecordRange{Seq: k.ID.Seq, From: k.ID.Number, To: k.ID.Number}
+	err = eachPack(tx, k.Workspace, r, func(p *format.Pack) bool {
+		if i, ok := findRow(p.Rows, k.ID.Number); ok {
+			lsn = p.Rows[i].LSN
+		}
+		return true
+	})
+	return lsn, err
+}
+
+func findRow(rows []format.Row, n messages.Number) (int, bool) {
+	return slices.BinarySearchFunc(rows, n, func(r format.Row, n messages.Number) int {
+		switch {
+		case r.Number < n:
+			return -1
+		case r.Number > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// AllRows is the range of all records of a sequence.
+func AllRows(seq messages.SeqID) storage.RecordRange {
+	return storage.RecordRange{Seq: seq, To: math.MaxUint64}
 }
 
 // CloneData copies data; empty data becomes nil.

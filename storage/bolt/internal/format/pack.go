@@ -1,0 +1,166 @@
+package format
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// A pack holds rows of one sequence of one workspace, in bucket packs under its id, sealed:
+//
+//	pack = version WSID SeqID partition count { number PLogOffset LSN length } data
+//
+// Version is a byte. Numbers go up: each is how far above the one before it is. Offsets and LSNs, which name the event
+// that wrote a row last, are differences, as varints. Everything else is an uvarint. The rows' data is behind all of
+// these, in their order.
+//
+// An entry of bucket index leads to it, under WSID, SeqID and the number of its first row, sealed:
+//
+//	entry = pack last          uvarints: the pack's id, and the number of its last row
+const packVersion = 1
+
+// Row is a row as a pack has it.
+type Row struct {
+	Number messages.Number
+	Offset messages.PLogOffset
+	LSN    messages.LSN
+	Data   []byte
+}
+
+// Pack is a decoded pack; the data of its rows points into the encoded value.
+type Pack struct {
+	Workspace messages.WSID
+	Seq       messages.SeqID
+	Partition messages.PartitionID
+	Rows      []Row
+}
+
+// PackID names a pack of state.db. Ids go up from 1.
+type PackID uint64
+
+// Append appends the pack as it is kept under a key.
+func (p *Pack) Append(b, key []byte) []byte {
+	start := len(b)
+	b = append(b, packVersion)
+	b = binary.AppendUvarint(b, uint64(p.Workspace))
+	b = binary.AppendUvarint(b, uint64(p.Seq))
+	b = binary.AppendUvarint(b, uint64(p.Partition))
+	b = binary.AppendUvarint(b, uint64(len(p.Rows)))
+	var before Row
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		b = binary.AppendUvarint(b, uint64(r.Number-before.Number))
+		b = binary.AppendVarint(b, int64(r.Offset-before.Offset))
+		b = binary.AppendVarint(b, int64(r.LSN-before.LSN))
+		b = binary.AppendUvarint(b, uint64(len(r.Data)))
+		before = *r
+	}
+	for i := range p.Rows {
+		b = append(b, p.Rows[i].Data...)
+	}
+	return Seal(b, start, BucketPacks, key)
+}
+
+// Decode reads a pack into p, whose memory it uses. It is safe on any bytes.
+func (p *Pack) Decode(key, value []byte) error {
+	if len(value) < SealedOverhead {
+		return ErrTruncated
+	}
+	data, err := Unseal(BucketPacks, key, value, len(value)-SealedOverhead)
+	if err != nil {
+		return err
+	}
+	r := ByteReader{Rest: data}
+	if v := r.byte(); v != packVersion && !r.Bad {
+		return fmt.Errorf("%w: got %d, want %d", errVersion, v, packVersion)
+	}
+	p.Workspace = messages.WSID(r.Uvarint(math.MaxUint64))
+	p.Seq = messages.SeqID(r.Uvarint(math.MaxUint16))
+	p.Partition = messages.PartitionID(r.Uvarint(math.MaxUint32))
+	n := r.Count(4)
+	p.Rows = slices.Grow(p.Rows[:0], n)[:n]
+	lens := 0
+	var before Row
+	for i := range p.Rows {
+		above := messages.Number(r.Uvarint(math.MaxUint64))
+		row := Row{
+			Number: before.Number + above,
+			Offset: before.Offset + messages.PLogOffset(r.varint()), LSN: before.LSN + messages.LSN(r.varint()),
+		}
+		length := int(r.Uvarint(math.MaxInt32))
+		if row.Number < before.Number || i > 0 && above == 0 || length > len(data) {
+			r.fail()
+		}
+		lens += length
+		// The data is not where it is yet: only how long it is.
+		row.Data = data[:min(length, len(data))]
+		p.Rows[i], before = row, row
+	}
+	if r.Bad || len(p.Rows) == 0 || lens != len(r.Rest) {
+		return ErrLayout
+	}
+	for i := range p.Rows {
+		n := len(p.Rows[i].Data)
+		p.Rows[i].Data, r.Rest = r.Rest[:n:n], r.Rest[n:]
+	}
+	return nil
+}
+
+// PackEntry is an entry of bucket index that leads to a pack.
+type PackEntry struct {
+	ID PackID
+	// First and Last are the numbers of its first and of its last row.
+	First, Last messages.Number
+}
+
+// Append appends the entry as it is kept under a key.
+func (e *PackEntry) Append(b, key []byte) []byte {
+	start := len(b)
+	b = binary.AppendUvarint(b, uint64(e.ID))
+	b = binary.AppendUvarint(b, uint64(e.Last))
+	return Seal(b, start, BucketIndex, key)
+}
+
+// DecodePackEntry is safe on any bytes.
+func DecodePackEntry(key, value []byte) (e PackEntry, err error) {
+	if len(key) != IndexKeyLen || len(value) < SealedOverhead {
+		return e, ErrLayout
+	}
+	data, err := Unseal(BucketIndex, key, value, len(value)-SealedOverhead)
+	if err != nil {
+		return e, err
+	}
+	r := ByteReader{Rest: data}
+	e.ID, e.Last = PackID(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
+	e.First = messages.Number(Uint64(key[IndexPrefixLen:]))
+	if r.Bad || len(r.Rest) != 0 || e.ID == 0 || e.Last < e.First {
+		return e, ErrLayout
+	}
+	return e, nil
+}
+
+// DamagedPack says that a pack of state.db cannot be read.
+func DamagedPack(k RecordKey, id PackID, cause error) *storage.DamagedError {
+	return &storage.DamagedError{
+		Where: PlaceOf(BucketPacks, "pack %d, workspace %d, records from %v on", id, k.Workspace, k.ID), Cause: cause,
+	}
+}
+
+// DamagedIndex says that an entry of bucket index cannot be read.
+func DamagedIndex(key []byte, cause error) *storage.DamagedError {
+	if len(key) != IndexKeyLen {
+		return &storage.DamagedError{Where: PlaceOf(BucketIndex, "key %x", key), Cause: cause}
+	}
+	k := ParseRecordKey(key)
+	what := "records from number %d on"
+	if k.ID.Seq == messages.SeqWLogOffset {
+		what = "log from offset %d on"
+	}
+	return &storage.DamagedError{
+		Where: PlaceOf(BucketIndex, "workspace %d, sequence %d, "+what, k.Workspace, k.ID.Seq, k.ID.Number), Cause: cause,
+	}
+}

@@ -1,0 +1,153 @@
+package statedb
+
+import (
+	"bytes"
+	"context"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+)
+
+// headList is how many events a head names, until they go into a list of their own.
+const headList = 64
+
+// ReadHead reads the head of a workspace into h. One without events has the zero value.
+func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
+	b := tx.Bucket(format.BucketWorkspaces)
+	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
+	v := b.Get(key)
+	if v == nil {
+		*h = format.Head{LSNs: h.LSNs[:0], Sequences: h.Sequences[:0]}
+		return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
+	}
+	if err := h.Decode(key, v); err != nil {
+		return format.DamagedHead(ws, err)
+	}
+	return nil
+}
+
+// DecodeHead reads an entry of bucket workspaces into h.
+func DecodeHead(k, v []byte, h *format.Head) (messages.WSID, error) {
+	if len(k) != format.WorkspaceKeyLen {
+		return 0, &storage.DamagedError{Where: format.PlaceOf(format.BucketWorkspaces, "key %x", k), Cause: format.ErrLayout}
+	}
+	ws := messages.WSID(format.Uint64(k))
+	if err := h.Decode(k, v); err != nil {
+		return ws, format.DamagedHead(ws, err)
+	}
+	return ws, nil
+}
+
+func checkHead(k, v []byte) error {
+	var h format.Head
+	_, err := DecodeHead(k, v, &h)
+	return err
+}
+
+// Numbers returns the last numbers of a workspace, and its kind.
+func Numbers(state *boltfile.File, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+	var h format.Head
+	err := state.View(func(tx *bbolt.Tx) error { return ReadHead(tx, ws, &h) })
+	if err != nil {
+		return storage.WorkspaceNumbers{}, err
+	}
+	return storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h)}, nil
+}
+
+// NumbersOf appends the last numbers that a head has, ordered by sequence.
+func NumbersOf(numbers []messages.SequenceNumber, h *format.Head) []messages.SequenceNumber {
+	if h.Last != 0 {
+		numbers = append(numbers, messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(h.Last)})
+	}
+	for i := range h.Sequences {
+		if s := &h.Sequences[i]; s.Number != 0 {
+			numbers = append(numbers, messages.SequenceNumber{Seq: s.Seq, Number: s.Number})
+		}
+	}
+	return numbers
+}
+
+// WLogEnd returns the last offset of a workspace's log.
+func WLogEnd(state *boltfile.File, ws messages.WSID) (messages.WLogOffset, error) {
+	var h format.Head
+	err := state.View(func(tx *bbolt.Tx) error { return ReadHead(tx, ws, &h) })
+	return h.Last, err
+}
+
+// WLog finds entries of a workspace's log, all of which must be there.
+func WLog(state *boltfile.File, ws messages.WSID, from, to messages.WLogOffset) (lsns []messages.LSN, err error) {
+	err = state.View(func(tx *bbolt.Tx) error {
+		var h format.Head
+		if err := ReadHead(tx, ws, &h); err != nil {
+			return err
+		}
+		lsns, err = WLogIn(tx, ws, &h, from, to)
+		return err
+	})
+	return lsns, err
+}
+
+// WLogIn finds entries of a workspace's log with its head. What is behind the head's end is missing.
+func WLogIn(tx *bbolt.Tx, ws messages.WSID, h *format.Head, from, to messages.WLogOffset) (lsns []messages.LSN, err error) {
+	b := tx.Bucket(format.BucketIndex)
+	key := make([]byte, 0, format.IndexKeyLen)
+	lsns = make([]messages.LSN, 0, to-from+headList)
+	listed := h.Listed()
+	for next := from; next < to && next <= listed; next = from + messages.WLogOffset(len(lsns)) {
+		first := next - (next-1)%headList
+		key = format.AppendIndexKey(key[:0], listKey(ws, first))
+		before := len(lsns)
+		v := b.Get(key)
+		if v == nil {
+			return lsns, format.DamagedIndex(key, format.ErrMissing)
+		}
+		if lsns, err = format.DecodeList(lsns, format.BucketIndex, key, v); err != nil {
+			return lsns, format.DamagedIndex(key, err)
+		}
+		if len(lsns)-before != headList {
+			return lsns[:before], format.DamagedIndex(key, format.ErrLayout)
+		}
+		lsns = append(lsns[:before], lsns[before+int(next-first):]...)
+	}
+	if next := from + messages.WLogOffset(len(lsns)); next < to && next <= h.Last {
+		lsns = append(lsns, h.LSNs[next-listed-1:]...)
+	}
+	if want := int(to - from); len(lsns) >= want {
+		return lsns[:want], nil
+	}
+	where := format.PlaceOf(format.BucketWorkspaces, "workspace %d, offset %d", ws, from+messages.WLogOffset(len(lsns)))
+	return lsns, &storage.DamagedError{Where: where, Cause: format.ErrMissing}
+}
+
+// listKey names the list of a workspace's log that begins with an offset.
+func listKey(ws messages.WSID, first messages.WLogOffset) format.RecordKey {
+	return format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: messages.SeqWLogOffset, Number: messages.Number(first)}}
+}
+
+// maxCountedWorkspaces bounds the time that counting takes: less than a microsecond each.
+const maxCountedWorkspaces = 100_000
+
+// CountWorkspaces counts the workspaces that have a head.
+func CountWorkspaces(ctx context.Context, state *boltfile.File) (n uint64, more bool, err error) {
+	err = state.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(format.BucketWorkspaces).Cursor()
+		var before []byte
+		for k, _ := c.First(); len(k) == format.WorkspaceKeyLen && bytes.Compare(k, before) > 0; k, _ = c.Next() {
+			if n == maxCountedWorkspaces {
+				more = true
+				return nil
+			}
+			if n%boltfile.ImageChunk == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			n++
+			before = k
+		}
+		return nil
+	})
+	return n, more, err
+}

@@ -1,0 +1,76 @@
+package statedb
+
+import (
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+)
+
+// Writer changes the heads of workspaces in a transaction, one after the other: Load, change Head, Store.
+type Writer struct {
+	Head format.Head
+
+	ws                  messages.WSID
+	tx                  *bbolt.Tx
+	heads, index, packs *bbolt.Bucket
+	arena               *boltfile.ByteArena
+	packer              packer
+	scratch             []byte
+}
+
+// NewWriter returns a writer for a transaction. value reads the log. The arena is the transaction's.
+func NewWriter(tx *bbolt.Tx, arena *boltfile.ByteArena, value func(messages.LSN) []byte) *Writer {
+	w := &Writer{
+		tx: tx, arena: arena, heads: tx.Bucket(format.BucketWorkspaces), index: tx.Bucket(format.BucketIndex),
+		packs: tx.Bucket(format.BucketPacks),
+	}
+	w.packer.value = value
+	w.heads.FillPercent, w.index.FillPercent = boltfile.StateFill, boltfile.StateFill
+	w.packs.FillPercent = boltfile.LogFill
+	return w
+}
+
+// Load reads the head of a workspace.
+func (w *Writer) Load(ws messages.WSID) error {
+	w.ws = ws
+	return ReadHead(w.tx, ws, &w.Head)
+}
+
+// Written returns the LSN of the event that wrote a record of the workspace last, 0 if it is not there.
+func (w *Writer) Written(id messages.RecordID) (messages.LSN, error) {
+	return Written(w.tx, &w.Head, format.RecordKey{Workspace: w.ws, ID: id})
+}
+
+// Store writes the head. Where it has got long, what it names goes into a list or a pack.
+func (w *Writer) Store() error {
+	if err := w.putLists(); err != nil {
+		return err
+	}
+	if err := w.pack(); err != nil {
+		return err
+	}
+	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), w.ws)
+	return w.put(w.heads, key, w.Head.Encode(w.scratch[:0], key))
+}
+
+// putLists makes lists of the head's events, of so many each.
+func (w *Writer) putLists() error {
+	h := &w.Head
+	for len(h.LSNs) >= headList {
+		first := h.Listed() + 1
+		key := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), listKey(w.ws, first))
+		if err := w.put(w.index, key, format.AppendList(w.scratch[:0], format.BucketIndex, key, h.LSNs[:headList])); err != nil {
+			return err
+		}
+		h.LSNs = append(h.LSNs[:0], h.LSNs[headList:]...)
+	}
+	return nil
+}
+
+// put puts a value, which is in scratch. bbolt keeps what it is given until the commit.
+func (w *Writer) put(b *bbolt.Bucket, key, value []byte) error {
+	w.scratch = value
+	return b.Put(key, append(w.arena.Reserve(len(value)), value...))
+}
