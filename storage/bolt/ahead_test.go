@@ -11,7 +11,6 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // A record that came, and left the tail, between the look ahead and the append is in
@@ -190,27 +189,5 @@ func TestLookAheadLearnsFromFirstEvents(t *testing.T) {
 	}
 	if l := learnedOf(t, s, r, known); len(l.of) > 0 {
 		t.Errorf("learned %+v", l.of[2])
-	}
-}
-
-// A foreign entry in a workspace's log does not become its end by a batch that is refused.
-func TestLookAheadLearnsNoForeignEnd(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	put(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 2, 4), []byte("foreign"))
-	events := w.following(2, 2)
-	events[1].WLogOffset = 5
-	if err := w.try(events...); !errors.Is(err, storage.ErrOutOfOrder) {
-		t.Errorf("got %v, want out of order", err)
-	}
-	w.append(2)
-	e := w.event(2)
-	e.WLogOffset = 5
-	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
-		t.Errorf("got %v, want out of order", err)
-	}
-	w.append(2, 2)
-	if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceWLog) {
-		t.Errorf("got %v, want a conflict", err)
 	}
 }

@@ -246,10 +246,12 @@ func TestAwaitMeetsDamagedIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 			w := takeOver(t, s, 0)
-			w.append(2, 2, 2, 3)
+			w.appendMany(100, 2)
+			w.append(3)
 			w.flush()
+			list := format.RecordKey{Workspace: 2, ID: messages.RecordID{Seq: messages.SeqWLogOffset, Number: 1}}
 			if err := s.state.Update(func(tx *bbolt.Tx) error {
-				return spoil(tx.Bucket(format.BucketWLog), format.AppendWLogKey(nil, 2, 2))
+				return spoil(tx.Bucket(format.BucketIndex), format.AppendIndexKey(nil, list))
 			}); err != nil {
 				t.Fatal(err)
 			}

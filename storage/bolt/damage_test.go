@@ -210,12 +210,12 @@ func TestDamagedProjectedEvent(t *testing.T) {
 	}
 }
 
-// A flush with an event that was damaged meanwhile is refused, alone.
+// A flush whose last event was damaged meanwhile is refused, alone.
 func TestDamageAtFlush(t *testing.T) {
 	_, _, s := interleaved(t, 4)
 	writers := []*writer{takeOver(t, s, 0), takeOver(t, s, 1)}
-	damageLog(t, s, 5)
-	if err := s.Flush(t.Context(), writers[1].pending()); !damagedAt(err, 1, 2) {
+	damageLog(t, s, 11)
+	if err := s.Flush(t.Context(), writers[1].pending()); !damagedAt(err, 1, 4) {
 		t.Fatalf("got %v", err)
 	}
 	writers[0].flush()
@@ -226,16 +226,11 @@ func TestDamagedStateValues(t *testing.T) {
 	dir, d, s := interleaved(t, 4)
 	w := takeOver(t, s, 1)
 	w.flush()
-	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 1, 3), format.AppendLSNKey(nil, 6))
-	put(t, s.state, format.BucketWLog, format.AppendWLogKey(nil, 1, 2), format.AppendLSNKey(nil, 8))
-	key := format.AppendNumberKey(nil, 1, testSeq)
-	value := get(t, s.state, format.BucketNumbers, key)
-	value[7]++
-	put(t, s.state, format.BucketNumbers, key, value)
-	rowKey := format.AppendRecordKey(nil, format.RecordKey{Workspace: 1, ID: messages.RecordID{Seq: testSeq, Number: 1001}})
-	value = get(t, s.state, format.BucketRecords, rowKey)
-	value[len(value)-1]++
-	put(t, s.state, format.BucketRecords, rowKey, value)
+	putList(t, s, 1, 1, 2, 5, 6, 11)
+	changeHead(t, s, 1, func(h *format.Head) {
+		h.LSNs[1] = 6 // another workspace's
+		h.Find(testSeq).Point(1001, 8)
+	})
 
 	count := func(seq func(func(messages.Event, error) bool)) (n int, last error) {
 		for _, err := range seq {
@@ -251,9 +246,6 @@ func TestDamagedStateValues(t *testing.T) {
 	if n, err := count(s.WLog(t.Context(), 1, 0)); n != 1 || !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("WLog: got %d, %v", n, err)
 	}
-	if _, err := s.Numbers(t.Context(), 1); !errors.Is(err, storage.ErrDamaged) {
-		t.Fatalf("Numbers: got %v", err)
-	}
 	n := 0
 	var last error
 	for _, err := range s.Records(t.Context(), 1, storage.RecordRange{Seq: testSeq}) {
@@ -263,6 +255,13 @@ func TestDamagedStateValues(t *testing.T) {
 	}
 	if n != 1 || !errors.Is(last, storage.ErrDamaged) {
 		t.Fatalf("Records: got %d, %v", n, last)
+	}
+	key := format.AppendWorkspaceKey(nil, 1)
+	value := get(t, s.state, format.BucketWorkspaces, key)
+	value[3]++
+	put(t, s.state, format.BucketWorkspaces, key, value)
+	if _, err := s.Numbers(t.Context(), 1); !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("Numbers: got %v", err)
 	}
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
@@ -338,19 +337,21 @@ func TestLogContradictsItself(t *testing.T) {
 }
 
 // An event of the log that is not the one of the tail is damage, whichever half of its place in the
-// workspace's log is wrong.
+// workspace's log is wrong: a flush reads its last one.
 func TestFlushComparesWorkspaceAndOffset(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	at := indexPut{r: &flushRequest{partition: &s.partitions[0]}, e: &entry{lsn: 1, ws: 2, wlog: 3}, o: 1}
-	for _, tt := range []struct {
-		ws   messages.WSID
-		wlog messages.WLogOffset
-		want bool
-	}{{2, 3, false}, {2, 4, true}, {1, 3, true}, {1, 4, true}} {
-		p := &projection{s: s}
-		err := p.gather(at, &format.EventView{PLogOffset: 1, Workspace: tt.ws, WLogOffset: tt.wlog, WorkspaceKind: testKind}, 0, new(lastNumbers))
-		if damagedAt(err, 0, 1) != tt.want || (err != nil) != tt.want {
-			t.Errorf("workspace %d, offset %d: got %v, want damage: %t", tt.ws, tt.wlog, err, tt.want)
-		}
+	for name, change := range map[string]func(*messages.Event){
+		"another workspace": func(e *messages.Event) { e.Workspace += 2 },
+		"another offset":    func(e *messages.Event) { e.WLogOffset++ },
+		"another place":     func(e *messages.Event) { e.PLogOffset++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+			w := takeOver(t, s, 0)
+			w.append(2, 2)
+			rewriteLog(t, s, 2, change)
+			if err := s.Flush(t.Context(), w.pending()); !damagedAt(err, 0, 2) {
+				t.Errorf("got %v, want damage at offset 2", err)
+			}
+		})
 	}
 }

@@ -125,7 +125,7 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	put(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, 0, 4), []byte("foreign!"))
+	putList(t, s, 0, 4, foreignLSN)
 	w.append(2, 2, 2)
 	if err := w.try(w.event(2)); !conflictAt(err, storage.PlacePLog) {
 		t.Errorf("got %v, want a conflict", err)

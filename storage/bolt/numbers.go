@@ -49,15 +49,14 @@ func (r *flushRequest) checkWorkspace(tx *bbolt.Tx, ws messages.WSID, derived la
 			r.checked++
 		}
 		// What the events say is right whatever is stored: mostly nobody needs to look.
-		if got == n.number {
+		if got == n.number && n.seq != format.KindSeq {
 			continue
 		}
 		stored, err := storedNumber(tx, n)
 		if err != nil {
 			return err
 		}
-		want := n.merged(stored)
-		if got != want && (got != 0 || want != stored) {
+		if want := n.merged(stored); !n.agrees(got, stored, want) {
 			return r.numbersError(numberPut{ws, n.seq, got}, want)
 		}
 	}
@@ -85,6 +84,18 @@ func (n numberPut) merged(stored messages.Number) messages.Number {
 		return stored
 	}
 	return max(stored, n.number)
+}
+
+// agrees reports whether what was given, 0 if nothing, is right for a number that
+// the log derives.
+func (n numberPut) agrees(got, stored, want messages.Number) bool {
+	switch {
+	case got == want:
+		return true
+	case want != stored:
+		return false
+	}
+	return got == 0 || got == n.number && n.seq != format.KindSeq
 }
 
 func storedNumber(tx *bbolt.Tx, n numberPut) (messages.Number, error) {

@@ -395,14 +395,14 @@ func TestRebuild(t *testing.T) {
 	for _, w := range writers {
 		w.flush()
 	}
-	want := dump(t, s.state)
+	want := contents(t, s)
 	closeStore(t, s)
 	if err := os.Remove(filepath.Join(dir, format.StateFileName)); err != nil {
 		t.Fatal(err)
 	}
 	var last Progress
 	s = open(t, dir, d, Options{Progress: func(p Progress) { last = p }})
-	if got := dump(t, s.state); !reflect.DeepEqual(got, want) {
+	if got := contents(t, s); !reflect.DeepEqual(got, want) {
 		t.Fatal("the rebuilt state differs")
 	}
 	if st := s.Stats(); st.Rebuilt != 9006 || st.TailEvents != 0 || last.Done != 9006 || last.Total != 9006 || last.Phase != PhaseRebuild {

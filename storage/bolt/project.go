@@ -221,7 +221,7 @@ func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec rec
 		return false, nil
 	}
 	lsn, err := w.Written(rec.id())
-	if lsn == 0 || err != nil {
+	if lsn == 0 || lsn == f.e.lsn || err != nil { // an event may write a record several times
 		return false, err
 	}
 	return strict || !p.wrote(lsn, f, rec.id()), nil

@@ -30,11 +30,10 @@ func TestRefusedFlushLeavesNothing(t *testing.T) {
 		t.Errorf("got %v for wrong numbers", outcomes[1])
 	}
 	for id := range events {
-		for _, place := range []storage.Place{storage.PlacePLog, storage.PlaceWLog, storage.PlaceRecord} {
-			bucket, key := keyOf(place, &events[id])
-			if there := get(t, s.state, bucket, key) != nil; there != (id != 1) {
-				t.Errorf("partition %d, %v: there: %v, want %v", id, place, there, id != 1)
-			}
+		head := get(t, s.state, format.BucketWorkspaces, format.AppendWorkspaceKey(nil, events[id].Workspace))
+		list := get(t, s.state, format.BucketPLog, format.AppendPLogKey(nil, messages.PartitionID(id), 1))
+		if (head != nil) != (id != 1) || (list != nil) != (id != 1) {
+			t.Errorf("partition %d: got head %x, list %x, want them: %v", id, head, list, id != 1)
 		}
 	}
 }

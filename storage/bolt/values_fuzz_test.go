@@ -11,7 +11,6 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
-	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -23,7 +22,7 @@ func FuzzSealedValues(f *testing.F) {
 	key := format.AppendPartitionKey(nil, 3)
 	f.Add(key, format.Checkpoint{Next: 5, LSN: 9, RegisteredAt: -3, Epoch: 7}.Encode(key)[:format.CheckpointLen-format.SealedOverhead], uint16(4), byte(1))
 	f.Add(make([]byte, format.ConflictKeyLen), make([]byte, format.ConflictValueLen-format.SealedOverhead), uint16(0), byte(0x80))
-	f.Add(format.AppendNumberKey(nil, 7, 16), make([]byte, 8), uint16(11), byte(2))
+	f.Add(format.AppendSequenceKey(nil, 7, 16), make([]byte, 8), uint16(11), byte(2))
 	f.Add([]byte{}, []byte{}, uint16(0), byte(0))
 	for _, s := range sealedSubscriptions() {
 		f.Add(s.Key, s.Value[:len(s.Value)-format.SealedOverhead], uint16(12), byte(3))
@@ -61,18 +60,6 @@ type sealedValue struct {
 
 func sealedValues() map[string]sealedValue {
 	return map[string]sealedValue{
-		"number": {format.BucketNumbers, func(key, value []byte) ([]byte, error) {
-			n, err := format.UnsealUint(format.BucketNumbers, key, value)
-			return format.SealedUint(nil, format.BucketNumbers, key, n), err
-		}},
-		"entry of numbers": {format.BucketNumbers, func(key, value []byte) ([]byte, error) {
-			seq, n, err := statedb.DecodeNumber(key, value)
-			if err != nil {
-				return nil, err
-			}
-			_, again := statedb.NumberEntry(messages.WSID(format.Uint64(key)), seq, n)
-			return again, nil
-		}},
 		"checkpoint": {format.BucketCheckpoints, func(key, value []byte) ([]byte, error) {
 			c, err := format.DecodeCheckpoint(key, value)
 			return c.Encode(key), err

@@ -36,19 +36,22 @@ func rename(t *testing.T, s *Store, bucket, from, to []byte) {
 	}))
 }
 
-// A workspace's log of which the last entry of the index has become another's does not end before it: who
-// reads it, waits for it, or looks for an event there is told which offset is missing. Another workspace's
-// log is as it was.
-func TestWLogThatEndsEarly(t *testing.T) {
+// A workspace's log of which a list has become another's does not end before it: whoever reads it, waits for it, or looks
+// for an event there is told which offset is missing. Another workspace's log is as it was.
+func TestWLogThatLacksAList(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	w.append(2, 4, 2, 4, 2)
+	w.append(4, 4)
+	w.appendMany(100, 2)
 	w.flush()
-	rename(t, s, format.BucketWLog, format.AppendWLogKey(nil, 2, 3), format.AppendWLogKey(nil, 2|1<<40, 3))
+	list := func(ws messages.WSID) []byte {
+		return format.AppendIndexKey(nil, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: messages.SeqWLogOffset, Number: 1}})
+	}
+	rename(t, s, format.BucketIndex, list(2), list(2|1<<40))
 	n, err := wholeWLog(t, s, 2)
 	damage, ok := errors.AsType[*storage.DamagedError](err)
-	if n != 2 || !ok || damage.Where != "bucket wlog, workspace 2, offset 3" {
-		t.Errorf("got %d events, %v, want that offset 3 of workspace 2 is missing", n, err)
+	if n != 0 || !ok || damage.Where != "bucket index, workspace 2, sequence 1, log from offset 1 on" {
+		t.Errorf("got %d events, %v, want that a list of workspace 2 is missing", n, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -57,20 +60,18 @@ func TestWLogThatEndsEarly(t *testing.T) {
 	expect.NoError(t, err)
 	expect.Equal(t, 2, n)
 	w.append(2)
-	if n, err = wholeWLog(t, s, 2); n != 2 || !errors.Is(err, storage.ErrDamaged) {
+	if n, err = wholeWLog(t, s, 2); n != 0 || !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("got %d events, %v, want damage before what is in the tail", n, err)
 	}
 }
 
-// A last number whose key has become another's is missed by who asks where the log ends: its neighbours say so.
-func TestWLogEndBesideADamagedNumber(t *testing.T) {
+// A head whose key has become another's is missed by whoever asks where the log ends: its neighbours say so.
+func TestWLogEndBesideADamagedHead(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	w.append(2, 2)
 	w.flush()
-	key := format.AppendNumberKey(nil, 2, messages.SeqWLogOffset)
-	rename(t, s, format.BucketNumbers, key, format.AppendNumberKey(nil, 0, messages.SeqWLogOffset))
-	rename(t, s, format.BucketNumbers, format.AppendNumberKey(nil, 2, format.KindSeq), format.AppendNumberKey(nil, 3, format.KindSeq))
+	rename(t, s, format.BucketWorkspaces, format.AppendWorkspaceKey(nil, 2), format.AppendWorkspaceKey(nil, 0))
 	_, err := wholeWLog(t, s, 2)
 	expect.ErrorIs(t, err, storage.ErrDamaged)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

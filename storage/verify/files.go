@@ -32,6 +32,8 @@ type files struct {
 	tails   map[uint64][]messages.Number
 	records table[recordState]
 	ids     idSums
+	// hidden are the workspaces of which damage hides records.
+	hidden map[messages.WSID]bool
 	// subscribed is filled in the first pass.
 	subscribed subscribed
 	// kindsByIndex are what workspaceState.kind refers to, from 1 on.
@@ -104,7 +106,7 @@ func Files(ctx context.Context, image Image, o Options) (Report, error) {
 	f := &files{
 		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
 		tails: make(map[uint64][]messages.Number), ids: newIDSums(),
-		unreadable: make(map[string]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
+		unreadable: make(map[string]bool), hidden: make(map[messages.WSID]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
 	}
 	for _, k := range f.kinds {
 		f.kindIndex[k] = uint16(len(f.kindsByIndex))

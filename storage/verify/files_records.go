@@ -96,6 +96,9 @@ func (f *files) wrote(ctx context.Context, lsn messages.LSN, ws messages.WSID, i
 func (f *files) checkRows(ctx context.Context) error {
 	err := f.image.Rows(ctx, func(row *RowEntry, damage error) error {
 		f.tell(PhaseProjections)
+		if damage != nil && row.ID.Number == 0 {
+			return f.hideRows(row.Workspace, damage)
+		}
 		key := f.sieve.record(row.Workspace, row.ID)
 		if !f.sieve.selects(key) {
 			return nil
@@ -106,6 +109,16 @@ func (f *files) checkRows(ctx context.Context) error {
 		return f.damage("state.db, bucket records", err)
 	}
 	return f.checkMissingRows(ctx)
+}
+
+// hideRows notes damage that hides records of a workspace: nobody knows which. It is told in the first pass.
+func (f *files) hideRows(ws messages.WSID, damage error) error {
+	p := &f.partitions[messages.PartitionOf(ws, f.desc.Partitions)]
+	if f.first() && !p.failed {
+		f.fault(CheckDamage, place{partition: p.partition, workspace: ws}, "records: %v", damage)
+	}
+	f.hidden[ws] = true
+	return nil
 }
 
 func (f *files) checkRowEntry(ctx context.Context, key uint64, row *RowEntry, damage error) error {
@@ -187,7 +200,7 @@ func (f *files) checkMissingRows(ctx context.Context) error {
 			}
 			continue
 		}
-		if f.partitions[e.Partition].failed {
+		if f.partitions[e.Partition].failed || f.hidden[e.Workspace] {
 			continue
 		}
 		for i := range e.Records {

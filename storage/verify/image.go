@@ -35,7 +35,7 @@ type Image interface {
 	// Numbers reads the last numbers in order of their keys. Sequence 0 is the kind.
 	Numbers(ctx context.Context, each func(messages.WSID, messages.SequenceNumber, error) error) error
 
-	// Rows reads the records in order of their keys.
+	// Rows reads the records in order of their keys. Damage without a record's id may hide any of the workspace's.
 	Rows(ctx context.Context, each func(*RowEntry, error) error) error
 
 	// IDs reads the index of deduplication ids in order of their hashes; of what is damaged

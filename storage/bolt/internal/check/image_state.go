@@ -104,7 +104,8 @@ func (m *Image) Rows(ctx context.Context, each func(*verify.RowEntry, error) err
 	var entry verify.RowEntry
 	return m.heads(ctx, 0, func(ws messages.WSID, h *format.Head, damage error) error {
 		if damage != nil {
-			return nil // told of the numbers
+			entry = verify.RowEntry{Workspace: ws}
+			return each(&entry, damage)
 		}
 		for i := range h.Sequences {
 			r := statedb.AllRows(h.Sequences[i].Seq)
