@@ -29,7 +29,7 @@ var unflushed = partition.Settings{
 	FlushInterval: time.Hour, CatchUpCheckpoint: time.Hour,
 }
 
-var wideTail = bolt.Options{TailEvents: 1 << 30, TailBytes: 1 << 40}
+var wideTail = bolt.Options{TailEvents: 1 << 30, Memory: 1 << 42}
 
 // BenchmarkRecovery puts the recovery of a long tail beside a plain scan of the
 // same log. Bar: tail at most 3 times scan.

@@ -165,15 +165,15 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 // checkRoom refuses what the tail has no room for. An empty tail has room for any
 // batch.
 func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
-	o := &g.s.options
+	o, room := &g.s.options, g.s.shares.tail
 	if reg.tail > 0 && reg.tail+len(r.events) > o.TailEvents {
 		return fmt.Errorf("%w: partition %d: %d events are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.tail, o.TailEvents)
 	}
-	if n := g.s.tails.bytes.Load() + g.bytes; n > 0 && n+r.size.bytes > o.TailBytes {
-		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, o.TailBytes)
+	if n := g.s.tails.bytes.Load() + g.bytes; n > 0 && n+r.size.bytes > room {
+		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, room)
 	}
-	if rows := r.size.rows; reg.rows > 0 && rows > 0 && reg.rows+rows > o.TailBytes {
-		return fmt.Errorf("%w: partition %d: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.rows, o.TailBytes)
+	if rows := r.size.rows; reg.rows > 0 && rows > 0 && reg.rows+rows > room {
+		return fmt.Errorf("%w: partition %d: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.rows, room)
 	}
 	return nil
 }

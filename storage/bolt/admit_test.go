@@ -42,7 +42,7 @@ func (w *writer) following(ws messages.WSID, n int) (events []messages.Event) {
 // what is close to that is not put off.
 func TestTailFullOfRecords(t *testing.T) {
 	const limit = 64 << 10
-	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailBytes: limit})
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{Memory: 4 * limit})
 	w := takeOver(t, s, 0)
 	large := func(size int) messages.Event {
 		e := w.event(2 + messages.WSID(w.id))
@@ -74,7 +74,7 @@ func TestTailFullOfRecords(t *testing.T) {
 func TestFlushOfManyRecordsIsCut(t *testing.T) {
 	const limit = 64 << 10
 	for size, grouped := range map[int]int{limit - 1: 2, limit: 1} {
-		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{TailBytes: limit})
+		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{Memory: 4 * limit})
 		f := newFlusher(s)
 		for id := range messages.PartitionID(2) {
 			w := takeOver(t, s, id)
@@ -95,7 +95,7 @@ func TestFlushOfManyRecordsIsCut(t *testing.T) {
 func TestTailFullInOneCommit(t *testing.T) {
 	for name, o := range map[string]Options{
 		"events": {TailEvents: 3},
-		"bytes":  {TailBytes: 3 * tailBytes(0, 0, false)},
+		"bytes":  {Memory: 4 * 3 * tailBytes(0, 0, false)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), o)
@@ -117,7 +117,7 @@ func TestTailFullInOneCommit(t *testing.T) {
 
 // An empty tail has room for any batch.
 func TestLargeBatchIntoAnEmptyTail(t *testing.T) {
-	for name, o := range map[string]Options{"events": {TailEvents: 2}, "bytes": {TailBytes: 1}} {
+	for name, o := range map[string]Options{"events": {TailEvents: 2}, "bytes": {Memory: 1}} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), o)
 			w := takeOver(t, s, 0)
@@ -148,7 +148,7 @@ func TestSameRecordInOneCommit(t *testing.T) {
 
 // What was staged for one commit is forgotten with it, and its memory does not grow.
 func TestStagingForgets(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailEvents: 2, TailBytes: 2 * tailBytes(0, 0, false)})
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailEvents: 2, Memory: 4 * 2 * tailBytes(0, 0, false)})
 	w := takeOver(t, s, 0)
 	events := w.following(1, 2)
 	g := newStaging(s)

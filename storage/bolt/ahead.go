@@ -101,7 +101,7 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	p := r.partition
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remember(l, checkpoint, max(endsInAll/len(s.partitions), 64))
+	p.remember(l, checkpoint, max(s.shares.ends/len(s.partitions), 64))
 	return nil
 }
 

@@ -265,7 +265,7 @@ func TestAwaitMeetsDamagedIndex(t *testing.T) {
 					t.Fatalf("read: got %v", err)
 				}
 			}
-			s.waitWLog(t, 2, 4)
+			s.waitWLog(t, 2, 101)
 		})
 	}
 }

@@ -89,7 +89,7 @@ func openBench(b testing.TB, dir string, partitions uint32, o Options) *Store {
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			s := openBench(b, b.TempDir(), uint32(callers), Options{TailEvents: 1 << 30, TailBytes: 1 << 40})
+			s := openBench(b, b.TempDir(), uint32(callers), Options{TailEvents: 1 << 30, Memory: 1 << 42})
 			defer closeStore(b, s)
 			appenders := make([]*benchAppender, callers)
 			for i := range appenders {
@@ -131,7 +131,7 @@ func BenchmarkFlush(b *testing.B) {
 func benchFlushes(b *testing.B, events int, ids bool, stored int) {
 	s := openBench(b, b.TempDir(), 1, Options{})
 	defer closeStore(b, s)
-	fillIDs(b, s, stored, maxFlushEvents)
+	fillIDs(b, s, stored, s.shares.flushEvents)
 	a := newBenchAppender(b, s, 0)
 	a.ids = ids
 	b.ResetTimer()
@@ -155,7 +155,7 @@ func benchLog(b *testing.B, n int) string {
 		n /= 10
 	}
 	dir := b.TempDir()
-	s := openBench(b, dir, 4, Options{TailEvents: 1 << 30, TailBytes: 1 << 40})
+	s := openBench(b, dir, 4, Options{TailEvents: 1 << 30, Memory: 1 << 42})
 	for i := range messages.PartitionID(4) {
 		a := newBenchAppender(b, s, i)
 		for left := n / 4; left > 0; left -= 5000 {
@@ -177,7 +177,7 @@ func BenchmarkOpenTail1M(b *testing.B) {
 	b.ResetTimer()
 	var bytes int64
 	for range b.N {
-		s := openBench(b, dir, 4, Options{TailEvents: 1 << 30, TailBytes: 1 << 40})
+		s := openBench(b, dir, 4, Options{TailEvents: 1 << 30, Memory: 1 << 42})
 		b.StopTimer()
 		bytes = s.Stats().TailBytes / s.Stats().TailEvents
 		b.ReportMetric(float64(s.Stats().Scanned)*float64(b.N)/b.Elapsed().Seconds(), "events/s")

@@ -60,9 +60,9 @@ func (f *flushEvent) recordsOf() []recordRef {
 }
 
 // rowBytes is how much data the event's records have.
-func (f *flushEvent) rowBytes() (n int) {
+func (f *flushEvent) rowBytes() (n int64) {
 	for _, rec := range f.recordsOf() {
-		n += int(rec.size)
+		n += int64(rec.size)
 	}
 	return n
 }
@@ -99,17 +99,10 @@ func workspaceEvents(events []flushEvent) int {
 	return n
 }
 
-// What one transaction takes, unless one workspace has more: bbolt has in memory what a transaction changes. Larger
-// ones touch fewer leaves; but the ranges of two transactions share none.
-const (
-	rangeEvents = 16384
-	rangeBytes  = 8 << 20
-)
-
 // nextRange returns how many of the events the next transaction takes: those of whole workspaces.
-func nextRange(events []flushEvent) int {
-	n, bytes := 0, 0
-	for n < len(events) && n < rangeEvents && bytes < rangeBytes {
+func (o *shares) nextRange(events []flushEvent) int {
+	n, bytes := 0, int64(0)
+	for n < len(events) && n < o.rangeEvents && bytes < o.rangeBytes {
 		for end := n + workspaceEvents(events[n:]); n < end; n++ {
 			bytes += events[n].rowBytes()
 		}

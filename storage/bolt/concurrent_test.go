@@ -221,7 +221,7 @@ func TestTailFull(t *testing.T) {
 	takeOver(t, s, 1).append(1)
 	w.flush()
 	w.append(2)
-	small := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailBytes: 1000})
+	small := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{Memory: 4000})
 	w = takeOver(t, small, 0)
 	var err error
 	for n := 0; err == nil && n < 100; n++ {

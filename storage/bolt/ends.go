@@ -37,10 +37,6 @@ type workspaceEnds struct {
 	records []messages.SequenceNumber
 }
 
-// endsInAll is how many ends all partitions together remember, or 64 each if that is more, in
-// each generation.
-const endsInAll = 1 << 18
-
 // covers reports whether an event needs no look into state.db: its keys are free.
 // Whether it continues its workspace's log, the committer sees.
 func (d *ends) covers(n *newEvent, trust messages.TrustLevel) bool {

@@ -15,11 +15,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
-// maxFlushEvents is how many events one transaction of state.db takes before it
-// leaves the flushes behind it to the next one; Options.TailBytes is how much data of
-// records. One flush is never cut.
-const maxFlushEvents = 262_144
-
 // flushRequest is a flush on its way to state.db. It shares nothing with its
 // caller, who may be gone before it is served.
 type flushRequest struct {
@@ -165,7 +160,7 @@ func (f *flusher) gather(first *flushRequest) []*flushRequest {
 	taken := make(map[*partition]bool)
 	var later []*flushRequest
 	for r := first; r != nil; r = f.next() {
-		full := events >= maxFlushEvents || rows >= f.s.options.TailBytes
+		full := events >= f.s.shares.flushEvents || rows >= f.s.shares.tail
 		if full || taken[r.partition] {
 			later = append(later, r)
 			if full {
@@ -351,7 +346,7 @@ func (f *flusher) rest() {
 
 // pressed reports whether tails are so long that they must be flushed soon.
 func (s *Store) pressed() bool {
-	bytes, events := s.options.TailBytes/pacePart, min(s.options.TailEvents/pacePart, paceEvents)
+	bytes, events := s.shares.tail/pacePart, min(s.options.TailEvents/pacePart, paceEvents)
 	if s.tails.bytes.Load() > bytes {
 		return true
 	}

@@ -85,8 +85,10 @@ func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 // Flushes that are written together and have their fill of events leave those behind them to the next ones.
 func TestFlushEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
-	for n, transactions := range map[int]uint64{maxFlushEvents - 1: 2, maxFlushEvents: 3} {
-		s := open(t, t.TempDir(), testDescriptor(3, messages.TrustAll), Options{TailEvents: 2 * maxFlushEvents})
+	o := Options{Memory: 8 << 20}
+	most := o.shares().flushEvents
+	for n, transactions := range map[int]uint64{most - 1: 2, most: 3} {
+		s := open(t, t.TempDir(), testDescriptor(3, messages.TrustAll), o)
 		var requests []*flushRequest
 		for id, events := range []int{1, n, 1} {
 			w := takeOver(t, s, messages.PartitionID(id))

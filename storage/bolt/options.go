@@ -28,11 +28,14 @@ type Options struct {
 	// found with more is projected by Open itself. Default 131,072.
 	TailEvents int
 
-	// TailBytes is how much memory the tails of all partitions may take, in bytes,
-	// as estimated, and, for each partition, how much data the records may have that are not in the projections yet:
-	// a flush writes up to twice as much, and takes about twice the memory of what it writes. Above it Append is refused with ErrTailFull; a batch that finds
-	// nothing there may exceed it. Default 256 MiB.
-	TailBytes int64
+	// Memory bounds what the store has in memory of events that are on their way into log.db and state.db, in bytes,
+	// as estimated; it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried
+	// for when half of that is used, and, for each partition, for the data of records that are not flushed: above that
+	// Append is refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which
+	// are cut into transactions of a size that goes with it, for log.wal's events that log.db has not yet, and for where
+	// the keys of workspaces end. A process takes up to twice as much, as Go collects garbage. Less than 32 MiB is slow.
+	// Default 256 MiB.
+	Memory int64
 
 	// LockTimeout is how long to wait for another process to release a file.
 	// Default 1 s.
@@ -62,7 +65,7 @@ func (o Options) WithDefaults() Options {
 		o.Progress = func(Progress) {}
 	}
 	o.TailEvents = cmp.Or(o.TailEvents, 131_072)
-	o.TailBytes = cmp.Or(o.TailBytes, 256<<20)
+	o.Memory = cmp.Or(o.Memory, 256<<20)
 	o.LockTimeout = cmp.Or(o.LockTimeout, time.Second)
 	if math.MaxInt > math.MaxInt32 {
 		o.MmapSize = cmp.Or(o.MmapSize, 8<<30)
@@ -79,7 +82,7 @@ func (o Options) Validate() error {
 		got, least, most int64
 	}{
 		{"TailEvents", int64(o.TailEvents), 1, math.MaxInt32},
-		{"TailBytes", o.TailBytes, 1, math.MaxInt64},
+		{"Memory", o.Memory, 1, math.MaxInt64},
 		{"LockTimeout", int64(o.LockTimeout), 1, math.MaxInt64},
 		{"MmapSize", o.MmapSize, 1, math.MaxInt},
 		{"MaxSize", o.MaxSize, 0, math.MaxInt},
@@ -91,6 +94,31 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// shares say how Options.Memory is shared out.
+type shares struct {
+	// tail is for the tails of all partitions, and for the data of one partition's records.
+	tail int64
+	// flushEvents is how many events are flushed together at most: what comes behind waits for the next flush.
+	flushEvents int
+	// rangeEvents and rangeBytes are how many events one transaction of state.db takes, and how much data of records. A
+	// workspace is never cut. Larger ones touch fewer leaves; but the ranges of two transactions share none.
+	rangeEvents int
+	rangeBytes  int64
+	// ends is how many ends of keys all partitions remember in a generation.
+	ends int
+}
+
+func (o *Options) shares() shares {
+	m := o.Memory
+	return shares{
+		tail:        max(m/4, 1),
+		flushEvents: int(min(max(m/1024, 1024), math.MaxInt32)),
+		rangeEvents: int(min(max(m/16384, 16), math.MaxInt32)),
+		rangeBytes:  max(m/32, 1<<10),
+		ends:        int(min(max(m/1024, 64), math.MaxInt32)),
+	}
 }
 
 func (o *Options) ofFiles() files.Options {

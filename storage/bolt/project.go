@@ -118,7 +118,7 @@ func (p *projection) check(tx *bbolt.Tx) error {
 // write writes the ranges of workspaces, one transaction each.
 func (p *projection) write() error {
 	for events := p.events; ; {
-		n := nextRange(events)
+		n := p.s.shares.nextRange(events)
 		last := n == len(events)
 		projected := messages.LSN(0)
 		p.arena = boltfile.ByteArena{}

@@ -16,15 +16,15 @@ import (
 // A rebuild takes no more at a time than is said, be it events or what they hold.
 func TestRebuildInPieces(t *testing.T) {
 	t.Parallel()
-	pieces := Options{TailEvents: 4 * scanChunk, TailBytes: 8 << 20}
+	pieces := Options{TailEvents: 4 * scanChunk, Memory: 32 << 20}
 	for name, test := range map[string]struct {
 		events, records, size int
 		transactions          uint64
 	}{
 		"all at once":   {pieces.TailEvents - 1, 0, 0, 1},
 		"many events":   {2*pieces.TailEvents + 1, 0, 0, 3},
-		"many records":  {2*scanChunk + 1, int(pieces.TailBytes/pieceOfTail)/(scanChunk*int(recordBytes)) + 1, 0, 3},
-		"large records": {9, 1, int(pieces.TailBytes / pieceOfTail / 4), 3},
+		"many records":  {2*scanChunk + 1, int(pieces.shares().tail/pieceOfTail)/(scanChunk*int(recordBytes)) + 1, 0, 3},
+		"large records": {9, 1, int(pieces.shares().tail / pieceOfTail / 4), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
@@ -55,7 +55,7 @@ func TestRebuildInPieces(t *testing.T) {
 func TestProjectTailsInPieces(t *testing.T) {
 	const limit = 64 << 10
 	for size, transactions := range map[int]uint64{limit / 5: 1, limit: 4} {
-		s := open(t, t.TempDir(), testDescriptor(4, messages.TrustNone), Options{TailBytes: limit})
+		s := open(t, t.TempDir(), testDescriptor(4, messages.TrustNone), Options{Memory: 4 * limit})
 		for id := range messages.PartitionID(4) {
 			w := takeOver(t, s, id)
 			e := w.event(messages.WSID(id))

@@ -95,7 +95,7 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 			sc.lose(sc.next, lsn-sc.next, format.ErrMissing)
 		}
 		sc.read(lsn, v)
-		if sc.projecting && sc.op.tails.rows.Load()-rows >= sc.op.options.TailBytes/pieceOfTail {
+		if sc.projecting && sc.op.tails.rows.Load()-rows >= sc.op.shares.tail/pieceOfTail {
 			return nil // so many events may have more records than there is memory
 		}
 		k, v = c.Next()
@@ -217,7 +217,7 @@ func (sc *scan) push(p *partition, v *format.EventView) {
 	op.logEpochs[p.id] = v.Epoch
 	op.tails.count(1, size)
 	bytes := max(op.tails.bytes.Load(), p.tail.size.rows)
-	over := p.tail.len() > op.options.TailEvents || bytes > op.options.TailBytes
+	over := p.tail.len() > op.options.TailEvents || bytes > op.shares.tail
 	if over && op.tails.events.Load() > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}
@@ -298,7 +298,7 @@ func (op *opening) projectTails() error {
 		}
 		rows += p.tail.size.rows
 		group = append(group, r)
-		if rows < op.options.TailBytes {
+		if rows < op.shares.tail {
 			continue
 		}
 		if err := op.projectGroup(group); err != nil {
@@ -351,7 +351,7 @@ func (sc *scan) report(last bool) {
 	})
 }
 
-// pieceOfTail is which part of Options.TailBytes is read while Open projects before that is written.
+// pieceOfTail is which part of the tails' memory is read while Open projects before that is written.
 const pieceOfTail = 4
 
 // mustProject reports whether the tails are as long as one transaction takes where they go into
@@ -367,5 +367,5 @@ func (op *opening) mustProject() bool {
 			size.add(p.tail.size)
 		}
 	}
-	return events >= min(maxFlushEvents, op.options.TailEvents) || size.reaches(op.options.TailBytes/pieceOfTail)
+	return events >= min(op.shares.flushEvents, op.options.TailEvents) || size.reaches(op.shares.tail/pieceOfTail)
 }

@@ -29,6 +29,7 @@ const (
 type Store struct {
 	schema  *schema.Schema
 	options Options
+	shares  shares
 
 	files *files.Set
 	// log and state are two of them.

@@ -54,7 +54,7 @@ func benchVerified(b *testing.B) (dir string, events uint64) {
 		n, workspaces = n/10, workspaces/10
 	}
 	dir = b.TempDir()
-	s := openBench(b, dir, partitions, Options{TailEvents: 1 << 30, TailBytes: 1 << 40})
+	s := openBench(b, dir, partitions, Options{TailEvents: 1 << 30, Memory: 1 << 42})
 	defer closeStore(b, s)
 	for id := range messages.PartitionID(partitions) {
 		reg, err := s.TakeEpoch(context.Background(), id)

@@ -1,0 +1,204 @@
+package bolt
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// manyRanges is for flushes of many transactions.
+var manyRanges = Options{Memory: 1 << 20, TailEvents: 1 << 20}
+
+// cutStore makes a store of two partitions whose flushes take many transactions, with a part that is flushed already.
+func cutStore(t *testing.T) (dir string, s *Store, writers []*writer) {
+	t.Helper()
+	dir = t.TempDir()
+	s = open(t, dir, testDescriptor(2, messages.TrustNone), manyRanges)
+	for id := range messages.PartitionID(2) {
+		w := takeOver(t, s, id)
+		var workspaces []messages.WSID
+		for ws := range messages.WSID(20) {
+			workspaces = append(workspaces, 2*ws+messages.WSID(id))
+		}
+		w.appendMany(100, workspaces...)
+		w.flush()
+		w.appendMany(200, workspaces[5:]...)
+		writers = append(writers, w)
+	}
+	return dir, s, writers
+}
+
+// failAt lets a transaction of state.db fail, counted from 1, and returns how many there were.
+func failAt(s *Store, n int, err error) (transactions *int) {
+	transactions = new(int)
+	s.state.BeforeCommit = func() error {
+		if *transactions++; *transactions == n {
+			return err
+		}
+		return nil
+	}
+	return transactions
+}
+
+// A flush of many transactions that fails at any of them is finished by the next one, which may go further; until then
+// and after that, readers and the numbers are right, and nothing is wrong in the files.
+func TestFlushCutOff(t *testing.T) {
+	t.Parallel()
+	_, s, writers := cutStore(t)
+	transactions := failAt(s, 0, nil)
+	for _, w := range writers {
+		w.flush()
+	}
+	s.state.BeforeCommit = nil
+	if *transactions < 6 {
+		t.Fatalf("got %d transactions, want many", *transactions)
+	}
+	want := contents(t, s)
+	for n := 1; n <= *transactions; n++ {
+		t.Run(fmt.Sprint("transaction ", n), func(t *testing.T) {
+			dir, s, writers := cutStore(t)
+			failAt(s, n, syscall.ENOSPC)
+			failed := 0
+			for _, w := range writers {
+				if err := s.Flush(t.Context(), w.pending()); err != nil {
+					expect.ErrorIs(t, err, storage.ErrFull)
+					failed++
+				} else {
+					w.flushed = w.next
+					clear(w.changed)
+				}
+			}
+			s.state.BeforeCommit = nil
+			expect.Equal(t, 1, failed)
+			crashed := t.TempDir()
+			writeFiles(t, crashed, filesOf(t, dir))
+			checkSound(t, crashed)
+			checkLogs(t, s, writers)
+			for _, w := range writers {
+				w.append(messages.WSID(w.id)) // the next flush goes further
+				w.flush()
+			}
+			checkLogs(t, s, writers)
+			closeStore(t, s)
+			checkSound(t, dir)
+
+			s = open(t, crashed, testDescriptor(2, messages.TrustNone), manyRanges)
+			for id := range messages.PartitionID(2) {
+				takeOver(t, s, id).flush()
+			}
+			if got := contents(t, s); !reflect.DeepEqual(got, want) {
+				t.Error("after a crash: other contents than those of a flush that was not cut off")
+			}
+			closeStore(t, s)
+			checkSound(t, crashed)
+		})
+	}
+}
+
+func checkSound(t *testing.T, dir string) {
+	t.Helper()
+	r, err := Verify(t.Context(), dir, verify.Options{})
+	expect.NoError(t, err)
+	expect.NoError(t, r.Err())
+}
+
+// checkLogs makes sure that readers find all that was appended.
+func checkLogs(t *testing.T, s *Store, writers []*writer) {
+	t.Helper()
+	for _, w := range writers {
+		expect.Equal(t, int(w.next-1), len(collectEvents(t, s.PLog(t.Context(), w.id, 0))))
+		for ws, n := range w.wlog {
+			expect.Equal(t, int(n), len(collectEvents(t, s.WLog(t.Context(), ws, 0))))
+			expect.Equal(t, int(n), len(collectRows(t, s, ws, storage.RecordRange{Seq: testSeq})))
+		}
+	}
+}
+
+// What is met of foreign keys before a flush is cut off blocks the workspace for good, though the rest of the flush does
+// not come there again.
+func TestFlushCutOffAfterAConflict(t *testing.T) {
+	dir, s, writers := cutStore(t)
+	w := writers[0]
+	plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 10, WLogOffset: w.wlog[10] + 1})
+	failAt(s, 3, syscall.ENOSPC)
+	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), storage.ErrFull)
+	if err := w.try(w.event(10)); !conflictAt(err, storage.PlaceWLog) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	s.state.BeforeCommit = nil
+	closeStore(t, s)
+	s = open(t, dir, testDescriptor(2, messages.TrustNone), manyRanges)
+	w.s = s
+	reg, err := s.TakeEpoch(t.Context(), 0)
+	expect.NoError(t, err)
+	w.epoch = reg.Epoch
+	if err := w.try(w.event(10)); !conflictAt(err, storage.PlaceWLog) {
+		t.Errorf("opened again: got %v, want a conflict", err)
+	}
+	w.append(12)
+}
+
+// A head that is damaged stops the flush of its partition there, and no other one.
+func TestFlushMeetsDamagedHead(t *testing.T) {
+	dir, s, writers := cutStore(t)
+	key := format.AppendWorkspaceKey(nil, 20)
+	sound := get(t, s.state, format.BucketWorkspaces, key)
+	put(t, s.state, format.BucketWorkspaces, key, []byte("rubbish"))
+	_, outcomes := flushTogether(t, s, []*flushRequest{writers[0].flushRequest(), writers[1].flushRequest()})
+	expect.ErrorIs(t, outcomes[0], storage.ErrDamaged)
+	expect.NoError(t, outcomes[1])
+	expect.ErrorIs(t, s.Flush(t.Context(), writers[0].pending()), storage.ErrDamaged, "again")
+	writers[1].flushed = writers[1].next
+	clear(writers[1].changed)
+	writers[1].append(1)
+	writers[1].flush()
+	put(t, s.state, format.BucketWorkspaces, key, sound)
+	writers[0].flush()
+	checkLogs(t, s, writers)
+	closeStore(t, s)
+	checkSound(t, dir)
+}
+
+// A state.db of format 3 is made anew from the log, but not by those who must not write.
+func TestFormat3IsRebuilt(t *testing.T) {
+	dir := t.TempDir()
+	z, err := zip.OpenReader(filepath.Join("testdata", "format3", "store.zip"))
+	expect.NoError(t, err)
+	defer func() { _ = z.Close() }()
+	for _, f := range z.File {
+		r, err := f.Open()
+		expect.NoError(t, err)
+		data, err := io.ReadAll(r)
+		expect.NoError(t, err)
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o600))
+	}
+	before := filesOf(t, dir)
+	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	expect.ErrorIs(t, err, storage.ErrFormat)
+	_, err = Verify(t.Context(), dir, verify.Options{})
+	expect.ErrorIs(t, err, storage.ErrFormat)
+	expect.Equal(t, true, reflect.DeepEqual(before, filesOf(t, dir)), "nothing is changed")
+	var last Progress
+	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{Progress: func(p Progress) { last = p }})
+	expect.Equal(t, Progress{Phase: PhaseRebuild, Done: 9, Total: 9}, last)
+	w := takeOver(t, s, 0)
+	expect.Equal(t, 4, len(collectRows(t, s, 2, storage.RecordRange{Seq: testSeq})))
+	n, err := s.Numbers(t.Context(), 2)
+	expect.NoError(t, err)
+	expect.Equal(t, messages.Number(1003), n.Numbers[2].Number)
+	w.append(2, 4)
+	w.flush()
+	closeStore(t, s)
+	checkSound(t, dir)
+}
