@@ -81,7 +81,9 @@ type Core struct {
 	// flushDue says that what is unflushed must not wait for the interval.
 	flushDue bool
 	flight   flight
-	retired  []retirement
+	// flushTook is how long the last flush took.
+	flushTook time.Duration
+	retired   []retirement
 
 	loads    map[messages.WSID]*load
 	lastLoad uint64

@@ -12,6 +12,8 @@ type flight struct {
 	// pending is nil if no flush is under way.
 	pending *pending
 	request *messages.WriteProjections
+	// since is when it began.
+	since messages.Timestamp
 	// failures counts the tries that failed, in a row; err is why the last one did.
 	failures int
 	err      error
@@ -83,6 +85,7 @@ func (c *Core) startFlush() {
 	c.replay.checkpointDue, c.flushDue = false, false
 	c.flight = flight{
 		pending: c.unflushed,
+		since:   c.now,
 		request: &messages.WriteProjections{
 			Generation: c.generation,
 			Epoch:      c.epoch,
@@ -126,6 +129,7 @@ func (c *Core) flushed() {
 	}
 	c.checkpoint = c.flight.request.Checkpoint
 	failed := c.flight.failures > 0
+	c.flushTook = -c.remaining(c.flight.since, 0)
 	c.flight = flight{}
 	c.divergences = 0
 	if failed && c.state == messages.StateAlarming {

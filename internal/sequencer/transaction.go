@@ -3,6 +3,7 @@ package sequencer
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -69,8 +70,18 @@ func (c *Core) grantable(deadline messages.Timestamp) error {
 	return nil
 }
 
+// leastBusy is the shortest hint: a flush may end at any time, but whoever asks again and again slows it down.
+const leastBusy = 10 * time.Millisecond
+
+// busyUnflushed hints at the end of the flush under way, or of the one that begins now: it takes about as long as the
+// last one.
 func (c *Core) busyUnflushed() error {
-	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: c.settings.FlushInterval}
+	since := c.now
+	if c.flight.pending != nil {
+		since = c.flight.since
+	}
+	wait := min(max(c.remaining(since, c.flushTook), leastBusy), c.settings.FlushInterval)
+	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: wait}
 }
 
 // serveQueue opens a transaction for the Start at the head of the queue, or forms a
