@@ -81,6 +81,9 @@ func (c *Core) busyUnflushed() error {
 		since = c.flight.since
 	}
 	wait := min(max(c.remaining(since, c.flushTook), leastBusy), c.settings.FlushInterval)
+	if c.flight.failures > 0 {
+		wait = c.settings.FlushInterval // nobody knows when one succeeds
+	}
 	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: wait}
 }
 
