@@ -198,21 +198,27 @@ func (s *HeadSequence) read(r *ByteReader) {
 	if flags&flagNumber != 0 {
 		s.Number = messages.Number(r.Uvarint(math.MaxUint64))
 	}
-	if flags > flagNumber|flagRecords {
+	if flags > flagNumber|flagRecords || flags&flagNumber != 0 && s.Number == 0 {
 		r.fail()
 	}
 	if flags&flagRecords == 0 {
 		return
 	}
 	s.Top, s.Packs = messages.Number(r.Uvarint(math.MaxUint64)), r.Uvarint(math.MaxUint64)
+	if s.Top == 0 {
+		r.fail()
+	}
 	above := Pointer{Number: s.Top}
 	for n := r.Count(2); n > 0; n-- {
 		below := messages.Number(r.Uvarint(math.MaxUint64))
-		if below > above.Number || below == 0 && len(s.Pointers) > 0 {
+		if below >= above.Number || below == 0 && len(s.Pointers) > 0 {
 			r.fail()
 			return
 		}
 		above = Pointer{Number: above.Number - below, LSN: above.LSN + messages.LSN(r.varint())}
+		if above.LSN == 0 {
+			r.fail()
+		}
 		s.Pointers = append(s.Pointers, above)
 	}
 	slices.Reverse(s.Pointers)

@@ -92,7 +92,7 @@ func (p *Pack) Decode(key, value []byte) error {
 			Offset: before.Offset + messages.PLogOffset(r.varint()), LSN: before.LSN + messages.LSN(r.varint()),
 		}
 		length := int(r.Uvarint(math.MaxInt32))
-		if row.Number < before.Number || i > 0 && above == 0 || length > len(data) {
+		if above == 0 || row.Number < before.Number || row.LSN == 0 || length > len(data) {
 			r.fail()
 		}
 		lens += length
