@@ -190,15 +190,17 @@ func mergeRows(merged, old, newer []format.Row) []format.Row {
 	return append(merged, old...)
 }
 
-// putPacks puts rows into packs of about the same size. The first takes the place of an old pack, if there is one.
+// putPacks puts rows into packs of about as many rows, as far as their data lets them. The first takes the place of an old
+// pack, if there is one.
 func (w *Writer) putPacks(s *format.HeadSequence, old format.PackEntry, rows []format.Row) error {
 	size := 0
 	for i := range rows {
 		size += len(rows[i].Data)
 	}
-	parts := max((len(rows)+packRows-1)/packRows, min((size+packBytes-1)/packBytes, len(rows)))
-	for ; parts > 0; parts-- {
-		n := (len(rows) + parts - 1) / parts
+	parts := max((len(rows)+packRows-1)/packRows, (size+packBytes-1)/packBytes)
+	share := (len(rows) + parts - 1) / parts
+	for len(rows) > 0 {
+		n := fitting(rows[:min(share, len(rows))])
 		if old.ID == 0 {
 			old.ID = w.nextPack()
 			s.Packs++
@@ -209,6 +211,17 @@ func (w *Writer) putPacks(s *format.HeadSequence, old format.PackEntry, rows []f
 		old, rows = format.PackEntry{}, rows[n:]
 	}
 	return nil
+}
+
+// fitting returns how many of the rows a pack takes, one at least.
+func fitting(rows []format.Row) int {
+	size := len(rows[0].Data)
+	for n := 1; n < len(rows); n++ {
+		if size += len(rows[n].Data); size > packBytes {
+			return n
+		}
+	}
+	return len(rows)
 }
 
 func (w *Writer) putPack(seq messages.SeqID, id format.PackID, rows []format.Row) error {
