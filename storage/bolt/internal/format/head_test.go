@@ -40,8 +40,8 @@ func genHead(t *rapid.T) Head {
 			s.Point(n, anyNumber[messages.LSN](1).Draw(t, "lsn"))
 		}
 		if rapid.Bool().Draw(t, "packs") {
-			s.Top = max(s.Top, anyNumber[messages.Number](1).Draw(t, "top"))
-			s.Packs = rapid.Uint64().Draw(t, "packs")
+			s.First = anyNumber[messages.Number](1).Draw(t, "first")
+			s.Top = max(s.Top, s.First)
 		}
 	}
 	return h
@@ -169,6 +169,7 @@ func TestHeadRefused(t *testing.T) {
 		{"unknown flags beside known ones", head(0, 0, 0, 1, 16, 4|both, 7, 10, 1, 0), ErrLayout},
 		{"number 0", head(0, 0, 0, 1, 16, flagNumber, 0), ErrLayout},
 		{"no highest record", head(0, 0, 0, 1, 16, flagRecords, 0, 1, 0), ErrLayout},
+		{"packs behind the highest record", head(0, 0, 0, 1, 16, flagRecords, 10, 11, 0), ErrLayout},
 		{"a pointer twice", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 2, 1, zigzag(8), 0, zigzag(1)), ErrLayout},
 		{"a pointer of record 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 1, 10, zigzag(8)), ErrLayout},
 		{"a pointer below 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 1, 11, zigzag(8)), ErrLayout},
@@ -178,7 +179,7 @@ func TestHeadRefused(t *testing.T) {
 
 func FuzzDecodeHead(f *testing.F) {
 	h := Head{Kind: 1, Last: 70, LSNs: []messages.LSN{5, 8}}
-	*h.Sequence(16) = HeadSequence{Seq: 16, Number: 9, Top: 9, Packs: 2, Pointers: []Pointer{{Number: 3, LSN: 8}, {Number: 9, LSN: 5}}}
+	*h.Sequence(16) = HeadSequence{Seq: 16, Number: 9, Top: 9, First: 2, Pointers: []Pointer{{Number: 3, LSN: 8}, {Number: 9, LSN: 5}}}
 	h.Sequence(17).Number = 1
 	key := []byte("key")
 	value := h.Encode(nil, key)

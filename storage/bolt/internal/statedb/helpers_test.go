@@ -17,17 +17,13 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// newState makes a state.db that is empty. Its pages are small, so that few entries make branches. close removes it.
-func newState(t testing.TB) (f *boltfile.File, closeFile func()) {
+// pageSize is small, so that few entries make branches.
+const pageSize = 1024
+
+// newState makes a state.db that is empty. closeState removes it.
+func newState(t testing.TB) (f *boltfile.File, closeState func()) {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.TempDir(), "state")
-	expect.NoError(t, err)
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	path := filepath.Join(dir, format.StateFileName)
-	f, err = boltfile.OpenFile(d, format.StateFileName, path, &bbolt.Options{NoSync: true, PageSize: 1024})
-	expect.NoError(t, err)
-	f.Vouched = true // nobody needs these files after a crash
+	f, closeState = copyState(t, nil)
 	update(t, f, func(tx *bbolt.Tx) (err error) {
 		for _, name := range format.RoleState.Buckets() {
 			_, failed := tx.CreateBucket(name)
@@ -35,6 +31,23 @@ func newState(t testing.TB) (f *boltfile.File, closeFile func()) {
 		}
 		return err
 	})
+	return f, closeState
+}
+
+// copyState makes a state.db that has what another one has.
+func copyState(t testing.TB, content []byte) (f *boltfile.File, closeState func()) {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "state")
+	expect.NoError(t, err)
+	d, err := boltfile.OpenDirectory(dir)
+	expect.NoError(t, err)
+	path := filepath.Join(dir, format.StateFileName)
+	if content != nil {
+		expect.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	f, err = boltfile.OpenFile(d, format.StateFileName, path, &bbolt.Options{NoSync: true, PageSize: pageSize})
+	expect.NoError(t, err)
+	f.Vouched = true // nobody needs these files after a crash
 	return f, func() { expect.NoError(t, errors.Join(f.Close(), d.Close(), os.RemoveAll(dir))) }
 }
 

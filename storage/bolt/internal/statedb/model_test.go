@@ -259,7 +259,8 @@ func (m *model) checkRow(t *rapid.T, got, want Row) {
 // checkPacks makes sure that packs are as they should be, and that nothing else is there.
 func (m *model) checkPacks(t *rapid.T) {
 	view(t, m.state, func(tx *bbolt.Tx) error {
-		packs := map[format.RecordKey]uint64{} // by sequence
+		first := map[format.RecordKey]messages.Number{} // by sequence
+		next := map[format.RecordKey]messages.Number{}
 		lists := map[messages.WSID]int{}
 		ids := map[format.PackID]bool{}
 		end := map[format.RecordKey]messages.Number{}
@@ -278,11 +279,18 @@ func (m *model) checkPacks(t *rapid.T) {
 			if e.First <= end[seq] || ids[e.ID] {
 				t.Fatalf("%+v begins in another pack, or has its id", e)
 			}
-			ids[e.ID], end[seq] = true, e.Last
-			packs[seq]++
+			if end[seq] == 0 {
+				first[seq] = e.First
+			} else {
+				expect.Equal(t, e.First, next[seq], "the chain")
+			}
+			ids[e.ID], end[seq], next[seq] = true, e.Last, e.Next
 			m.checkPack(t, &p)
 			return nil
 		}))
+		for seq, n := range next {
+			expect.Equal(t, 0, n, "the end of the chain", seq)
+		}
 		n := 0
 		expect.NoError(t, tx.Bucket(format.BucketPacks).ForEach(func(_, _ []byte) error { n++; return nil }))
 		expect.Equal(t, len(ids), n, "packs")
@@ -294,7 +302,7 @@ func (m *model) checkPacks(t *rapid.T) {
 			for i := range h.Sequences {
 				s := &h.Sequences[i]
 				seq := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: s.Seq}}
-				expect.Equal(t, packs[seq], s.Packs, "packs", seq)
+				expect.Equal(t, first[seq], s.First, "the first pack", seq)
 				if readable := m.readablePointers(ws, s); readable >= packPointers {
 					t.Fatalf("%v: %d pointers can be read", seq, readable)
 				}
