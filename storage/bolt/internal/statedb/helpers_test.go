@@ -78,8 +78,9 @@ func damaged(err error) bool {
 // model is what state.db and the log should have.
 type model struct {
 	state *boltfile.File
-	// log has the values; one that cannot be read is nil or has a changed byte.
+	// log has the values; those of spoilt events are not what was written.
 	log        [][]byte
+	spoilt     map[messages.LSN]bool
 	workspaces map[messages.WSID]*workspaceModel
 	// pending are the events that no transaction has written yet.
 	pending []*messages.Event
@@ -94,7 +95,7 @@ type workspaceModel struct {
 }
 
 func newModel(state *boltfile.File) *model {
-	return &model{state: state, workspaces: map[messages.WSID]*workspaceModel{}}
+	return &model{state: state, spoilt: map[messages.LSN]bool{}, workspaces: map[messages.WSID]*workspaceModel{}}
 }
 
 func partitionOf(ws messages.WSID) messages.PartitionID { return messages.PartitionID(ws % 3) }
@@ -135,20 +136,6 @@ func (m *model) append(ws messages.WSID, number messages.SequenceNumber, records
 
 // value reads the log.
 func (m *model) value(lsn messages.LSN) []byte { return m.log[lsn-1] }
-
-// readable reports whether the event that wrote a row can be read, and has it.
-func (m *model) readable(row *Row) bool {
-	var v format.EventView
-	if value := m.value(row.LSN); value == nil || v.Decode(row.LSN, value) != nil || v.PLogOffset != row.PLogOffset {
-		return false
-	}
-	for _, rec := range v.Records {
-		if rec.ID == row.ID {
-			return true
-		}
-	}
-	return false
-}
 
 // flush writes the pending events in a transaction, as a projection does.
 func (m *model) flush(t expect.T) {
