@@ -92,11 +92,12 @@ func (h *Head) NumberOf(seq messages.SeqID) messages.Number {
 		return messages.Number(h.Kind)
 	case messages.SeqWLogOffset:
 		return messages.Number(h.Last)
+	default:
+		if s := h.Find(seq); s != nil {
+			return s.Number
+		}
+		return 0
 	}
-	if s := h.Find(seq); s != nil {
-		return s.Number
-	}
-	return 0
 }
 
 // Pointed returns where a record's pointer is, or would be.

@@ -61,7 +61,7 @@ func newFilled(t *testing.T) *filled {
 	return x
 }
 
-// reads reads all that a workspace has, in ways that begin at different places, and makes sure that what is read is right,
+// reads takes all that a workspace has, in ways that begin at different places, and makes sure that what is read is right,
 // or that damage is told. It returns how often it was told.
 func (x *filled) reads(ws messages.WSID, what string) (told int) {
 	x.t.Helper()
@@ -402,4 +402,58 @@ func TestChunkEndsReading(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	expect.Equal(t, int(e.First)-1, len(rows), "rows before the damage")
+}
+
+// A pack that is another one than its entry says, although its checksum is right, is told. So it is where an id was given
+// anew because the last packs were hidden.
+func TestForeignPack(t *testing.T) {
+	m := newModel(openState(t))
+	for range packPointers {
+		m.append(10, messages.SequenceNumber{}, m.workspaces[10].records(rand.New(rand.NewPCG(1, 1)), seqAscending, 1, 5))
+	}
+	m.flush(t)
+	key := format.AppendPackKey(nil, 1)
+	var pack format.Pack
+	view(t, m.state, func(tx *bbolt.Tx) error { return pack.Decode(key, bytes.Clone(tx.Bucket(format.BucketPacks).Get(key))) })
+	for what, change := range map[string]func(*format.Pack){
+		"none": func(*format.Pack) {}, "workspace": func(p *format.Pack) { p.Workspace++ }, "sequence": func(p *format.Pack) { p.Seq++ },
+		"first row": func(p *format.Pack) { p.Rows = p.Rows[1:] }, "last row": func(p *format.Pack) { p.Rows = p.Rows[:3] },
+	} {
+		foreign := pack
+		change(&foreign)
+		update(t, m.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketPacks).Put(key, foreign.Append(nil, key)) })
+		rows, _, err := Rows(m.state, 10, AllRows(seqAscending), math.MaxInt, math.MaxInt)
+		if what == "none" {
+			expect.NoError(t, err)
+			expect.Equal(t, packPointers, len(rows))
+		} else if !damaged(err) || !errors.Is(err, format.ErrMisplaced) || len(rows) != 0 {
+			t.Errorf("another %s: got %d rows, %v", what, len(rows), err)
+		}
+	}
+}
+
+// A list of a workspace's log that is not as long as all are is told.
+func TestForeignList(t *testing.T) {
+	m := newModel(openState(t))
+	for range 2*headList + 3 {
+		m.append(10, messages.SequenceNumber{}, nil)
+	}
+	m.flush(t)
+	key := format.AppendIndexKey(nil, listKey(10, headList+1))
+	for _, n := range []messages.LSN{headList - 1, headList, headList + 1} {
+		var list []messages.LSN
+		for i := range n {
+			list = append(list, headList+1+i)
+		}
+		update(t, m.state, func(tx *bbolt.Tx) error {
+			return tx.Bucket(format.BucketIndex).Put(key, format.AppendList(nil, format.BucketIndex, key, list))
+		})
+		lsns, err := WLog(m.state, 10, 1, 2*headList+4)
+		if n == headList {
+			expect.NoError(t, err)
+			expect.Equal(t, m.workspaces[10].lsns, lsns)
+		} else if !damaged(err) || len(lsns) != headList {
+			t.Errorf("%d LSNs: got %d, %v", n, len(lsns), err)
+		}
+	}
 }

@@ -37,8 +37,7 @@ func newState(t testing.TB) (f *boltfile.File, closeState func()) {
 // copyState makes a state.db that has what another one has.
 func copyState(t testing.TB, content []byte) (f *boltfile.File, closeState func()) {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.TempDir(), "state")
-	expect.NoError(t, err)
+	dir := t.TempDir()
 	d, err := boltfile.OpenDirectory(dir)
 	expect.NoError(t, err)
 	path := filepath.Join(dir, format.StateFileName)
