@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/crc32"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // genData draws data as a decoder returns it: nil if empty.
@@ -129,29 +131,6 @@ func TestLargeEventNumbering(t *testing.T) {
 	}
 }
 
-func TestRowRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := RecordKey{Workspace: messages.WSID(rapid.Uint64().Draw(t, "ws")), ID: messages.RecordID{
-			Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number")),
-		}}
-		r := Row{
-			Partition: messages.PartitionID(rapid.Uint32().Draw(t, "partition")),
-			Offset:    messages.PLogOffset(rapid.Uint64().Draw(t, "offset")),
-			LSN:       messages.LSN(rapid.Uint64().Draw(t, "lsn")),
-			Data:      rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
-		}
-		value := AppendRow([]byte("before"), k, &r)[6:]
-		got, err := DecodeRow(k, value)
-		if err != nil || got.Partition != r.Partition || got.Offset != r.Offset || got.LSN != r.LSN || !bytes.Equal(got.Data, r.Data) {
-			t.Fatalf("got %+v, %v, want %+v", got, err, r)
-		}
-		k.Workspace++
-		if _, err := DecodeRow(k, value); err == nil {
-			t.Fatal("a row under another key was accepted")
-		}
-	})
-}
-
 var someDescriptor = messages.Descriptor{
 	Application: "test", Partitions: 4, TrustLevel: messages.TrustRecords,
 	Kinds: []messages.Kind{{ID: 1, Name: "tenant", Sequences: []messages.Sequence{{ID: 16, Name: "invoice", Initial: 1000}}}},
@@ -179,16 +158,42 @@ func TestHeaderErrors(t *testing.T) {
 	}
 }
 
-func TestSealedValues(t *testing.T) {
-	c := Checkpoint{Next: 5, LSN: 9, RegisteredAt: -3, Epoch: 7}
+// What a checkpoint says is kept, and what contradicts itself is refused.
+func TestCheckpoint(t *testing.T) {
 	key := []byte("key4")
-	got, err := DecodeCheckpoint(key, c.Encode(key))
-	if err != nil || got != c {
-		t.Fatalf("got %+v, %v", got, err)
+	rapid.Check(t, func(t *rapid.T) {
+		c := Checkpoint{
+			Next: messages.PLogOffset(rapid.Uint64Min(1).Draw(t, "next")), LSN: messages.LSN(rapid.Uint64().Draw(t, "lsn")),
+			RegisteredAt: messages.Timestamp(rapid.Int64().Draw(t, "at")), Epoch: messages.Epoch(rapid.Uint64().Draw(t, "epoch")),
+			Target:  messages.PLogOffset(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64()).Draw(t, "target")),
+			Through: messages.WSID(rapid.Uint64().Draw(t, "through")),
+		}
+		value := c.Encode(key)
+		got, err := DecodeCheckpoint(key, value)
+		if c.Target != 0 && c.Target <= c.Next {
+			expect.ErrorIs(t, err, ErrLayout)
+			return
+		}
+		expect.NoError(t, err)
+		expect.Equal(t, c, got)
+		checkSealed(t, value, func(k, v []byte) error { _, err := DecodeCheckpoint(k, v); return err })
+	})
+	none := Checkpoint{}
+	_, err := DecodeCheckpoint(key, none.Encode(key))
+	expect.ErrorIs(t, err, ErrLayout)
+}
+
+// A flush that is under way has projected the workspaces up to the one that it names.
+func TestCheckpointOf(t *testing.T) {
+	under := Checkpoint{Next: 5, Target: 9, Through: 3}
+	for ws, want := range map[messages.WSID]messages.PLogOffset{0: 9, 2: 9, 3: 9, 4: 5, math.MaxUint64: 5} {
+		expect.Equal(t, want, under.Of(ws), ws)
 	}
-	if _, err := DecodeCheckpoint([]byte("key5"), c.Encode(key)); !errors.Is(err, ErrChecksum) {
-		t.Fatalf("got %v", err)
-	}
+	through := Checkpoint{Next: 5, Through: 3}
+	expect.Equal(t, 5, through.Of(2))
+}
+
+func TestSealedValues(t *testing.T) {
 	e := &storage.ConflictError{
 		Place: storage.PlaceRecord, Partition: 3, PLogOffset: 4, LSN: 5, Workspace: 6, WLogOffset: 7,
 		Record: messages.RecordID{Seq: 8, Number: 9},
@@ -252,29 +257,6 @@ func resealedAs(version byte, payload []byte, lsn messages.LSN) []byte {
 	return value
 }
 
-func FuzzDecodeRow(f *testing.F) {
-	k := RecordKey{Workspace: 1, ID: messages.RecordID{Seq: 2, Number: 3}}
-	f.Add(AppendRow(nil, k, &Row{Partition: 1, Offset: 2, LSN: 3, Data: []byte("data")}))
-	f.Add([]byte{rowVersion, 0, 0, 0, 0, 0xff})
-	f.Fuzz(func(t *testing.T, value []byte) {
-		_, _ = DecodeRow(k, value)
-		if len(value) < rowHeaderLen {
-			return
-		}
-		value[0] = rowVersion
-		crc := rowCRC(k, value)
-		value[1], value[2], value[3], value[4] = byte(crc>>24), byte(crc>>16), byte(crc>>8), byte(crc)
-		r, err := DecodeRow(k, value)
-		if err != nil {
-			return
-		}
-		again, err := DecodeRow(k, AppendRow(nil, k, &r))
-		if err != nil || !reflect.DeepEqual(again, r) {
-			t.Fatalf("got %+v, %v, want %+v", again, err, r)
-		}
-	})
-}
-
 func FuzzDecodeHeader(f *testing.F) {
 	h := Header{Role: RoleState, ID: StoreID{9}, Descriptor: someDescriptor}
 	f.Add(h.Encode())
@@ -293,6 +275,7 @@ func FuzzDecodeHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
+		h.Format = h.Role.format() // what is encoded has the current one
 		again, err := DecodeHeader(h.Encode())
 		if err != nil || !reflect.DeepEqual(again, h) {
 			t.Fatalf("got %+v, %v, want %+v", again, err, h)

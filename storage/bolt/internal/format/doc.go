@@ -5,7 +5,7 @@
 //	role.go, header.go        which file it is, of which store, in which format
 //	keys.go                   buckets and keys
 //	event.go, sections.go     an event's value in bucket log
-//	row.go                    a record's row
+//	head.go, list.go, pack.go what state.db has of a workspace, of a log, and rows
 //	values.go, witness.go     small values, each sealed with a checksum
 //	subscription.go           definitions and parked events
 package format

@@ -15,7 +15,7 @@ import (
 //
 //	head     = version WSKind last lsns count { sequence }
 //	lsns     = count { LSN }           of the last events of its log; the first LSN, then differences
-//	sequence = SeqID flags [ number ] [ top packs count { pointer } ]
+//	sequence = SeqID flags [ number ] [ top first count { pointer } ]
 //	pointer  = number LSN              from the highest number down: how far below the one before, difference
 //
 // Version is a byte, a difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
@@ -46,8 +46,8 @@ type HeadSequence struct {
 	Number messages.Number
 	// Top is the highest number of its records, 0 if it has none.
 	Top messages.Number
-	// Packs is how many packs hold its rows.
-	Packs uint64
+	// First is the number of the first row that is in a pack, 0 if none is.
+	First messages.Number
 	// Pointers are the records that are in no pack yet, or were written since, ordered by number.
 	Pointers []Pointer
 }
@@ -92,11 +92,12 @@ func (h *Head) NumberOf(seq messages.SeqID) messages.Number {
 		return messages.Number(h.Kind)
 	case messages.SeqWLogOffset:
 		return messages.Number(h.Last)
+	default:
+		if s := h.Find(seq); s != nil {
+			return s.Number
+		}
+		return 0
 	}
-	if s := h.Find(seq); s != nil {
-		return s.Number
-	}
-	return 0
 }
 
 // Pointed returns where a record's pointer is, or would be.
@@ -148,7 +149,7 @@ func (s *HeadSequence) append(b []byte) []byte {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(s.Top))
-	b = binary.AppendUvarint(b, s.Packs)
+	b = binary.AppendUvarint(b, uint64(s.First))
 	b = binary.AppendUvarint(b, uint64(len(s.Pointers)))
 	above := Pointer{Number: s.Top}
 	for _, p := range slices.Backward(s.Pointers) {
@@ -198,21 +199,27 @@ func (s *HeadSequence) read(r *ByteReader) {
 	if flags&flagNumber != 0 {
 		s.Number = messages.Number(r.Uvarint(math.MaxUint64))
 	}
-	if flags > flagNumber|flagRecords {
+	if flags > flagNumber|flagRecords || flags&flagNumber != 0 && s.Number == 0 {
 		r.fail()
 	}
 	if flags&flagRecords == 0 {
 		return
 	}
-	s.Top, s.Packs = messages.Number(r.Uvarint(math.MaxUint64)), r.Uvarint(math.MaxUint64)
+	s.Top, s.First = messages.Number(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
+	if s.Top == 0 || s.First > s.Top {
+		r.fail()
+	}
 	above := Pointer{Number: s.Top}
 	for n := r.Count(2); n > 0; n-- {
 		below := messages.Number(r.Uvarint(math.MaxUint64))
-		if below > above.Number || below == 0 && len(s.Pointers) > 0 {
+		if below >= above.Number || below == 0 && len(s.Pointers) > 0 {
 			r.fail()
 			return
 		}
 		above = Pointer{Number: above.Number - below, LSN: above.LSN + messages.LSN(r.varint())}
+		if above.LSN == 0 {
+			r.fail()
+		}
 		s.Pointers = append(s.Pointers, above)
 	}
 	slices.Reverse(s.Pointers)

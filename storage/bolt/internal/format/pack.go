@@ -20,7 +20,10 @@ import (
 //
 // An entry of bucket index leads to it, under WSID, SeqID and the number of its first row, sealed:
 //
-//	entry = pack last          uvarints: the pack's id, and the number of its last row
+//	entry = pack last next     uvarints: the pack's id, the number of its last row, and how far above it the next pack
+//	                           begins, 0 if there is none
+//
+// So the entries of a sequence are a chain, which its head begins: one that is hidden is missed.
 const packVersion = 1
 
 // Row is a row as a pack has it.
@@ -92,7 +95,7 @@ func (p *Pack) Decode(key, value []byte) error {
 			Offset: before.Offset + messages.PLogOffset(r.varint()), LSN: before.LSN + messages.LSN(r.varint()),
 		}
 		length := int(r.Uvarint(math.MaxInt32))
-		if row.Number < before.Number || i > 0 && above == 0 || length > len(data) {
+		if above == 0 || row.Number < before.Number || row.LSN == 0 || length > len(data) {
 			r.fail()
 		}
 		lens += length
@@ -115,6 +118,8 @@ type PackEntry struct {
 	ID PackID
 	// First and Last are the numbers of its first and of its last row.
 	First, Last messages.Number
+	// Next is where the pack behind it begins, 0 if there is none.
+	Next messages.Number
 }
 
 // Append appends the entry as it is kept under a key.
@@ -122,6 +127,7 @@ func (e *PackEntry) Append(b, key []byte) []byte {
 	start := len(b)
 	b = binary.AppendUvarint(b, uint64(e.ID))
 	b = binary.AppendUvarint(b, uint64(e.Last))
+	b = binary.AppendUvarint(b, uint64(max(e.Next, e.Last)-e.Last))
 	return Seal(b, start, BucketIndex, key)
 }
 
@@ -137,7 +143,10 @@ func DecodePackEntry(key, value []byte) (e PackEntry, err error) {
 	r := ByteReader{Rest: data}
 	e.ID, e.Last = PackID(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
 	e.First = messages.Number(Uint64(key[IndexPrefixLen:]))
-	if r.Bad || len(r.Rest) != 0 || e.ID == 0 || e.Last < e.First {
+	if above := messages.Number(r.Uvarint(math.MaxUint64)); above != 0 {
+		e.Next = e.Last + above
+	}
+	if r.Bad || len(r.Rest) != 0 || e.ID == 0 || e.First == 0 || e.Last < e.First || e.Next != 0 && e.Next <= e.Last {
 		return e, ErrLayout
 	}
 	return e, nil

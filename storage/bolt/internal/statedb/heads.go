@@ -15,13 +15,16 @@ import (
 // headList is how many events a head names, until they go into a list of their own.
 const headList = 64
 
-// ReadHead reads the head of a workspace into h. One without events has the zero value.
+// ReadHead reads the head of a workspace into h. One without events has the zero value, and neither lists nor packs.
 func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
 	b := tx.Bucket(format.BucketWorkspaces)
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
 	v := b.Get(key)
 	if v == nil {
 		*h = format.Head{LSNs: h.LSNs[:0], Sequences: h.Sequences[:0]}
+		if k, _ := tx.Bucket(format.BucketIndex).Cursor().Seek(key); bytes.HasPrefix(k, key) {
+			return format.DamagedHead(ws, format.ErrMissing)
+		}
 		return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
 	}
 	if err := h.Decode(key, v); err != nil {

@@ -1,12 +1,11 @@
 package statedb
 
 import (
-	"bytes"
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -31,7 +30,7 @@ type packer struct {
 	// partition is the workspace's, as the events say.
 	partition messages.PartitionID
 	rows      []format.Row
-	merged    []format.Row
+	both      []format.Row
 	old       format.Pack
 	// next is the id of the next pack, 0 if it is not known yet.
 	next format.PackID
@@ -127,54 +126,52 @@ func (w *Writer) packSequence(s *format.HeadSequence, wanted []wantedRow) error 
 
 // putSpan puts as many of the rows as belong to one pack, or behind all, and returns how many these are.
 func (w *Writer) putSpan(s *format.HeadSequence, rows []format.Row) (int, error) {
-	at, next, err := w.packFor(s, rows[0].Number)
+	at, err := w.packFor(s, rows[0].Number)
 	if err != nil {
 		return 0, err
 	}
+	next := at.Next
+	if at.ID == 0 {
+		next = s.First
+	}
 	n := 1
-	for n < len(rows) && rows[n].Number < next {
+	for n < len(rows) && (next == 0 || rows[n].Number < next) {
 		n++
 	}
 	rows = rows[:n]
-	isLast := next == math.MaxUint64
-	if at.ID == 0 || isLast && rows[0].Number > at.Last && n >= packPointers/2 {
-		return n, w.putPacks(s, format.PackEntry{}, rows)
+	switch {
+	case at.ID == 0:
+		s.First = rows[0].Number
+	case next == 0 && rows[0].Number > at.Last && n >= packPointers/2:
+		at.Next = rows[0].Number
+		err = w.putEntry(s.Seq, &at)
+		at.ID = 0
+	default:
+		rows, err = w.merged(s.Seq, &at, rows)
 	}
-	p := &w.packer
-	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: at.First}}
-	if err := readPack(w.packs, key, &at, &p.old); err != nil {
+	if err != nil {
 		return n, err
 	}
-	p.merged = mergeRows(p.merged[:0], p.old.Rows, rows)
-	return n, w.putPacks(s, at, p.merged)
+	return n, w.putPacks(s.Seq, at.ID, rows, next)
 }
 
-// packFor returns the entry of the last pack that begins at or before a number, zero if there is none, and where the pack
-// behind it begins.
-func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.PackEntry, next messages.Number, err error) {
-	next = math.MaxUint64
-	if s.Packs == 0 {
-		return at, next, nil
+// merged returns the rows of a pack with others between them.
+func (w *Writer) merged(seq messages.SeqID, at *format.PackEntry, rows []format.Row) ([]format.Row, error) {
+	p := &w.packer
+	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: seq, Number: at.First}}
+	if err := readPack(w.packs, key, at, &p.old); err != nil {
+		return nil, err
 	}
-	sought := format.AppendIndexKey(nil, format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}})
-	prefix := sought[:format.IndexPrefixLen]
-	c := w.index.Cursor()
-	k, v, err := atOrBefore(c, format.BucketIndex, sought)
-	if err != nil {
-		return at, next, err
+	p.both = mergeRows(p.both[:0], p.old.Rows, rows)
+	return p.both, nil
+}
+
+// packFor returns the entry of the last pack that begins at or before a number, zero if there is none.
+func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.PackEntry, err error) {
+	if s.First == 0 || n < s.First {
+		return at, nil
 	}
-	if bytes.HasPrefix(k, prefix) {
-		if at, err = format.DecodePackEntry(k, v); err != nil {
-			return at, next, format.DamagedIndex(k, err)
-		}
-		k, _ = c.Next()
-	} else {
-		k, _ = c.Seek(sought)
-	}
-	if len(k) == format.IndexKeyLen && bytes.HasPrefix(k, prefix) {
-		next = format.ParseRecordKey(k).ID.Number
-	}
-	return at, next, nil
+	return packAt(w.index.Cursor(), format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}})
 }
 
 // mergeRows merges two lists of rows that are ordered by number. Of a number that is in both the newer one counts.
@@ -190,46 +187,72 @@ func mergeRows(merged, old, newer []format.Row) []format.Row {
 	return append(merged, old...)
 }
 
-// putPacks puts rows into packs of about the same size. The first takes the place of an old pack, if there is one.
-func (w *Writer) putPacks(s *format.HeadSequence, old format.PackEntry, rows []format.Row) error {
+// putPacks puts rows into packs of about as many rows, as far as their data lets them. The first takes the place of an old
+// pack, if there is one. Behind the last the pack begins that next says.
+func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.Row, next messages.Number) (err error) {
 	size := 0
 	for i := range rows {
 		size += len(rows[i].Data)
 	}
-	parts := max((len(rows)+packRows-1)/packRows, min((size+packBytes-1)/packBytes, len(rows)))
-	for ; parts > 0; parts-- {
-		n := (len(rows) + parts - 1) / parts
-		if old.ID == 0 {
-			old.ID = w.nextPack()
-			s.Packs++
+	parts := max((len(rows)+packRows-1)/packRows, (size+packBytes-1)/packBytes)
+	share := (len(rows) + parts - 1) / parts
+	for len(rows) > 0 {
+		n := fitting(rows[:min(share, len(rows))])
+		e := format.PackEntry{ID: old, First: rows[0].Number, Last: rows[n-1].Number, Next: next}
+		if n < len(rows) {
+			e.Next = rows[n].Number
 		}
-		if err := w.putPack(s.Seq, old.ID, rows[:n]); err != nil {
+		if e.ID == 0 {
+			if e.ID, err = w.nextPack(); err != nil {
+				return err
+			}
+		}
+		if err := w.putPack(seq, &e, rows[:n]); err != nil {
 			return err
 		}
-		old, rows = format.PackEntry{}, rows[n:]
+		old, rows = 0, rows[n:]
 	}
 	return nil
 }
 
-func (w *Writer) putPack(seq messages.SeqID, id format.PackID, rows []format.Row) error {
+// fitting returns how many of the rows a pack takes, one at least.
+func fitting(rows []format.Row) int {
+	size := len(rows[0].Data)
+	for n := 1; n < len(rows); n++ {
+		if size += len(rows[n].Data); size > packBytes {
+			return n
+		}
+	}
+	return len(rows)
+}
+
+func (w *Writer) putPack(seq messages.SeqID, e *format.PackEntry, rows []format.Row) error {
 	pack := format.Pack{Workspace: w.ws, Seq: seq, Partition: w.packer.partition, Rows: rows}
-	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), id)
+	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
 	if err := w.put(w.packs, key, pack.Append(w.scratch[:0], key)); err != nil {
 		return err
 	}
-	e := format.PackEntry{ID: id, First: rows[0].Number, Last: rows[len(rows)-1].Number}
+	return w.putEntry(seq, e)
+}
+
+func (w *Writer) putEntry(seq messages.SeqID, e *format.PackEntry) error {
 	place := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: seq, Number: e.First}}
-	key = format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), place)
+	key := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), place)
 	return w.put(w.index, key, e.Append(w.scratch[:0], key))
 }
 
-func (w *Writer) nextPack() format.PackID {
+// nextPack returns an id that no pack has. Where the last pack's key is damaged it is not known.
+func (w *Writer) nextPack() (format.PackID, error) {
 	if w.packer.next == 0 {
-		w.packer.next = 1
-		if k, _ := w.packs.Cursor().Last(); len(k) == format.PackKeyLen {
-			w.packer.next = format.PackID(format.Uint64(k)) + 1
+		last := format.PackID(0)
+		if k, v := w.packs.Cursor().Last(); k != nil {
+			if err := w.packer.old.Decode(k, v); err != nil {
+				return 0, &storage.DamagedError{Where: format.PlaceOf(format.BucketPacks, "key %x", k), Cause: err}
+			}
+			last = format.PackID(format.Uint64(k))
 		}
+		w.packer.next = last + 1
 	}
 	w.packer.next++
-	return w.packer.next - 1
+	return w.packer.next - 1, nil
 }

@@ -68,23 +68,21 @@ func (rd *rowReader) read(s *format.HeadSequence, r storage.RecordRange) error {
 		}
 		return covered
 	}
-	if s.Packs > 0 {
-		err := eachPack(rd.tx, rd.ws, r, func(p *format.Pack) bool {
-			for i := range p.Rows {
-				row := &p.Rows[i]
-				if row.Number < r.From || row.Number > r.To || until(row.Number) || rd.next != 0 {
-					continue
-				}
-				rd.take(Row{LSN: row.LSN, Row: storage.Row{
-					ID: messages.RecordID{Seq: s.Seq, Number: row.Number}, Data: row.Data, Partition: p.Partition, PLogOffset: row.Offset,
-				}})
+	err := eachPack(rd.tx, rd.ws, s, r, func(p *format.Pack) bool {
+		for i := range p.Rows {
+			row := &p.Rows[i]
+			if row.Number < r.From || row.Number > r.To || until(row.Number) || rd.next != 0 {
+				continue
 			}
-			return rd.next == 0
-		})
-		if err != nil {
-			// The rows before the damaged pack are right.
-			return err
+			rd.take(Row{LSN: row.LSN, Row: storage.Row{
+				ID: messages.RecordID{Seq: s.Seq, Number: row.Number}, Data: row.Data, Partition: p.Partition, PLogOffset: row.Offset,
+			}})
 		}
+		return rd.next == 0
+	})
+	if err != nil {
+		// The rows before the damaged pack are right.
+		return err
 	}
 	until(r.To)
 	return nil
@@ -103,65 +101,61 @@ func (rd *rowReader) take(row Row) {
 	}
 }
 
-// eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true. What ends the search
-// is looked at too: a damaged key lies where it lay.
-func eachPack(tx *bbolt.Tx, ws messages.WSID, r storage.RecordRange, fn func(*format.Pack) bool) error {
-	packs := tx.Bucket(format.BucketPacks)
-	c := tx.Bucket(format.BucketIndex).Cursor()
-	from := format.AppendIndexKey(nil, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}})
-	var pack format.Pack
-	k, v, err := atOrBefore(c, format.BucketIndex, from)
+// eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true.
+func eachPack(tx *bbolt.Tx, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, fn func(*format.Pack) bool) error {
+	if s.First == 0 || s.First > r.To {
+		return nil
+	}
+	packs, c := tx.Bucket(format.BucketPacks), tx.Bucket(format.BucketIndex).Cursor()
+	key := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}}
+	e, err := packAt(c, key)
 	if err != nil {
 		return err
 	}
-	if k == nil {
-		k, v = c.First()
-	}
-	var above []byte
-	for ; k != nil; k, v = c.Next() {
-		if bytes.Compare(k, above) <= 0 {
-			return astray(format.BucketIndex, from)
+	var pack format.Pack
+	for {
+		if e.Last >= r.From {
+			key.ID.Number = e.First
+			if err := readPack(packs, key, &e, &pack); err != nil {
+				return err
+			}
+			if !fn(&pack) {
+				return nil
+			}
 		}
-		above = k
-		if err := checkIndex(k, v); err != nil {
-			return err
-		}
-		if cmp := bytes.Compare(k[:format.IndexPrefixLen], from[:format.IndexPrefixLen]); cmp < 0 {
-			continue
-		} else if cmp > 0 {
+		if e.Next == 0 || e.Next > r.To {
 			return nil
 		}
-		e, err := format.DecodePackEntry(k, v)
-		switch {
-		case err != nil:
+		key.ID.Number = e.Next
+		k, v := c.Next()
+		if want := format.AppendIndexKey(nil, key); !bytes.Equal(k, want) {
+			return format.DamagedIndex(want, format.ErrMissing)
+		}
+		if e, err = format.DecodePackEntry(k, v); err != nil {
 			return format.DamagedIndex(k, err)
-		case e.First > r.To:
-			return nil
-		case e.Last < r.From:
-			continue
-		}
-		if err := readPack(packs, format.ParseRecordKey(k), &e, &pack); err != nil {
-			return err
-		}
-		if !fn(&pack) {
-			return nil
 		}
 	}
-	return nil
 }
 
-// checkIndex says whether an entry of bucket index is sound.
-func checkIndex(k, v []byte) error {
-	if len(k) != format.IndexKeyLen {
-		return format.DamagedIndex(k, format.ErrLayout)
+// packAt returns the entry of the pack that a record belongs to: the last one that begins at or before it, which must be
+// there.
+func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error) {
+	sought := format.AppendIndexKey(nil, k)
+	found, v, err := atOrBefore(c, format.BucketIndex, sought)
+	switch {
+	case err != nil:
+		return e, err
+	case !bytes.HasPrefix(found, sought[:format.IndexPrefixLen]):
+		return e, format.DamagedIndex(sought, format.ErrMissing)
 	}
-	if len(v) < format.SealedOverhead {
-		return format.DamagedIndex(k, format.ErrTruncated)
+	if e, err = format.DecodePackEntry(found, v); err != nil {
+		return e, format.DamagedIndex(found, err)
 	}
-	if _, err := format.Unseal(format.BucketIndex, k, v, len(v)-format.SealedOverhead); err != nil {
-		return format.DamagedIndex(k, err)
+	if e.Next != 0 && e.Next <= k.ID.Number {
+		k.ID.Number = e.Next
+		return e, format.DamagedIndex(format.AppendIndexKey(nil, k), format.ErrMissing)
 	}
-	return nil
+	return e, nil
 }
 
 // readPack reads the pack that an entry of the index leads to.
@@ -187,14 +181,11 @@ func Written(tx *bbolt.Tx, h *format.Head, k format.RecordKey) (lsn messages.LSN
 	if s == nil || s.Top < k.ID.Number {
 		return 0, nil
 	}
-	if i, ok := s.Pointed(k.ID.Number); ok || s.Packs == 0 {
-		if ok {
-			lsn = s.Pointers[i].LSN
-		}
-		return lsn, nil
+	if i, ok := s.Pointed(k.ID.Number); ok {
+		return s.Pointers[i].LSN, nil
 	}
 	r := storage.RecordRange{Seq: k.ID.Seq, From: k.ID.Number, To: k.ID.Number}
-	err = eachPack(tx, k.Workspace, r, func(p *format.Pack) bool {
+	err = eachPack(tx, k.Workspace, s, r, func(p *format.Pack) bool {
 		if i, ok := findRow(p.Rows, k.ID.Number); ok {
 			lsn = p.Rows[i].LSN
 		}
