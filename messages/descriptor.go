@@ -30,16 +30,18 @@ const (
 // end of its sequence, so that one bad id cannot exhaust the sequence.
 const explicitReserve Number = 1 << 32
 
-// TrustLevel says which keys a store checks for being free before it writes.
-// Updates of records are puts at every level.
+// TrustLevel says which keys a store checks for being free before it appends. A taken place in a
+// log is never overwritten: where nothing looks before the append, the flush meets it. Nor is a
+// foreign record by an event that was read back when the store was opened. Else updates of records
+// are puts at every level.
 type TrustLevel uint8
 
 const (
-	// TrustNone writes log entries and new records only where the key is free.
+	// TrustNone appends only where the keys of log entries and of new records are free.
 	TrustNone TrustLevel = 0
-	// TrustRecords puts records; log entries only where the key is free.
+	// TrustRecords appends only where the keys of log entries are free, and puts records.
 	TrustRecords TrustLevel = 1
-	// TrustAll puts everything.
+	// TrustAll checks no key before it appends, and puts records.
 	TrustAll TrustLevel = 2
 )
 

@@ -99,7 +99,8 @@ var (
 	// ErrFormat is returned when the store has a format version that this program does not know.
 	//
 	// From: bolt.Open and all that opens a store's files.
-	// Do: use the version of the program that wrote it, or a newer one.
+	// Do: use the version of the program that wrote it, or a newer one. If only state.db is older, open the store once
+	// for writing: it is rebuilt.
 	ErrFormat = errors.New("unknown format version")
 	// ErrNotFound is returned when there is no store at the place named, or a file of it is missing.
 	//

@@ -81,9 +81,12 @@ type Submitter interface {
 // Projections is the writing side of what is derived from the log.
 type Projections interface {
 	// Flush writes the partition's projections of the events from the expected
-	// checkpoint up to before the new one, the numbers and the new checkpoint, in
-	// one transaction. Repeating a Flush that has happened is harmless and changes
-	// nothing. Flushes that wait at the same time share one commit.
+	// checkpoint up to before the new one, the numbers and the new checkpoint. It may
+	// take several transactions: the checkpoint moves in the last one, and what a Flush
+	// that was cut off has left is finished by the next one or when the store is opened.
+	// So the checkpoint may move further than a Flush that failed has said. Repeating a
+	// Flush that has happened is harmless and changes nothing. Flushes that wait at the
+	// same time share their transactions.
 	//
 	// Refusals: ErrFenced; ErrCheckpoint (the stored checkpoint is neither the
 	// expected nor the new one, or the new one is lower than the expected one or beyond the log);
@@ -91,8 +94,8 @@ type Projections interface {
 	// [*DamagedError]; ErrFull; ErrClosed.
 	Flush(ctx context.Context, f Flush) error
 
-	// Numbers returns the last numbers given out to a workspace as of its
-	// partition's checkpoint. A workspace without events has the zero value.
+	// Numbers returns the last numbers given out to a workspace as of its partition's
+	// checkpoint, or of a Flush that is under way or was cut off. A workspace without events has the zero value.
 	Numbers(ctx context.Context, ws messages.WSID) (WorkspaceNumbers, error)
 }
 

@@ -7,13 +7,14 @@
 // A third file, subscriptions.db, is made with the first subscription: where durable consumers stand.
 //
 // Four goroutines write, each one file: the committer log.wal, the applier log.db, the flusher state.db, and the
-// keeper subscriptions.db. Each takes all that waits for it and makes one transaction of it.
+// keeper subscriptions.db. Each takes all that waits for it and makes one transaction of it. The flusher, whose memory
+// is bounded, makes several, by ranges of workspaces, and moves the checkpoints in the last one.
 //
 // What the log has and the projections have not yet is the tail, which is in memory: positions, numbers and record
 // ids, never bodies or rows. Readers take the tail's view first, then state.db's; the bodies they find in log.db, or
 // among those that are pending.
 //
-// Deleting state.db is harmless: the next Open rebuilds it from the log.
+// Deleting state.db is harmless: the next Open rebuilds it from the log, as it does with one of an older format.
 //
 // # The trip of an append
 //
@@ -38,7 +39,7 @@
 //	internal/subsdb    subscriptions.db in a transaction
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/check     pages and contents of the files, as who verifies them sees them
-//	internal/statedb   state.db: where events stand, numbers, rows
+//	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
 //

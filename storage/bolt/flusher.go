@@ -89,10 +89,10 @@ func flatten(numbers []messages.WorkspaceNumbers) []numberPut {
 }
 
 // flusher is the only writer of state.db. It takes every flush that waits, accepts
-// or refuses each one alone, and writes the accepted ones in one transaction.
+// or refuses each one alone, and writes the accepted ones together, in as few transactions as memory allows.
 type flusher struct {
 	s *Store
-	// held was taken off the queue and must wait for the next transaction.
+	// held was taken off the queue and must wait for the next group.
 	held []*flushRequest
 	pace queue.Pace
 }
@@ -126,7 +126,7 @@ func (f *flusher) run() {
 	}
 }
 
-// serve makes one transaction of a flush and of those that wait behind it. It
+// serve writes a flush, and those that wait behind it, together. It
 // returns false when the store must not be written any more.
 func (f *flusher) serve(first *flushRequest) bool {
 	f.rest()
@@ -152,7 +152,7 @@ func (f *flusher) serve(first *flushRequest) bool {
 	return !unknown
 }
 
-// gather accepts as many flushes as one transaction takes. Two of one partition
+// gather accepts as many flushes as may be written together. Two of one partition
 // never share one: the second continues where the first ends.
 func (f *flusher) gather(first *flushRequest) []*flushRequest {
 	var group []*flushRequest

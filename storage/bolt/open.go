@@ -20,8 +20,8 @@ import (
 // written to the store.
 //
 // What the projections lack is read from the log into memory. If state.db is not
-// there, or lags further behind than the options allow, it is rebuilt first, which
-// may take a while: see Options.Progress. A damaged event does not keep the store
+// there, is of an older format, or lags further behind than the options allow, it is
+// rebuilt first, which may take a while: see Options.Progress. A damaged event does not keep the store
 // from opening: the partitions that it can belong to have failed, the others work.
 //
 // Errors: ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError], which
@@ -122,9 +122,6 @@ func (op *opening) loadState() (err error) {
 	}
 	return nil
 }
-
-// errCutOff is why a flush is not finished at open.
-var errCutOff = errors.New("a flush was cut off, and is not finished yet")
 
 func (op *opening) finishUnfinished() error {
 	if op.options.ReadOnly {

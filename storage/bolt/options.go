@@ -14,8 +14,8 @@ import (
 // default.
 type Options struct {
 	// ReadOnly opens the store without changing a byte of any file. TakeEpoch,
-	// Append and Flush return [ErrReadOnly]. Without state.db there is nothing to
-	// open, since it cannot be rebuilt. What a process that was killed has written last may
+	// Append and Flush return [ErrReadOnly]. Without state.db, or with one of an older
+	// format, there is nothing to open, since it cannot be rebuilt. What a process that was killed has written last may
 	// not be on the disk: a loss of power can take it back until a store is opened that may write.
 	ReadOnly bool
 
@@ -28,13 +28,13 @@ type Options struct {
 	// found with more is projected by Open itself. Default 131,072.
 	TailEvents int
 
-	// Memory bounds what the store has in memory of events that are on their way into log.db and state.db, in bytes,
-	// as estimated; it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried
-	// for when half of that is used, and, for each partition, for the data of records that are not flushed: above that
-	// Append is refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which
-	// are cut into transactions of a size that goes with it, for log.wal's events that log.db has not yet, and for where
-	// the keys of workspaces end. A process takes up to twice as much, as Go collects garbage. Less than 32 MiB is slow.
-	// Default 256 MiB.
+	// Memory bounds what the store has in memory of events that are on their way into state.db, in bytes, as estimated;
+	// it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried for when
+	// half of that is used, and, for each partition, for the data of records that are not flushed: above that Append is
+	// refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which are
+	// cut into transactions of a size that goes with it, and for where the keys of workspaces end. log.wal's events that
+	// log.db has not yet come on top, up to 64 MiB. A process takes up to twice as much, as Go collects garbage. Less
+	// than 32 MiB is slow. Default 256 MiB.
 	Memory int64
 
 	// LockTimeout is how long to wait for another process to release a file.

@@ -279,7 +279,7 @@ func (op *opening) isProjected(tx *bbolt.Tx, lsn messages.LSN) bool {
 	return false
 }
 
-// projectTails writes all tails to state.db and empties them, in as few transactions as their
+// projectTails writes all tails to state.db and empties them, in as few groups as their
 // records allow.
 func (op *opening) projectTails() error {
 	var group []*flushRequest
@@ -309,7 +309,7 @@ func (op *opening) projectTails() error {
 	return op.projectGroup(group)
 }
 
-// projectGroup writes some tails in one transaction. What a flush at this point refuses fails its
+// projectGroup writes some tails together. What a flush at this point refuses fails its
 // partition; the others go on.
 func (op *opening) projectGroup(group []*flushRequest) error {
 	if len(group) == 0 {
@@ -354,9 +354,9 @@ func (sc *scan) report(last bool) {
 // pieceOfTail is which part of the tails' memory is read while Open projects before that is written.
 const pieceOfTail = 4
 
-// mustProject reports whether the tails are as long as one transaction takes where they go into
+// mustProject reports whether the tails are as long as one group takes where they go into
 // state.db while the log is read: as a store in use may have them. With less it takes longer where the
-// workspaces come in no order: each event touches pages of its own then, and each transaction
+// workspaces come in no order: each event touches pages of its own then, and each group
 // writes them anew. The tails of failed partitions stay, and do not count.
 func (op *opening) mustProject() bool {
 	var size tailSize
