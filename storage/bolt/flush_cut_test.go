@@ -10,9 +10,12 @@ import (
 	"syscall"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -170,9 +173,10 @@ func TestFlushMeetsDamagedHead(t *testing.T) {
 	checkSound(t, dir)
 }
 
-// A state.db of format 3 is made anew from the log, but not by those who must not write.
-func TestFormat3IsRebuilt(t *testing.T) {
-	dir := t.TempDir()
+// format3 is a store of an earlier version, with a state.db of format 3.
+func format3(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	z, err := zip.OpenReader(filepath.Join("testdata", "format3", "store.zip"))
 	expect.NoError(t, err)
 	defer func() { _ = z.Close() }()
@@ -183,8 +187,14 @@ func TestFormat3IsRebuilt(t *testing.T) {
 		expect.NoError(t, err)
 		expect.NoError(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o600))
 	}
+	return dir
+}
+
+// A state.db of format 3 is made anew from the log, but not by those who must not write.
+func TestFormat3IsRebuilt(t *testing.T) {
+	dir := format3(t)
 	before := filesOf(t, dir)
-	_, err = OpenExisting(t.Context(), dir, Options{ReadOnly: true})
+	_, err := OpenExisting(t.Context(), dir, Options{ReadOnly: true})
 	expect.ErrorIs(t, err, storage.ErrFormat)
 	_, err = Verify(t.Context(), dir, verify.Options{})
 	expect.ErrorIs(t, err, storage.ErrFormat)
@@ -201,4 +211,24 @@ func TestFormat3IsRebuilt(t *testing.T) {
 	w.flush()
 	closeStore(t, s)
 	checkSound(t, dir)
+}
+
+// A state.db of format 3 knows how long its log was: a log that has lost its end is not opened, and the file stays.
+func TestFormat3KnowsALogThatIsShorter(t *testing.T) {
+	dir := format3(t)
+	log := openPlain(t, dir, format.RoleLog)
+	expect.NoError(t, log.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(format.BucketLog)
+		for lsn := messages.LSN(6); lsn <= 9; lsn++ {
+			if err := b.Delete(format.AppendLSNKey(nil, lsn)); err != nil {
+				return err
+			}
+		}
+		return b.SetSequence(5)
+	}))
+	expect.NoError(t, log.Close())
+	before := filesOf(t, dir)
+	_, err := OpenExisting(t.Context(), dir, Options{})
+	expect.ErrorIs(t, err, files.ErrLostEnd)
+	expect.Equal(t, true, reflect.DeepEqual(before, filesOf(t, dir)), "nothing is changed")
 }

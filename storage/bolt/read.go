@@ -316,6 +316,7 @@ func yieldEvents(
 			yield(LoggedEvent{}, err)
 			return false
 		}
+		warm(log, places)
 		events, err := copyEvents(log, places)
 		for i := range events {
 			if i > 0 && ctx.Err() != nil {
@@ -333,6 +334,18 @@ func yieldEvents(
 		places = places[len(events):]
 	}
 	return true
+}
+
+// warm brings events that lie apart into memory.
+func warm(log *logdb.Log, places []place) {
+	if len(places) < 2 || places[len(places)-1].lsn-places[0].lsn < 2*messages.LSN(len(places)) {
+		return
+	}
+	lsns := make([]messages.LSN, len(places))
+	for i := range places {
+		lsns[i] = places[i].lsn
+	}
+	log.Warm(lsns)
 }
 
 // copyEvents copies events from the head of places until a limit is reached.

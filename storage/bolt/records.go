@@ -39,6 +39,7 @@ func (s *Store) Records(ctx context.Context, ws messages.WSID, r storage.RecordR
 				return
 			}
 			stored, next, err := statedb.Rows(s.state, ws, r, size, maxReadBytes)
+			s.warmPointed(stored)
 			more = err == nil && next != 0
 			through := r.To
 			if more {
@@ -60,6 +61,17 @@ func (s *Store) Records(ctx context.Context, ws messages.WSID, r storage.RecordR
 			yield(storage.Row{}, failed)
 		}
 	}
+}
+
+// warmPointed brings the events that pointers lead to into memory.
+func (s *Store) warmPointed(rows []statedb.Row) {
+	var lsns []messages.LSN
+	for i := range rows {
+		if rows[i].Pointed {
+			lsns = append(lsns, rows[i].LSN)
+		}
+	}
+	s.log.Warm(lsns)
 }
 
 func lastNumber(rows []statedb.Row) messages.Number {

@@ -61,6 +61,9 @@ type sealedValue struct {
 func sealedValues() map[string]sealedValue {
 	return map[string]sealedValue{
 		"checkpoint": {format.BucketCheckpoints, func(key, value []byte) ([]byte, error) {
+			if len(value) != format.CheckpointLen {
+				return nil, errors.ErrUnsupported // of format 3
+			}
 			c, err := format.DecodeCheckpoint(key, value)
 			return c.Encode(key), err
 		}},

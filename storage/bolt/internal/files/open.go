@@ -127,8 +127,7 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 		return err
 	}
 	if old {
-		// A projection of an older format is of no use: the log has all of it.
-		if err := errors.Join(s.Directory.Remove(format.StateFileName), s.Directory.Sync()); err != nil {
+		if err := s.leaveOldState(); err != nil {
 			return err
 		}
 	}
@@ -154,6 +153,23 @@ func (s *Set) inspectState() (old bool, err error) {
 	return old, nil
 }
 
+// leaveOldState removes a state.db of an older format: the log has all of it. Before that it is asked whether the log is
+// its own, and whole.
+func (s *Set) leaveOldState() error {
+	err := s.ReadEnd()
+	if err == nil {
+		err = s.readState()
+	}
+	if s.State != nil {
+		err = errors.Join(err, s.State.Close())
+		s.State = nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Directory.Remove(format.StateFileName), s.Directory.Sync())
+}
+
 // openLog opens log.db.
 func (s *Set) openLog() error {
 	f, err := s.openAgain(format.RoleLog)
@@ -163,9 +179,13 @@ func (s *Set) openLog() error {
 	return err
 }
 
-// ReadEnd reads where the log ends.
+// ReadEnd reads where the log ends, once.
 func (s *Set) ReadEnd() (err error) {
+	if s.endRead {
+		return nil
+	}
 	s.End, err = s.Log.Load(s.ID)
+	s.endRead = err == nil
 	return err
 }
 

@@ -43,7 +43,8 @@ type Set struct {
 	// format; nil if it is. The keeper has it.
 	OldSubscriptions *format.Header
 	// End is the last LSN of the log, as it was read.
-	End messages.LSN
+	End     messages.LSN
+	endRead bool
 	// StateIsNew says that there was no state.db, but a log.
 	StateIsNew bool
 	// staleLog and staleState say that a file's header has an older descriptor.

@@ -83,6 +83,7 @@ const (
 	PackKeyLen       = 8
 	ConflictKeyLen   = 11
 	CheckpointLen    = 52
+	checkpointLen3   = 36
 	witnessLen       = 16
 	SealedOverhead   = 4
 	ConflictValueLen = 40

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -39,7 +38,9 @@ type Pack struct {
 	Workspace messages.WSID
 	Seq       messages.SeqID
 	Partition messages.PartitionID
-	Rows      []Row
+	// First and Last are the numbers of its first and of its last row.
+	First, Last messages.Number
+	Rows        []Row
 }
 
 // PackID names a pack of state.db. Ids go up from 1.
@@ -69,7 +70,10 @@ func (p *Pack) Append(b, key []byte) []byte {
 }
 
 // Decode reads a pack into p, whose memory it uses. It is safe on any bytes.
-func (p *Pack) Decode(key, value []byte) error {
+func (p *Pack) Decode(key, value []byte) error { return p.DecodeRange(key, value, 0, math.MaxUint64) }
+
+// DecodeRange is Decode that takes only the rows of a range; First and Last are those of the whole pack.
+func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
 	if len(value) < SealedOverhead {
 		return ErrTruncated
 	}
@@ -84,11 +88,10 @@ func (p *Pack) Decode(key, value []byte) error {
 	p.Workspace = messages.WSID(r.Uvarint(math.MaxUint64))
 	p.Seq = messages.SeqID(r.Uvarint(math.MaxUint16))
 	p.Partition = messages.PartitionID(r.Uvarint(math.MaxUint32))
+	p.Rows = p.Rows[:0]
 	n := r.Count(4)
-	p.Rows = slices.Grow(p.Rows[:0], n)[:n]
-	lens := 0
-	var before Row
-	for i := range p.Rows {
+	before, skipped, lens := Row{}, 0, 0
+	for i := range n {
 		above := messages.Number(r.Uvarint(math.MaxUint64))
 		row := Row{
 			Number: before.Number + above,
@@ -96,16 +99,26 @@ func (p *Pack) Decode(key, value []byte) error {
 		}
 		length := int(r.Uvarint(math.MaxInt32))
 		if above == 0 || row.Number < before.Number || row.LSN == 0 || length > len(data) {
-			r.fail()
+			return ErrLayout
 		}
-		lens += length
-		// The data is not where it is yet: only how long it is.
-		row.Data = data[:min(length, len(data))]
-		p.Rows[i], before = row, row
+		if i == 0 {
+			p.First = row.Number
+		}
+		before = row
+		switch lens += length; {
+		case row.Number < from:
+			skipped = lens
+		case row.Number <= to:
+			// The data is not where it is yet: only how long it is.
+			row.Data = data[:length]
+			p.Rows = append(p.Rows, row)
+		}
 	}
-	if r.Bad || len(p.Rows) == 0 || lens != len(r.Rest) {
+	p.Last = before.Number
+	if r.Bad || n == 0 || lens != len(r.Rest) {
 		return ErrLayout
 	}
+	r.Rest = r.Rest[skipped:]
 	for i := range p.Rows {
 		n := len(p.Rows[i].Data)
 		p.Rows[i].Data, r.Rest = r.Rest[:n:n], r.Rest[n:]

@@ -94,12 +94,18 @@ func (c Checkpoint) Encode(key []byte) []byte {
 	return Seal(b, 0, BucketCheckpoints, key)
 }
 
-// DecodeCheckpoint is safe on any bytes.
+// DecodeCheckpoint is safe on any bytes. It also takes one of format 3, which ended before the target: a state.db of that
+// format is asked whether the log is whole before it is made anew.
 func DecodeCheckpoint(key, value []byte) (Checkpoint, error) {
-	d, err := Unseal(BucketCheckpoints, key, value, CheckpointLen-SealedOverhead)
+	length := CheckpointLen - SealedOverhead
+	if len(value) == checkpointLen3 {
+		length = checkpointLen3 - SealedOverhead
+	}
+	d, err := Unseal(BucketCheckpoints, key, value, length)
 	if err != nil {
 		return Checkpoint{}, err
 	}
+	d = append(make([]byte, 0, CheckpointLen), d...)[:CheckpointLen]
 	c := Checkpoint{
 		Next:         messages.PLogOffset(binary.BigEndian.Uint64(d)),
 		LSN:          messages.LSN(binary.BigEndian.Uint64(d[8:])),

@@ -2,10 +2,12 @@ package logdb
 
 import (
 	"bytes"
+	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -46,6 +48,27 @@ func (r *Reader) Value(lsn messages.LSN) []byte {
 		return nil
 	}
 	return v
+}
+
+// Warm brings what stands at some LSNs into memory, many at a time, unless one of them is there already: then the others
+// probably are.
+func (l *Log) Warm(lsns []messages.LSN) {
+	touch := func(i int) {
+		// An error is told to whoever needs the event.
+		_ = l.Read(func(r *Reader) error {
+			if v := r.Value(lsns[i]); len(v) > 0 {
+				_ = v[0] ^ v[len(v)-1]
+			}
+			return nil
+		})
+	}
+	if len(lsns) < 2 {
+		return
+	}
+	begun := time.Now()
+	if touch(len(lsns) / 2); boltfile.Cold(begun) {
+		boltfile.Warm(len(lsns), touch)
+	}
 }
 
 // readChunk is how many entries of the log are read in one transaction.

@@ -159,7 +159,7 @@ func (w *Writer) putSpan(s *format.HeadSequence, rows []format.Row) (int, error)
 func (w *Writer) merged(seq messages.SeqID, at *format.PackEntry, rows []format.Row) ([]format.Row, error) {
 	p := &w.packer
 	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: seq, Number: at.First}}
-	if err := readPack(w.packs, key, at, &p.old); err != nil {
+	if err := readPack(w.packs, key, at, &p.old, AllRows(seq)); err != nil {
 		return nil, err
 	}
 	p.both = mergeRows(p.both[:0], p.old.Rows, rows)

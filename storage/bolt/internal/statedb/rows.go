@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"sync"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -26,66 +28,109 @@ type Row struct {
 func Rows(
 	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
 ) (rows []Row, next messages.Number, err error) {
-	err = state.View(func(tx *bbolt.Tx) error {
-		var h format.Head
-		if err := ReadHead(tx, ws, &h); err != nil {
-			return err
-		}
-		s := h.Find(r.Seq)
-		if s == nil || s.Top < r.From {
-			return nil
-		}
-		rd := rowReader{tx: tx, ws: ws, limit: limit, bytesLimit: bytesLimit}
-		r.To = min(r.To, s.Top)
-		err := rd.read(s, r)
-		rows, next = rd.rows, rd.next
-		return err
-	})
-	return rows, next, err
+	rd := rowReaders.Get().(*rowReader)
+	defer rowReaders.Put(rd)
+	rd.begin(ws, r, limit, bytesLimit)
+	if err = state.View(rd.read); len(rd.cold) > 0 {
+		boltfile.Warm(len(rd.cold), func(i int) { touchPack(state, rd.cold[i]) })
+		rd.begin(ws, r, limit, bytesLimit)
+		rd.warmed = true
+		err = state.View(rd.read)
+	}
+	rows, rd.rows = rd.rows, nil
+	return rows, rd.next, err
 }
+
+// touchPack reads a pack, so that it is in memory. An error is told to whoever needs it.
+func touchPack(state *boltfile.File, id format.PackID) {
+	_ = state.View(func(tx *bbolt.Tx) error {
+		v := tx.Bucket(format.BucketPacks).Get(format.AppendPackKey(nil, id))
+		_ = format.SealCRC(nil, nil, v)
+		return nil
+	})
+}
+
+var rowReaders = sync.Pool{New: func() any { return new(rowReader) }}
 
 // rowReader collects the rows of a range.
 type rowReader struct {
-	tx                *bbolt.Tx
 	ws                messages.WSID
+	r                 storage.RecordRange
 	limit, bytesLimit int
 	size              int
 	rows              []Row
 	// next is the first row that was too much, 0 if there is none.
 	next messages.Number
+	// cold are packs that are probably not in memory; warmed says that they were looked for.
+	cold   []format.PackID
+	warmed bool
+
+	head     format.Head
+	pack     format.Pack
+	pointers []format.Pointer
+}
+
+func (rd *rowReader) begin(ws messages.WSID, r storage.RecordRange, limit, bytesLimit int) {
+	rd.ws, rd.r, rd.limit, rd.bytesLimit = ws, r, limit, bytesLimit
+	rd.size, rd.rows, rd.next, rd.cold, rd.warmed = 0, nil, 0, rd.cold[:0], false
 }
 
 // read takes the rows of packs, and the pointers, which were written later, between them.
-func (rd *rowReader) read(s *format.HeadSequence, r storage.RecordRange) error {
-	i, _ := s.Pointed(r.From)
-	pointers := s.Pointers[i:]
-	// until takes the pointers below a number; the one of the number itself covers a row.
-	until := func(n messages.Number) (covered bool) {
-		for len(pointers) > 0 && pointers[0].Number <= n && rd.next == 0 {
-			covered = pointers[0].Number == n
-			rd.take(Row{Row: storage.Row{ID: messages.RecordID{Seq: s.Seq, Number: pointers[0].Number}}, LSN: pointers[0].LSN, Pointed: true})
-			pointers = pointers[1:]
-		}
-		return covered
+func (rd *rowReader) read(tx *bbolt.Tx) error {
+	if err := ReadHead(tx, rd.ws, &rd.head); err != nil {
+		return err
 	}
-	err := eachPack(rd.tx, rd.ws, s, r, func(p *format.Pack) bool {
-		for i := range p.Rows {
-			row := &p.Rows[i]
-			if row.Number < r.From || row.Number > r.To || until(row.Number) || rd.next != 0 {
+	s := rd.head.Find(rd.r.Seq)
+	if s == nil || s.Top < rd.r.From {
+		return nil
+	}
+	rd.r.To = min(rd.r.To, s.Top)
+	i, found := s.Pointed(rd.r.From)
+	rd.pointers = s.Pointers[i:]
+	if !found || rd.r.From != rd.r.To { // else the pointer is all there is to know
+		if err := rd.readPacks(tx, s); err != nil || len(rd.cold) > 0 {
+			// The rows before a damaged pack are right.
+			return err
+		}
+	}
+	rd.until(rd.r.To)
+	return nil
+}
+
+// until takes the pointers up to a number; the one of the number itself covers a row.
+func (rd *rowReader) until(n messages.Number) (covered bool) {
+	for len(rd.pointers) > 0 && rd.pointers[0].Number <= n && rd.next == 0 {
+		p := rd.pointers[0]
+		covered = p.Number == n
+		rd.take(Row{Row: storage.Row{ID: messages.RecordID{Seq: rd.r.Seq, Number: p.Number}}, LSN: p.LSN, Pointed: true})
+		rd.pointers = rd.pointers[1:]
+	}
+	return covered
+}
+
+// readPacks takes the rows of packs. Where the first one comes from the disk, it ends with those that are to be warmed.
+func (rd *rowReader) readPacks(tx *bbolt.Tx, s *format.HeadSequence) error {
+	begun := time.Now()
+	return eachPack(tx, rd.ws, s, rd.r, &rd.pack, func(c chain) bool {
+		if !rd.warmed && boltfile.Cold(begun) {
+			if rd.cold = c.ahead(rd.cold, rd.r.To); len(rd.cold) > 1 {
+				return false
+			}
+			rd.cold = rd.cold[:0]
+		}
+		rd.warmed = true
+		for i := range rd.pack.Rows {
+			row := &rd.pack.Rows[i]
+			if rd.until(row.Number) || rd.next != 0 {
 				continue
 			}
 			rd.take(Row{LSN: row.LSN, Row: storage.Row{
-				ID: messages.RecordID{Seq: s.Seq, Number: row.Number}, Data: row.Data, Partition: p.Partition, PLogOffset: row.Offset,
+				ID: messages.RecordID{Seq: rd.r.Seq, Number: row.Number}, Data: row.Data,
+				Partition: rd.pack.Partition, PLogOffset: row.Offset,
 			}})
 		}
 		return rd.next == 0
 	})
-	if err != nil {
-		// The rows before the damaged pack are right.
-		return err
-	}
-	until(r.To)
-	return nil
 }
 
 // take takes a row, or notes that it is too much.
@@ -101,38 +146,68 @@ func (rd *rowReader) take(row Row) {
 	}
 }
 
+// chain is a place in the chain of a sequence's packs.
+type chain struct {
+	cursor *bbolt.Cursor
+	entry  format.PackEntry
+	key    format.RecordKey
+}
+
+// next goes to the entry behind, which must be there.
+func (c *chain) next() (err error) {
+	c.key.ID.Number = c.entry.Next
+	k, v := c.cursor.Next()
+	if want := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), c.key); !bytes.Equal(k, want) {
+		return format.DamagedIndex(want, format.ErrMissing)
+	}
+	if c.entry, err = format.DecodePackEntry(k, v); err != nil {
+		return format.DamagedIndex(k, err)
+	}
+	return nil
+}
+
+// warmAhead is how many packs are looked for at a time.
+const warmAhead = 32
+
+// ahead lists the packs from the place on. What is damaged is told to whoever reads it.
+func (c chain) ahead(ids []format.PackID, to messages.Number) []format.PackID {
+	ids = append(ids, c.entry.ID)
+	for len(ids) < warmAhead && c.entry.Next != 0 && c.entry.Next <= to && c.next() == nil {
+		ids = append(ids, c.entry.ID)
+	}
+	return ids
+}
+
 // eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true.
-func eachPack(tx *bbolt.Tx, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, fn func(*format.Pack) bool) error {
+func eachPack(
+	tx *bbolt.Tx, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, pack *format.Pack, fn func(chain) bool,
+) (err error) {
 	if s.First == 0 || s.First > r.To {
 		return nil
 	}
-	packs, c := tx.Bucket(format.BucketPacks), tx.Bucket(format.BucketIndex).Cursor()
-	key := format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}}
-	e, err := packAt(c, key)
-	if err != nil {
+	packs := tx.Bucket(format.BucketPacks)
+	c := chain{
+		cursor: tx.Bucket(format.BucketIndex).Cursor(),
+		key:    format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}},
+	}
+	if c.entry, err = packAt(c.cursor, c.key); err != nil {
 		return err
 	}
-	var pack format.Pack
 	for {
-		if e.Last >= r.From {
-			key.ID.Number = e.First
-			if err := readPack(packs, key, &e, &pack); err != nil {
+		if c.entry.Last >= r.From {
+			c.key.ID.Number = c.entry.First
+			if err := readPack(packs, c.key, &c.entry, pack, r); err != nil {
 				return err
 			}
-			if !fn(&pack) {
+			if !fn(c) {
 				return nil
 			}
 		}
-		if e.Next == 0 || e.Next > r.To {
+		if c.entry.Next == 0 || c.entry.Next > r.To {
 			return nil
 		}
-		key.ID.Number = e.Next
-		k, v := c.Next()
-		if want := format.AppendIndexKey(nil, key); !bytes.Equal(k, want) {
-			return format.DamagedIndex(want, format.ErrMissing)
-		}
-		if e, err = format.DecodePackEntry(k, v); err != nil {
-			return format.DamagedIndex(k, err)
+		if err := c.next(); err != nil {
+			return err
 		}
 	}
 }
@@ -158,18 +233,18 @@ func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error)
 	return e, nil
 }
 
-// readPack reads the pack that an entry of the index leads to.
-func readPack(packs *bbolt.Bucket, k format.RecordKey, e *format.PackEntry, pack *format.Pack) error {
+// readPack reads the rows of a range of the pack that an entry of the index leads to.
+func readPack(packs *bbolt.Bucket, k format.RecordKey, e *format.PackEntry, pack *format.Pack, r storage.RecordRange) error {
 	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
 	v := packs.Get(key)
 	if v == nil {
 		return format.DamagedPack(k, e.ID, format.ErrMissing)
 	}
-	if err := pack.Decode(key, v); err != nil {
+	if err := pack.DecodeRange(key, v, r.From, r.To); err != nil {
 		return format.DamagedPack(k, e.ID, err)
 	}
 	if pack.Workspace != k.Workspace || pack.Seq != k.ID.Seq ||
-		pack.Rows[0].Number != e.First || pack.Rows[len(pack.Rows)-1].Number != e.Last {
+		pack.First != e.First || pack.Last != e.Last {
 		return format.DamagedPack(k, e.ID, format.ErrMisplaced)
 	}
 	return nil
@@ -185,7 +260,8 @@ func Written(tx *bbolt.Tx, h *format.Head, k format.RecordKey) (lsn messages.LSN
 		return s.Pointers[i].LSN, nil
 	}
 	r := storage.RecordRange{Seq: k.ID.Seq, From: k.ID.Number, To: k.ID.Number}
-	err = eachPack(tx, k.Workspace, s, r, func(p *format.Pack) bool {
+	var p format.Pack
+	err = eachPack(tx, k.Workspace, s, r, &p, func(chain) bool {
 		if i, ok := findRow(p.Rows, k.ID.Number); ok {
 			lsn = p.Rows[i].LSN
 		}
