@@ -178,9 +178,10 @@ func TestCheckpoint(t *testing.T) {
 		expect.Equal(t, c, got)
 		checkSealed(t, value, func(k, v []byte) error { _, err := DecodeCheckpoint(k, v); return err })
 	})
-	none := Checkpoint{}
-	_, err := DecodeCheckpoint(key, none.Encode(key))
-	expect.ErrorIs(t, err, ErrLayout)
+	for _, c := range []Checkpoint{{}, {Next: 5, Target: 5}} {
+		_, err := DecodeCheckpoint(key, c.Encode(key))
+		expect.ErrorIs(t, err, ErrLayout, c)
+	}
 }
 
 // A flush that is under way has projected the workspaces up to the one that it names.

@@ -144,30 +144,34 @@ func (m *model) flush(t expect.T) {
 }
 
 func (m *model) write(tx *bbolt.Tx) error {
-	first := messages.LSN(len(m.log) - len(m.pending) + 1)
 	w := NewWriter(tx, &boltfile.ByteArena{}, m.value)
 	for ws := range m.workspaces {
-		if err := w.Load(ws); err != nil {
-			return err
-		}
-		h := &w.Head
-		for i, e := range m.pending {
-			if e.Workspace != ws {
-				continue
-			}
-			lsn := first + messages.LSN(i)
-			h.Kind, h.Last, h.LSNs = e.WorkspaceKind, e.WLogOffset, append(h.LSNs, lsn)
-			for _, rec := range e.Records {
-				h.Sequence(rec.ID.Seq).Point(rec.ID.Number, lsn)
-			}
-			for _, n := range e.Numbers {
-				s := h.Sequence(n.Seq)
-				s.Number = max(s.Number, n.Number)
-			}
-		}
-		if err := w.Store(); err != nil {
+		if err := m.writeWorkspace(w, ws); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (m *model) writeWorkspace(w *Writer, ws messages.WSID) error {
+	first := messages.LSN(len(m.log) - len(m.pending) + 1)
+	if err := w.Load(ws); err != nil {
+		return err
+	}
+	h := &w.Head
+	for i, e := range m.pending {
+		if e.Workspace != ws {
+			continue
+		}
+		lsn := first + messages.LSN(i)
+		h.Kind, h.Last, h.LSNs = e.WorkspaceKind, e.WLogOffset, append(h.LSNs, lsn)
+		for _, rec := range e.Records {
+			h.Sequence(rec.ID.Seq).Point(rec.ID.Number, lsn)
+		}
+		for _, n := range e.Numbers {
+			s := h.Sequence(n.Seq)
+			s.Number = max(s.Number, n.Number)
+		}
+	}
+	return w.Store()
 }

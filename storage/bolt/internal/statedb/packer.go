@@ -29,9 +29,10 @@ type packer struct {
 	view   format.EventView
 	// partition is the workspace's, as the events say.
 	partition messages.PartitionID
-	rows      []format.Row
-	both      []format.Row
-	old       format.Pack
+	spans     []packSpan
+	// rows has the rows that were found, both those of spans that are merged with the rows of a pack.
+	rows, both []format.Row
+	old        format.Pack
 	// next is the id of the next pack, 0 if it is not known yet.
 	next format.PackID
 }
@@ -43,7 +44,20 @@ type wantedRow struct {
 	found bool
 }
 
-// pack makes packs of pointers where there are many.
+// packSpan is what becomes one pack, or several beside each other.
+type packSpan struct {
+	seq *format.HeadSequence
+	// at is the last pack that begins at or before the rows, zero if there is none. It is replaced if its rows are among
+	// the span's.
+	at      format.PackEntry
+	replace bool
+	rows    []format.Row
+	// next is where the pack behind them begins, 0 if there is none.
+	next messages.Number
+}
+
+// pack makes packs of pointers where there are many. All that can be damaged is read before anything is written: what is
+// refused leaves nothing behind.
 func (w *Writer) pack() error {
 	sequences := w.Head.Sequences
 	if !slices.ContainsFunc(sequences, func(s format.HeadSequence) bool { return len(s.Pointers) >= packPointers }) {
@@ -63,15 +77,24 @@ func (w *Writer) pack() error {
 	slices.SortFunc(p.wanted, func(a, b wantedRow) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.row.Number, b.row.Number))
 	})
+	p.spans, p.rows, p.both = p.spans[:0], p.rows[:0], p.both[:0]
 	for wanted := p.wanted; len(wanted) > 0; {
 		n := 1
 		for n < len(wanted) && wanted[n].seq == wanted[0].seq {
 			n++
 		}
-		if err := w.packSequence(&sequences[wanted[0].seq], wanted[:n]); err != nil {
+		if err := w.planSequence(&sequences[wanted[0].seq], wanted[:n]); err != nil {
 			return err
 		}
 		wanted = wanted[n:]
+	}
+	if err := w.findNextPack(); err != nil {
+		return err
+	}
+	for i := range p.spans {
+		if err := w.putSpan(&p.spans[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -103,10 +126,11 @@ func (p *packer) readRows(ws messages.WSID, sequences []format.HeadSequence) {
 	}
 }
 
-// packSequence puts the rows that were found, ordered by number, into packs of their sequence.
-func (w *Writer) packSequence(s *format.HeadSequence, wanted []wantedRow) error {
+// planSequence makes spans of the rows that were found, ordered by number.
+func (w *Writer) planSequence(s *format.HeadSequence, wanted []wantedRow) error {
 	p := &w.packer
-	p.rows, s.Pointers = p.rows[:0], s.Pointers[:0]
+	first := len(p.rows)
+	s.Pointers = s.Pointers[:0]
 	for i := range wanted {
 		if at := &wanted[i]; at.found {
 			p.rows = append(p.rows, at.row)
@@ -114,8 +138,8 @@ func (w *Writer) packSequence(s *format.HeadSequence, wanted []wantedRow) error 
 			s.Pointers = append(s.Pointers, format.Pointer{Number: at.row.Number, LSN: at.row.LSN})
 		}
 	}
-	for rows := p.rows; len(rows) > 0; {
-		n, err := w.putSpan(s, rows)
+	for rows := p.rows[first:]; len(rows) > 0; {
+		n, err := w.planSpan(s, rows)
 		if err != nil {
 			return err
 		}
@@ -124,8 +148,8 @@ func (w *Writer) packSequence(s *format.HeadSequence, wanted []wantedRow) error 
 	return nil
 }
 
-// putSpan puts as many of the rows as belong to one pack, or behind all, and returns how many these are.
-func (w *Writer) putSpan(s *format.HeadSequence, rows []format.Row) (int, error) {
+// planSpan makes a span of as many of the rows as belong to one pack, or behind all, and returns how many these are.
+func (w *Writer) planSpan(s *format.HeadSequence, rows []format.Row) (int, error) {
 	at, err := w.packFor(s, rows[0].Number)
 	if err != nil {
 		return 0, err
@@ -138,21 +162,16 @@ func (w *Writer) putSpan(s *format.HeadSequence, rows []format.Row) (int, error)
 	for n < len(rows) && (next == 0 || rows[n].Number < next) {
 		n++
 	}
-	rows = rows[:n]
-	switch {
-	case at.ID == 0:
-		s.First = rows[0].Number
-	case next == 0 && rows[0].Number > at.Last && n >= packPointers/2:
-		at.Next = rows[0].Number
-		err = w.putEntry(s.Seq, &at)
-		at.ID = 0
-	default:
-		rows, err = w.merged(s.Seq, &at, rows)
+	span := packSpan{seq: s, at: at, rows: rows[:n], next: next}
+	behindAll := next == 0 && rows[0].Number > at.Last && n >= packPointers/2
+	if at.ID != 0 && !behindAll {
+		span.replace = true
+		if span.rows, err = w.merged(s.Seq, &at, span.rows); err != nil {
+			return 0, err
+		}
 	}
-	if err != nil {
-		return n, err
-	}
-	return n, w.putPacks(s.Seq, at.ID, rows, next)
+	w.packer.spans = append(w.packer.spans, span)
+	return n, nil
 }
 
 // merged returns the rows of a pack with others between them.
@@ -162,8 +181,26 @@ func (w *Writer) merged(seq messages.SeqID, at *format.PackEntry, rows []format.
 	if err := readPack(w.packs, key, at, &p.old, AllRows(seq)); err != nil {
 		return nil, err
 	}
-	p.both = mergeRows(p.both[:0], p.old.Rows, rows)
-	return p.both, nil
+	first := len(p.both)
+	p.both = mergeRows(p.both, p.old.Rows, rows)
+	return p.both[first:], nil
+}
+
+// putSpan writes a span, and lets the pack before it, or the head, lead to it.
+func (w *Writer) putSpan(span *packSpan) error {
+	old := format.PackID(0)
+	switch {
+	case span.replace:
+		old = span.at.ID
+	case span.at.ID != 0:
+		span.at.Next = span.rows[0].Number
+		if err := w.putEntry(span.seq.Seq, &span.at); err != nil {
+			return err
+		}
+	default:
+		span.seq.First = span.rows[0].Number
+	}
+	return w.putPacks(span.seq.Seq, old, span.rows, span.next)
 }
 
 // packFor returns the entry of the last pack that begins at or before a number, zero if there is none.
@@ -189,7 +226,7 @@ func mergeRows(merged, old, newer []format.Row) []format.Row {
 
 // putPacks puts rows into packs of about as many rows, as far as their data lets them. The first takes the place of an old
 // pack, if there is one. Behind the last the pack begins that next says.
-func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.Row, next messages.Number) (err error) {
+func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.Row, next messages.Number) error {
 	size := 0
 	for i := range rows {
 		size += len(rows[i].Data)
@@ -203,9 +240,8 @@ func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.R
 			e.Next = rows[n].Number
 		}
 		if e.ID == 0 {
-			if e.ID, err = w.nextPack(); err != nil {
-				return err
-			}
+			e.ID = w.packer.next
+			w.packer.next++
 		}
 		if err := w.putPack(seq, &e, rows[:n]); err != nil {
 			return err
@@ -241,18 +277,18 @@ func (w *Writer) putEntry(seq messages.SeqID, e *format.PackEntry) error {
 	return w.put(w.index, key, e.Append(w.scratch[:0], key))
 }
 
-// nextPack returns an id that no pack has. Where the last pack's key is damaged it is not known.
-func (w *Writer) nextPack() (format.PackID, error) {
-	if w.packer.next == 0 {
-		last := format.PackID(0)
-		if k, v := w.packs.Cursor().Last(); k != nil {
-			if err := w.packer.old.Decode(k, v); err != nil {
-				return 0, &storage.DamagedError{Where: format.PlaceOf(format.BucketPacks, "key %x", k), Cause: err}
-			}
-			last = format.PackID(format.Uint64(k))
-		}
-		w.packer.next = last + 1
+// findNextPack finds an id that no pack has. Where the last pack's key is damaged nobody knows one.
+func (w *Writer) findNextPack() error {
+	if w.packer.next != 0 {
+		return nil
 	}
-	w.packer.next++
-	return w.packer.next - 1, nil
+	last := format.PackID(0)
+	if k, v := w.packs.Cursor().Last(); k != nil {
+		if err := w.packer.old.Decode(k, v); err != nil {
+			return &storage.DamagedError{Where: format.PlaceOf(format.BucketPacks, "key %x", k), Cause: err}
+		}
+		last = format.PackID(format.Uint64(k))
+	}
+	w.packer.next = last + 1
+	return nil
 }

@@ -43,12 +43,13 @@ func (w *Writer) Written(id messages.RecordID) (messages.LSN, error) {
 	return Written(w.tx, &w.Head, format.RecordKey{Workspace: w.ws, ID: id})
 }
 
-// Store writes the head. Where it has got long, what it names goes into a list or a pack.
+// Store writes the head. Where it has got long, what it names goes into a list or a pack. Where it meets damage it writes
+// nothing.
 func (w *Writer) Store() error {
-	if err := w.putLists(); err != nil {
+	if err := w.pack(); err != nil {
 		return err
 	}
-	if err := w.pack(); err != nil {
+	if err := w.putLists(); err != nil {
 		return err
 	}
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), w.ws)
