@@ -29,7 +29,38 @@ func genPack(t *rapid.T) Pack {
 			Data: append([]byte{}, genData(t, "data")...),
 		})
 	}
+	if n := len(p.Rows); n > 0 {
+		p.First, p.Last = p.Rows[0].Number, p.Rows[n-1].Number
+	}
 	return p
+}
+
+// A range of a pack's rows is decoded as the whole pack is.
+func TestPackDecodeRange(t *testing.T) {
+	key := []byte("key4")
+	var got, whole Pack
+	rapid.Check(t, func(t *rapid.T) {
+		p := genPack(t)
+		if len(p.Rows) == 0 {
+			return
+		}
+		value := p.Append(nil, key)
+		from, to := anyNumber[messages.Number](0).Draw(t, "from"), anyNumber[messages.Number](0).Draw(t, "to")
+		if rapid.Bool().Draw(t, "of the pack") {
+			from, to = rapid.SampledFrom(p.Rows).Draw(t, "first").Number, rapid.SampledFrom(p.Rows).Draw(t, "last").Number
+		}
+		expect.NoError(t, whole.Decode(key, value))
+		expect.NoError(t, got.DecodeRange(key, value, from, to))
+		want := []Row{}
+		for _, row := range whole.Rows {
+			if row.Number >= from && row.Number <= to {
+				want = append(want, row)
+			}
+		}
+		expect.Equal(t, whole.First, got.First)
+		expect.Equal(t, whole.Last, got.Last)
+		expect.Equal(t, want, append([]Row{}, got.Rows...))
+	})
 }
 
 func TestPackRoundTrip(t *testing.T) {
