@@ -32,7 +32,7 @@ type Log struct {
 
 // New is the log in a directory of which log.db is open. Close must be called.
 func New(f *boltfile.File, d *boltfile.Directory) *Log {
-	return &Log{File: f, WAL: wal.Writer{Directory: d, Half: wal.Half}, failed: func(error) {}}
+	return &Log{File: f, WAL: wal.Writer{Directory: d, Disk: d, Half: wal.Half}, failed: func(error) {}}
 }
 
 // Start lets the applier run. failed is told in its goroutine, why log.db cannot take what was

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -84,19 +84,7 @@ func (l *Log) settled(t *testing.T, values ...[]byte) {
 // hold lets the applier wait until the end of the test, or until release.
 func (l *Log) hold(t *testing.T) (release func()) {
 	t.Helper()
-	goOn := make(chan struct{})
-	l.File.BeforeCommit = func() error {
-		<-goOn
-		return nil
-	}
-	var released atomic.Bool
-	release = func() {
-		if !released.Swap(true) {
-			close(goOn)
-		}
-	}
-	t.Cleanup(release)
-	return release
+	return faulty.CommitsOf(l.File).Before.HoldAll(t)
 }
 
 // killed returns a directory with an event in log.db and four more in log.wal alone, each a commit.
@@ -159,8 +147,9 @@ func TestRewriteLogInPieces(t *testing.T) {
 	l, _ := begun(t)
 	l.settled(t, valuesOf(100)...)
 	sizes := make([]int64, 0, 2)
-	l.File.BeforeCommit = func() error { sizes = append(sizes, int64(len(l.WAL.Left))); return nil }
-	defer func() { l.File.BeforeCommit = nil }()
+	before := &faulty.CommitsOf(l.File).Before
+	before.Set(func() error { sizes = append(sizes, int64(len(l.WAL.Left))); return nil })
+	defer before.Clear()
 	half := make([]byte, applyMost/2)
 	for i := range 3 {
 		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
@@ -255,18 +244,12 @@ func TestAppliedAfterARest(t *testing.T) {
 func TestAppliedWhenThereIsRoom(t *testing.T) {
 	l, _ := begun(t)
 	l.settled(t, valuesOf(100)...)
-	var full atomic.Bool
-	full.Store(true)
-	l.File.BeforeCommit = func() error {
-		if full.Load() {
-			return fmt.Errorf("write: %w", syscall.ENOSPC)
-		}
-		return nil
-	}
+	before := &faulty.CommitsOf(l.File).Before
+	before.Fail(fmt.Errorf("write: %w", syscall.ENOSPC))
 	last := l.append(t, valuesOf(100)...)
 	expect.ErrorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
 	<-l.pending.state().more // that is what the append has asked for
-	full.Store(false)
+	before.Clear()
 	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
 		select {
 		case <-now.more:

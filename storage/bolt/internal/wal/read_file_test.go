@@ -14,7 +14,7 @@ func TestWALIsReadFromItsFile(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10, 600)
 	expect.NoError(t, w.Close())
-	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	left := w.anew()
 	r, err := left.Read()
 	expect.NoError(t, err)
 	expect.Equal(t, w.ID.String(), r.ID.String())
@@ -29,7 +29,7 @@ func TestWALIsReadFromItsFile(t *testing.T) {
 func TestWALTooLong(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	expect.NoError(t, w.Grow(wal.Most(smallHalf)+1))
-	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	left := w.anew()
 	_, err := left.Read()
 	expect.ErrorIs(t, err, storage.ErrDamaged)
 	expect.NoError(t, left.Close())
@@ -38,7 +38,7 @@ func TestWALTooLong(t *testing.T) {
 // A log.wal that somebody else has put there is left as it is.
 func TestWALOfSomebodyElse(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
-	other := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	other := w.anew()
 	expect.ErrorIs(t, other.Create(), storage.ErrForeign)
 	expect.NoError(t, w.Remove())
 }
