@@ -214,7 +214,7 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	again := opened(t, crashCopy(t, dir))
 	faulty.CommitsOf(again.log.File).Before.Set(count)
 	expect.NoError(t, again.recover(t.Context()))
-	expect.Equal(t, false, again.log.WAL.Unsettled)
+	noWAL(t, again.files.Directory.Path)
 	expect.NoError(t, again.files.Close())
 	expect.Equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)

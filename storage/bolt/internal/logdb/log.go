@@ -26,8 +26,9 @@ type Log struct {
 	failed func(error)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
-	// left is what is in the log.wal that a crash has left, nil if there is none.
-	left []byte
+	// left is the log.wal that a crash has left, until log.db has what is in it. Its commits are to be written to log.db
+	// anew. It is nil if there is none, or nothing may be written.
+	left *wal.Reader
 }
 
 // New is the log in a directory of which log.db is open. Close must be called.

@@ -96,6 +96,12 @@ func killed(t *testing.T) string {
 	for range 4 {
 		l.append(t, valuesOf(100)...)
 	}
+	return crashed(t, dir)
+}
+
+// crashed copies a directory as a crash would leave it now.
+func crashed(t *testing.T, dir string) string {
+	t.Helper()
 	crash := t.TempDir()
 	for _, name := range namesIn(t, dir) {
 		expect.NoError(t, os.WriteFile(filepath.Join(crash, name), contentOf(t, dir, name), 0o600))
@@ -148,11 +154,12 @@ func TestRewriteLogInPieces(t *testing.T) {
 	l.settled(t, valuesOf(100)...)
 	sizes := make([]int64, 0, 2)
 	before := &faulty.CommitsOf(l.File).Before
-	before.Set(func() error { sizes = append(sizes, int64(len(l.WAL.Left))); return nil })
+	before.Set(func() error { sizes = append(sizes, int64(len(l.left.Commits))); return nil })
 	defer before.Clear()
 	half := make([]byte, applyMost/2)
+	l.left = new(wal.Reader)
 	for i := range 3 {
-		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
+		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
 	}
 	expect.NoError(t, l.rewriteLog())
 	expect.Equal(t, []int64{3, 1}, sizes)
@@ -172,8 +179,9 @@ func TestRewriteWholeCommits(t *testing.T) {
 	l.settled(t, want...)
 	values, places := loggedAt(t, l.File)
 	expect.Equal(t, want, values)
+	l.left = new(wal.Reader)
 	for i := 0; i < len(values); i += 8 {
-		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
+		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
 	}
 	expect.NoError(t, l.rewriteLog())
 	again, moved := loggedAt(t, l.File)
@@ -195,6 +203,22 @@ func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte
 		})
 	}))
 	return values, places
+}
+
+// A log.wal of which log.db needs nothing any more is removed, and nothing is written anew.
+func TestWALThatIsForgotten(t *testing.T) {
+	l, dir := begun(t)
+	l.settled(t, valuesOf(100, 200)...)
+	expect.NoError(t, l.forgetWAL())
+	crash := crashed(t, dir)
+	again := read(t, crash)
+	commits := 0
+	faulty.CommitsOf(again.File).Before.Set(func() error { commits++; return nil })
+	for range 2 {
+		expect.NoError(t, again.Settle())
+		expect.Equal(t, boltfile.MetaPages, commits, "it is forgotten in each meta page, once")
+	}
+	expect.Equal(t, []string{format.LogFileName}, namesIn(t, crash))
 }
 
 // If the system has dropped a commit of log.db that was read, nothing vouches for it.

@@ -56,10 +56,6 @@ type Writer struct {
 	Current          int
 	// Last are the last LSNs in the halves.
 	Last [2]messages.LSN
-	// Unsettled says that a crash has left a log.wal, which stays until log.db has what is in
-	// it; left are the commits in it that are to be written to log.db anew.
-	Unsettled bool
-	Left      []Commit
 	// buffer is aligned as direct writes want it.
 	buffer []byte
 }
