@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -227,7 +228,7 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	crashed.read(t, s)
 	release()
 	closeStore(t, s)
-	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.files.ID, Half: wal.Half}
+	left := wal.Writer{Directory: expect.Opened(t, boltfile.OpenDirectory, crashed.dir), Store: s.files.ID, Half: wal.Half}
 	r, err := left.Read()
 	expect.NoError(t, err)
 	expect.NoError(t, left.Close())

@@ -92,19 +92,10 @@ func opensWith(t testing.TB, dir string, d messages.Descriptor, want []messages.
 	expect.Equal(t, len(want)+1, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
-// held opens a directory until the end of the test.
-func held(t testing.TB, dir string) *boltfile.Directory {
-	t.Helper()
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	t.Cleanup(func() { expect.NoError(t, d.Close()) })
-	return d
-}
-
 // openPath opens a bbolt file; errors name it as title.
 func openPath(t testing.TB, path, title string, o *bbolt.Options) (*boltfile.File, error) {
 	t.Helper()
-	return boltfile.OpenFile(held(t, filepath.Dir(path)), filepath.Base(path), title, o)
+	return boltfile.OpenFile(expect.Opened(t, boltfile.OpenDirectory, filepath.Dir(path)), filepath.Base(path), title, o)
 }
 
 func walPath(dir string) string { return filepath.Join(dir, format.WALFileName) }

@@ -1,13 +1,14 @@
 package boltfile
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // TestFcntl: the flags of an open file are told, and that one is not open. Otherwise no write would be direct.
@@ -31,61 +32,42 @@ func TestFcntl(t *testing.T) {
 	}
 }
 
-// openIn opens a directory until the end of the test, and returns how many files of it the process has open, too.
-func openIn(t *testing.T, dir string) (d *Directory, open func() int) {
+// openBelow returns how many files of a directory the process has open, with the directory.
+func openBelow(t *testing.T, dir string) (n int) {
 	t.Helper()
-	d, err := OpenDirectory(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	return d, func() (n int) {
-		const mine = "/proc/self/fd"
-		all, err := os.ReadDir(mine)
-		if err != nil {
-			t.Fatal(err)
+	const mine = "/proc/self/fd"
+	all, err := os.ReadDir(mine)
+	expect.NoError(t, err)
+	for _, fd := range all {
+		if name, err := os.Readlink(filepath.Join(mine, fd.Name())); err == nil && strings.HasPrefix(name, dir) {
+			n++
 		}
-		for _, fd := range all {
-			if name, err := os.Readlink(filepath.Join(mine, fd.Name())); err == nil && strings.HasPrefix(name, dir) {
-				n++
-			}
-		}
-		return n
 	}
+	return n
 }
 
 // Writes pass the system's cache by where there are such writes, and are made without where there
 // are none: here, of what is no whole sector.
 func TestCreateSynced(t *testing.T) {
 	dir := t.TempDir()
-	d, open := openIn(t, dir)
+	d := expect.Opened(t, OpenDirectory, dir)
 	for name, length := range map[string]int{"whole blocks": 4096, "less than a sector": 100} {
 		block := make([]byte, 1<<20)[:length] // what is so large begins a page
 		block[0] = 1
 		tried, err := d.MakeFile("tried "+name, syscall.O_DSYNC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		direct := setDirect(tried, true) == nil && !errors.Is(synced{tried}.WriteSynced(block, 0), syscall.EINVAL)
-		if err := tried.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, tried.Close())
 		f, err := d.CreateSynced(name, block)
-		if err != nil {
-			t.Fatalf("%s: got %v", name, err)
-		}
+		expect.NoError(t, err, name)
 		flags, err := fcntl(f.(synced).File, syscall.F_GETFL, 0)
-		if err != nil || flags&syscall.O_DSYNC == 0 || (flags&syscall.O_DIRECT != 0) != direct {
-			t.Errorf("%s: got flags %x, error %v; direct: want %v", name, flags, err, direct)
-		}
-		if n := open(); n != 2 {
-			t.Errorf("%s: got %d open files, want the directory and one", name, n)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, block) {
-			t.Errorf("%s: got %d bytes, error %v, want what was written", name, len(got), err)
-		}
+		expect.NoError(t, err, name)
+		expect.Equal(t, 2, openBelow(t, dir), "open files, with the directory")
+		expect.NoError(t, f.Close())
+		expect.Equal(t, direct, flags&syscall.O_DIRECT != 0, name)
+		expect.Equal(t, true, flags&syscall.O_DSYNC != 0, name)
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		expect.NoError(t, err)
+		expect.Equal(t, block, got)
 	}
 }

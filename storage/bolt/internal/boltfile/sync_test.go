@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
@@ -14,7 +15,7 @@ func TestCreateSyncedMakesAFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	write(t, path, []byte("x"))
-	f, err := held(t, dir).CreateSynced("f", make([]byte, 4096))
+	f, err := expect.Opened(t, boltfile.OpenDirectory, dir).CreateSynced("f", make([]byte, 4096))
 	expect.ErrorIs(t, err, os.ErrExist)
 	expect.Equal(t, true, f == nil)
 	expect.Equal(t, "x", string(read(t, path)))
@@ -27,7 +28,7 @@ func TestWriteSynced(t *testing.T) {
 	for i := range want {
 		want[i] = byte(i >> 12)
 	}
-	f, err := held(t, dir).CreateSynced("f", want[:4096])
+	f, err := expect.Opened(t, boltfile.OpenDirectory, dir).CreateSynced("f", want[:4096])
 	expect.NoError(t, err)
 	expect.NoError(t, f.WriteSynced(want[8192:], 8192))
 	clear(want[4096:8192])

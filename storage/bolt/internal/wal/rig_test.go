@@ -15,15 +15,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
-// held opens a directory until the end of the test.
-func held(t testing.TB, dir string) *boltfile.Directory {
-	t.Helper()
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	t.Cleanup(func() { expect.NoError(t, d.Close()) })
-	return d
-}
-
 func crcOf(data []byte) uint32 { return crc32.Checksum(data, format.Castagnoli) }
 
 // walWriter writes commits to a log.wal with small halves.
@@ -40,7 +31,7 @@ const smallHalf = 4 * wal.BlockLen
 
 func newWALWriter(t testing.TB, half int64) *walWriter {
 	t.Helper()
-	d := held(t, t.TempDir())
+	d := expect.Opened(t, boltfile.OpenDirectory, t.TempDir())
 	disk := &faulty.Disk{Directory: d}
 	w := &walWriter{t: t, disk: disk, Writer: wal.Writer{Directory: d, Disk: disk, Store: format.StoreID{7}, Half: half}, next: 1}
 	expect.NoError(t, w.Create())
