@@ -340,19 +340,3 @@ func ofFirstFormat(header []byte) []byte {
 	binary.BigEndian.PutUint16(b[8:], 1)
 	return binary.BigEndian.AppendUint32(b, crcOf(b))
 }
-
-// An event can be read, and rested on, before the end of the log is published: that is no position of
-// another log.
-func TestPositionAtAnEndThatIsNotPublished(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	w.append(2, 2, 2)
-	subscribeAll(t, s)
-	moveAll(t, s, 4)
-	published := s.lastLSN.Swap(2)
-	for _, name := range sourceNames {
-		_, err := s.Subscription(t.Context(), name)
-		expect.NoError(t, err, name)
-	}
-	s.lastLSN.Store(published)
-}
