@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -54,4 +55,30 @@ func TestWALIsFree(t *testing.T) {
 		expect.Equal(t, c.want, w.IsFree(c.size, c.applied, c.last), c)
 		expect.Equal(t, 0, w.Current, "it only asks")
 	}
+}
+
+// What is no file under its name is not opened.
+func TestWALThatIsNoFile(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	expect.NoError(t, w.Remove())
+	expect.NoError(t, os.Mkdir(w.Path(), 0o700))
+	left := w.anew()
+	_, err := left.Read()
+	expect.ErrorIs(t, err, storage.ErrForeign)
+	expect.Equal(t, true, left.Stale == nil)
+	expect.ErrorIs(t, left.Create(), storage.ErrForeign)
+	expect.Equal(t, true, left.File == nil)
+}
+
+// Another file that has the name by now is left as it is, and stays an error.
+func TestWALThatWasExchanged(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	expect.NoError(t, os.Remove(w.Path()))
+	expect.NoError(t, os.WriteFile(w.Path(), []byte("theirs"), 0o600))
+	expect.NoError(t, w.Unlink(), "nothing is stale yet")
+	expect.ErrorIs(t, w.Remove(), storage.ErrForeign)
+	expect.ErrorIs(t, w.Unlink(), storage.ErrForeign)
+	b, err := os.ReadFile(w.Path())
+	expect.NoError(t, err)
+	expect.Equal(t, "theirs", string(b))
 }
