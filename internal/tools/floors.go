@@ -17,6 +17,7 @@ var floors = [][]string{
 	{"internal/sequencer", "internal/subscription", "storage"},
 	{"storage/bolt/internal/format", "storage/bolt/internal/queue", "storage/bolt/internal/schema"},
 	{"storage/bolt/internal/boltfile"},
+	{"storage/bolt/internal/faulty"},
 	{"storage/bolt/internal/dedup", "storage/bolt/internal/statedb", "storage/bolt/internal/wal"},
 	{"storage/bolt/internal/logdb"},
 	{"storage/bolt/internal/subsdb"},

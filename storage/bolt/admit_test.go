@@ -2,15 +2,15 @@ package bolt
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -219,12 +219,7 @@ func TestTakeEpochDuringAFlushLearnsTheCheckpoint(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.BeforeCommit = func() error {
-		close(entered)
-		<-proceed
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	flushed := make(chan error, 1)
 	go func() { flushed <- s.Flush(t.Context(), w.pending()) }()
 	<-entered
@@ -257,17 +252,19 @@ func TestTakeEpochDuringAFlushLearnsTheCheckpoint(t *testing.T) {
 // TestFailedCommitTakesNoKeys: what was staged for a commit that wrote nothing is free.
 func TestFailedCommitTakesNoKeys(t *testing.T) {
 	s := open(t, t.TempDir(), storagetest.Descriptor(messages.TrustNone), Options{})
-	p := storagetest.Take(t, s, 0)
+	disk, p := diskOf(s), storagetest.Take(t, s, 0)
 	row := func(n messages.Number) storagetest.Spec {
 		return storagetest.Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: storagetest.SeqOrder, Number: n}}}
 	}
 	p.Append(t, row(100))
-	b := p.Build(row(50)) // it lies below the end, so that it is looked for
-	s.log.WAL.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	large := row(50) // it lies below the end, so that it is looked for
+	large.Body = make([]byte, wal.Chunk)
+	b := p.Build(large)
+	disk.Growth.Fail(errNoSpace)
 	if err := s.Append(t.Context(), b); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	s.log.WAL.BeforeCommit = nil
+	disk.Growth.Clear()
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/copies"
@@ -32,7 +31,7 @@ func TestCirclesEnd(t *testing.T) {
 		overwrite(t, filepath.Join(dir, b.file), entry+8, binary.NativeEndian.AppendUint64(nil, uint64(b.page)))
 		r := map[string]format.Role{format.LogFileName: format.RoleLog, format.StateFileName: format.RoleState}[b.file]
 		from := openPlain(t, dir, r)
-		to, err := files.NewFile(held(t, t.TempDir()), r, format.StoreID{}, d, reading())
+		to, err := files.NewFile(expect.Opened(t, boltfile.OpenDirectory, t.TempDir()), r, format.StoreID{}, d, reading())
 		expect.NoError(t, err)
 		read := 0
 		err = copies.Bucket(t.Context(), from, to, []byte(b.bucket), boltfile.StateFill, func([]byte) bool {
@@ -62,28 +61,4 @@ func circleTold(t *testing.T, err error, b branch) {
 			t.Errorf("%+v: got %v, want it to say %q", b, err, want)
 		}
 	}
-}
-
-// Who reads in pieces goes on behind each of them.
-func TestPiecesAscend(t *testing.T) {
-	d := testDescriptor(1, messages.TrustNone)
-	from, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
-	expect.NoError(t, err)
-	var all boltfile.Entries
-	for lsn := range messages.LSN(boltfile.CopyChunkEntries + 2) {
-		all.Add(format.AppendLSNKey(nil, lsn+1), []byte("value"))
-	}
-	expect.NoError(t, from.Put(format.BucketLog, boltfile.LogFill, &all))
-	to, err := files.NewFile(held(t, t.TempDir()), format.RoleLog, format.StoreID{}, d, reading())
-	expect.NoError(t, err)
-	expect.NoError(t, copies.Bucket(t.Context(), from, to, format.BucketLog, boltfile.LogFill, copies.Every, func(int, int) {}))
-	read := 0
-	expect.NoError(t, to.Scan(t.Context(), format.BucketLog, nil, func(k, _ []byte) error {
-		expect.Equal(t, string(all.Keys[read]), string(k))
-		read++
-		return nil
-	}))
-	expect.Equal(t, len(all.Keys), read)
-	expect.NoError(t, to.Close())
-	expect.NoError(t, from.Close())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -142,22 +143,22 @@ func TestFailedAtOpenEndsWaits(t *testing.T) {
 
 // A store that closes itself, since the outcome of a write is unknown, ends all waits.
 func TestUnknownOutcomeEndsWaits(t *testing.T) {
-	for name, spoil := range map[string]func(*Store, *writer) error{
-		"append": func(s *Store, w *writer) error {
-			s.log.WAL.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	for name, spoil := range map[string]func(*faulty.Disk, *writer) error{
+		"append": func(disk *faulty.Disk, w *writer) error {
+			disk.After.Fail(io.ErrUnexpectedEOF)
 			return w.try(w.event(2))
 		},
-		"flush": func(s *Store, w *writer) error {
-			s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
-			return s.Flush(w.t.Context(), w.pending())
+		"flush": func(_ *faulty.Disk, w *writer) error {
+			faulty.CommitsOf(w.s.state).After.Fail(io.ErrUnexpectedEOF)
+			return w.s.Flush(w.t.Context(), w.pending())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
-			w := takeOver(t, s, 0)
+			disk, w := diskOf(s), takeOver(t, s, 0)
 			w.append(2)
 			waits := []waiting{s.waitPLog(t, 0, 2), s.waitWLog(t, 2, 2), s.waitWLog(t, 1, 1), s.waitAny(t, 1)}
-			if err := spoil(s, w); !errors.Is(err, messages.ErrOutcomeUnknown) {
+			if err := spoil(disk, w); !errors.Is(err, messages.ErrOutcomeUnknown) {
 				t.Fatalf("got %v", err)
 			}
 			for i, w := range waits {
@@ -177,7 +178,8 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	waits := []waiting{s.waitPLog(t, 0, 1), s.waitWLog(t, 2, 1), s.waitAny(t, 0)}
-	s.log.WAL.BeforeCommit = func() error { return errors.New("file resize error: full") }
+	disk := diskOf(s)
+	disk.Growth.Fail(errNoSpace)
 	if err := w.try(w.event(2)); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
@@ -188,7 +190,7 @@ func TestNoSpaceEndsNoWait(t *testing.T) {
 		default:
 		}
 	}
-	s.log.WAL.BeforeCommit = nil
+	disk.Growth.Clear()
 	w.append(2)
 	for i, wait := range waits {
 		if err := wait.end(); err != nil {

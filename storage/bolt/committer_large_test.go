@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 )
 
 // answers are the names of requests in the order in which they were answered, with errors.
@@ -103,7 +104,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 	before := s.Stats().Commits
 	// The commit of the busy one, that of the small ones, and that of the first large one.
 	n := 0
-	s.log.WAL.BeforeCommit = func() error {
+	diskOf(s).Before.Set(func() error {
 		switch n++; n {
 		case 1:
 			close(entered)
@@ -112,7 +113,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 			s.writes <- late
 		}
 		return nil
-	}
+	})
 	s.writes <- busy
 	<-entered
 	for _, r := range requests {
@@ -137,13 +138,13 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 		defer closeStore(t, s)
 		s.log.WAL.Half = 8 * largeRequest
-		h, _ := hookLog(s)
+		commits := faulty.CommitsOf(s.log.File)
 		w := writers(t, s, 2)
 		var a answers
 		s.writes <- a.named("first", w[0].of(t, 10))
 		a.await(t)
 		settled(t, s)
-		release := h.hold(t)
+		release := commits.Before.HoldAll(t)
 		for range 2 { // one in each half
 			s.writes <- a.named("fits", w[0].of(t, 6*largeRequest))
 		}
@@ -184,7 +185,7 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 			var a answers
 			entered, proceed := make(chan struct{}), make(chan struct{})
 			n := 0
-			s.log.WAL.BeforeCommit = func() error {
+			diskOf(s).Before.Set(func() error {
 				switch n++; n {
 				case 1:
 					close(entered)
@@ -193,7 +194,7 @@ func TestLargeIsToldOfTheEnd(t *testing.T) {
 					return broken
 				}
 				return nil
-			}
+			})
 			s.writes <- a.named("busy", w[2].of(t, 10))
 			<-entered
 			s.writes <- a.named("large 0", w[0].of(t, largeRequest))

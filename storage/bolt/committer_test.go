@@ -3,9 +3,7 @@ package bolt
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -14,21 +12,16 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // whileBusy hands requests over while the committer is held in a commit of another one, so that they
 // wait together. It returns when they have been answered.
-func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeRequest) {
+func whileBusy(t *testing.T, s *Store, disk *faulty.Disk, busy *writeRequest, requests ...*writeRequest) {
 	t.Helper()
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.log.WAL.BeforeCommit = func() error {
-		s.log.WAL.BeforeCommit = nil
-		close(entered)
-		<-proceed
-		return nil
-	}
+	entered, proceed := disk.Before.Hold()
 	s.writes <- busy
 	<-entered
 	for _, r := range requests {
@@ -45,11 +38,11 @@ func whileBusy(t *testing.T, s *Store, busy *writeRequest, requests ...*writeReq
 // A commit ends with the request that reaches its limit of events.
 func TestCommitEndsAtItsLimit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
+	disk, w := diskOf(s), takeOver(t, s, 0)
 	for n, commits := range map[int]uint64{maxCommitEvents - 1: 2, maxCommitEvents: 3} {
 		before := s.Stats().Commits
 		events := w.following(1, n+2)
-		whileBusy(t, s, w.request(t, events[0]), w.request(t, events[1:n+1]...), w.request(t, events[n+1]))
+		whileBusy(t, s, disk, w.request(t, events[0]), w.request(t, events[1:n+1]...), w.request(t, events[n+1]))
 		if got := s.Stats().Commits - before; got != commits {
 			t.Errorf("%d events and one: got %d commits, want %d", n, got, commits)
 		}
@@ -61,7 +54,7 @@ func TestCommitEndsAtItsLimit(t *testing.T) {
 // A commit ends with the request that reaches its limit of bytes.
 func TestCommitEndsAtItsBytes(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
+	disk, w := diskOf(s), takeOver(t, s, 0)
 	for name, c := range map[string]struct {
 		least   int
 		commits uint64
@@ -72,7 +65,7 @@ func TestCommitEndsAtItsBytes(t *testing.T) {
 		for bytes := 0; bytes < c.least; bytes += requests[len(requests)-1].bytes() {
 			requests = append(requests, w.of(t, largeRequest/2-1000))
 		}
-		whileBusy(t, s, busy, append(requests, w.of(t, 10))...)
+		whileBusy(t, s, disk, busy, append(requests, w.of(t, 10))...)
 		if got := s.Stats().Commits - before; got != c.commits {
 			t.Errorf("%s: %d large requests and a small one: got %d commits, want %d", name, len(requests), got, c.commits)
 		}
@@ -185,13 +178,7 @@ func TestCloseServesWhoWaits(t *testing.T) {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 		w := takeOver(t, s, 0)
 		events := w.following(1, 2)
-		entered, proceed := make(chan struct{}), make(chan struct{})
-		s.log.WAL.BeforeCommit = func() error {
-			s.log.WAL.BeforeCommit = nil
-			close(entered)
-			<-proceed
-			return nil
-		}
+		entered, proceed := diskOf(s).Before.Hold()
 		first, second := w.request(t, events[0]), w.request(t, events[1])
 		s.writes <- first
 		<-entered
@@ -216,20 +203,11 @@ func TestCloseServesWhoWaits(t *testing.T) {
 // is told so only if that commit succeeds.
 func TestRefusalRestsOnTheCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	disk, commits := diskOf(s), faulty.CommitsOf(s.log.File)
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	w.append(2)
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	commits := 0
-	full := fmt.Errorf("write: %w", syscall.ENOSPC)
-	s.log.File.BeforeCommit = func() error { return full }
-	s.log.WAL.BeforeCommit = func() error {
-		if commits++; commits == 1 {
-			close(begun)
-			<-goOn
-			return nil
-		}
-		return full
-	}
+	commits.Before.Fail(errNoSpace)
+	begun, goOn := disk.Before.Hold()
 	first := make(chan error, 1)
 	go func() { first <- other.try(other.event(3)) }()
 	<-begun

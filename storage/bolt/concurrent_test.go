@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 )
 
 // Appends that wait at the same time share a commit.
@@ -18,15 +19,7 @@ func TestAppendsShareCommits(t *testing.T) {
 	for i := range writers {
 		writers[i] = takeOver(t, s, messages.PartitionID(i))
 	}
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.log.WAL.BeforeCommit = func() error {
-		once.Do(func() {
-			close(entered)
-			<-proceed
-		})
-		return nil
-	}
+	entered, proceed := diskOf(s).Before.Hold()
 	before := s.Stats().Commits
 	var wait sync.WaitGroup
 	start := func(w *writer) {
@@ -54,8 +47,10 @@ func TestAppendsShareCommits(t *testing.T) {
 // A request that is refused leaves no trace on those in the same commit.
 func TestRefusedInTheSameCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	commits := faulty.CommitsOf(s.log.File)
 	w := takeOver(t, s, 0)
 	w.append(1)
+	settled(t, s)
 	good, bad := w.event(1), w.event(1)
 	second := w.event(2)
 	bad.Records[1] = messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1000}, New: true} // taken
@@ -68,15 +63,7 @@ func TestRefusedInTheSameCommit(t *testing.T) {
 	requests := []*writeRequest{batch(bad), batch(second), batch(good, second), batch(good)}
 	wants := []error{storage.ErrConflict, storage.ErrOutOfOrder, nil, storage.ErrOutOfOrder}
 	// The committer is kept busy until all requests wait.
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.log.File.BeforeCommit = func() error {
-		once.Do(func() {
-			close(entered)
-			<-proceed
-		})
-		return nil
-	}
+	entered, proceed := commits.Before.Hold()
 	busy := make(chan error)
 	go func() {
 		_, err := s.TakeEpoch(t.Context(), 0)

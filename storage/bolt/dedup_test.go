@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
@@ -339,15 +340,7 @@ func TestDamageInALongMerge(t *testing.T) {
 // returns the outcomes.
 func inOneFlush(t *testing.T, s *Store, flushes ...storage.Flush) []error {
 	t.Helper()
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.state.BeforeCommit = func() error {
-		once.Do(func() {
-			close(entered)
-			<-proceed
-		})
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	errs := make([]error, len(flushes))
 	var wait sync.WaitGroup
 	for i, f := range flushes {
@@ -448,13 +441,6 @@ func TestDuplicateInTheSameCommit(t *testing.T) {
 // empty batch, and returns their outcomes.
 func inOneCommit(t *testing.T, s *Store, batches []storage.Batch) []error {
 	t.Helper()
-	return inFailedCommit(t, s, nil, batches)
-}
-
-// inFailedCommit is inOneCommit with a failure for the commit.
-func inFailedCommit(t *testing.T, s *Store, failure error, batches []storage.Batch) []error {
-	t.Helper()
-	s.log.WAL.BeforeCommit = func() error { return failure }
 	requests := make([]*writeRequest, len(batches))
 	for i := range batches {
 		requests[i] = requestOf(t, s, &batches[i])
@@ -490,9 +476,13 @@ func TestDuplicateOfWhatIsNotDurable(t *testing.T) {
 		"unknown": {syscall.EIO, messages.ErrOutcomeUnknown, storage.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustAll), Options{})
+			dir, d := t.TempDir(), testDescriptor(1, messages.TrustAll)
+			s := open(t, dir, d, Options{})
 			w := takeOver(t, s, 0)
 			w.appendNamed(2, messages.DedupID{1})
+			closeStore(t, s)
+			s = open(t, dir, d, Options{}) // log.wal is made by the commit that may fail
+			diskOf(s).Growth.Fail(c.failure)
 			fresh := w.named(2, messages.DedupID{2})
 			behind := func(id messages.DedupID, by int) messages.Event {
 				e := fresh
@@ -514,7 +504,7 @@ func TestDuplicateOfWhatIsNotDurable(t *testing.T) {
 			for _, events := range batches {
 				handed = append(handed, storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
 			}
-			for i, err := range inFailedCommit(t, s, c.failure, handed) {
+			for i, err := range inOneCommit(t, s, handed) {
 				if !errors.Is(err, wants[i]) || (wants[i] == nil) != (err == nil) {
 					t.Errorf("batch %d: got %v, want %v", i, err, wants[i])
 				}
@@ -589,11 +579,12 @@ func TestIDOfARefusedCommit(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	e := w.named(2, messages.DedupID{1})
-	s.log.WAL.BeforeCommit = func() error { return syscall.ENOSPC }
+	disk := diskOf(s)
+	disk.Growth.Fail(syscall.ENOSPC)
 	if err := w.try(e); !errors.Is(err, storage.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
-	s.log.WAL.BeforeCommit = nil
+	disk.Growth.Clear()
 	checkFind(t, s, 2, e.DedupID, 0)
 	if err := w.try(e); err != nil {
 		t.Fatal(err)

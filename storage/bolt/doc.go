@@ -42,6 +42,7 @@
 //	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
+//	internal/faulty    a disk and files that fail in tests
 //
 // Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, project.go,
 // numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), and the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -23,9 +24,10 @@ import (
 func TestUnknownOutcomeClosesTheStore(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(2, messages.TrustNone)
 	s := open(t, dir, d, Options{})
+	disk := diskOf(s)
 	w := takeOver(t, s, 0)
 	w.append(2)
-	s.log.WAL.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	disk.After.Fail(io.ErrUnexpectedEOF)
 	if err := w.try(w.event(2)); !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("got %v", err)
 	}
@@ -55,7 +57,7 @@ func TestUnknownOutcomeOfFlush(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
-	s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	faulty.CommitsOf(s.state).After.Fail(io.ErrUnexpectedEOF)
 	if err := s.Flush(t.Context(), w.pending()); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}
@@ -74,12 +76,15 @@ func TestUnknownOutcomeOfFlush(t *testing.T) {
 func TestNoSpaceIsRefused(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
+	disk, logs, states := diskOf(s), faulty.CommitsOf(s.log.File), faulty.CommitsOf(s.state)
 	w := takeOver(t, s, 0)
 	w.append(1)
-	full := func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
-	s.log.File.BeforeCommit, s.log.WAL.BeforeCommit, s.state.BeforeCommit = full, full, full
+	full := []*faulty.Point{&disk.Growth, &logs.Before, &states.Before}
+	for _, p := range full {
+		p.Fail(errNoSpace)
+	}
 	for range 3 {
-		if err := w.try(w.event(1)); !errors.Is(err, storage.ErrFull) {
+		if err := w.try(w.outgrowing(1)); !errors.Is(err, storage.ErrFull) {
 			t.Fatalf("append: got %v", err)
 		}
 		if err := s.Flush(t.Context(), w.pending()); !errors.Is(err, storage.ErrFull) {
@@ -92,7 +97,9 @@ func TestNoSpaceIsRefused(t *testing.T) {
 	if reg, err := s.Register(t.Context(), 0); err != nil || reg.Last != 1 || reg.Checkpoint != 1 || reg.Epoch != w.epoch {
 		t.Fatalf("got %+v, %v", reg, err)
 	}
-	s.log.File.BeforeCommit, s.log.WAL.BeforeCommit, s.state.BeforeCommit = nil, nil, nil
+	for _, p := range full {
+		p.Clear()
+	}
 	w.append(1)
 	w.flush()
 	closeStore(t, s)
@@ -185,7 +192,6 @@ func TestStateMaxSize(t *testing.T) {
 func TestPanicIsDamage(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.log.WAL.BeforeCommit = func() error { return nil }
 	if err := s.log.File.View(func(*bbolt.Tx) error { panic("broken page") }); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("view: got %v", err)
 	}
@@ -220,12 +226,7 @@ func TestPoisonedFileCloses(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.log.WAL.BeforeCommit = func() error {
-		entered <- struct{}{}
-		<-proceed
-		return nil
-	}
+	entered, proceed := diskOf(s).Before.Hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	taken, waiting := make(chan error), make(chan error)
 	go func() {
@@ -248,7 +249,6 @@ func TestContextEnds(t *testing.T) {
 	if err := s.Append(ctx, storage.Batch{Partition: 0, Epoch: w.epoch}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	s.log.WAL.BeforeCommit = nil
 	close(proceed)
 	reg, err := s.TakeEpoch(t.Context(), 0)
 	if err != nil || reg.Last != 1 {
@@ -264,12 +264,7 @@ func TestContextEnds(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.log.WAL.BeforeCommit = func() error {
-		close(entered)
-		<-proceed
-		return nil
-	}
+	entered, proceed := diskOf(s).Before.Hold()
 	done := make(chan error)
 	go func() { done <- w.try(w.event(1)) }()
 	<-entered
@@ -294,12 +289,7 @@ func TestTakeEpochWaitsForFlush(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	w.append(1, 2)
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.BeforeCommit = func() error {
-		entered <- struct{}{}
-		<-proceed
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	flushed := make(chan error)
 	go func() { flushed <- s.Flush(t.Context(), w.pending()) }()
 	<-entered
@@ -374,7 +364,7 @@ func TestFileCutWhileOpen(t *testing.T) {
 func TestNoSpaceTooLateIsUnknown(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.log.WAL.AfterCommit = func() error { return syscall.ENOSPC }
+	diskOf(s).After.Fail(syscall.ENOSPC)
 	if err := w.try(w.event(1)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}

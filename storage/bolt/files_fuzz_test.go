@@ -12,7 +12,9 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -209,7 +211,7 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), smallMap)
 	expect.NoError(t, err)
-	before, _ := hookLog(s)
+	commits := faulty.CommitsOf(s.log.File)
 	w := takeOver(t, s, 1)
 	w.append(1, 3, 1)
 	w.flush()
@@ -220,13 +222,13 @@ func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 			Name: name, Next: map[messages.PartitionID]uint64{1: 3}, Parked: []storage.ParkedEvent{{Partition: 1, Offset: 2, Reason: "no"}},
 		}))
 	}
-	release := before.hold(t)
+	release := commits.Before.HoldAll(t)
 	w.append(5, 1, 3)
 	crashed = &fuzzedStore{dir: crashCopy(t, dir)}
 	crashed.read(t, s)
 	release()
 	closeStore(t, s)
-	left := wal.Writer{Directory: held(t, crashed.dir), Store: s.files.ID, Half: wal.Half}
+	left := wal.Writer{Directory: expect.Opened(t, boltfile.OpenDirectory, crashed.dir), Store: s.files.ID, Half: wal.Half}
 	r, err := left.Read()
 	expect.NoError(t, err)
 	expect.NoError(t, left.Close())

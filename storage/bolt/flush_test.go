@@ -9,6 +9,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 )
 
 // A flush must give exactly what the log says.
@@ -171,16 +172,7 @@ func TestFlushIgnoresLowNumbers(t *testing.T) {
 func TestFlushesShareTransactions(t *testing.T) {
 	const partitions = 20
 	s := open(t, t.TempDir(), testDescriptor(partitions, messages.TrustNone), Options{})
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var blocked bool
-	s.state.BeforeCommit = func() error {
-		if !blocked {
-			blocked = true
-			close(entered)
-			<-proceed
-		}
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	results := make([]chan error, partitions)
 	for i := range results {
 		w := takeOver(t, s, messages.PartitionID(i))
@@ -222,16 +214,7 @@ func TestFlushesOfOnePartitionQueue(t *testing.T) {
 	w.append(2, 4)
 	second := w.pending()
 
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var blocked bool
-	s.state.BeforeCommit = func() error {
-		if !blocked {
-			blocked = true
-			close(entered)
-			<-proceed
-		}
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	results := make(chan error, 4)
 	go func() { results <- s.Flush(t.Context(), other.pending()) }()
 	<-entered

@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
@@ -35,13 +36,13 @@ func flushesOf(w *writer, events int) (requests []*flushRequest) {
 func flushTogether(t *testing.T, s *Store, requests []*flushRequest) (transactions int, outcomes []error) {
 	t.Helper()
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.BeforeCommit = func() error {
+	faulty.CommitsOf(s.state).Before.Set(func() error {
 		if transactions++; transactions == 1 {
 			close(entered)
 			<-proceed
 		}
 		return nil
-	}
+	})
 	s.flushes <- requests[0]
 	<-entered
 	for _, r := range requests[1:] {
@@ -70,7 +71,7 @@ func TestFlushesOfAPartitionWait(t *testing.T) {
 func TestNothingIsFlushedAfterAnUnknownOutcome(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	s.state.AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	faulty.CommitsOf(s.state).After.Fail(io.ErrUnexpectedEOF)
 	transactions, outcomes := flushTogether(t, s, flushesOf(w, 3))
 	if transactions != 1 || !errors.Is(outcomes[0], messages.ErrOutcomeUnknown) {
 		t.Errorf("got %d transactions, the first: %v, want one: %v", transactions, outcomes[0], messages.ErrOutcomeUnknown)
@@ -119,13 +120,7 @@ func TestAbandonedFlush(t *testing.T) {
 	if err := abandoned.Await(gone, s.flushed); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want %v", err, context.Canceled)
 	}
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.state.BeforeCommit = func() error {
-		s.state.BeforeCommit = nil
-		close(entered)
-		<-proceed
-		return nil
-	}
+	entered, proceed := faulty.CommitsOf(s.state).Before.Hold()
 	first := busy.flushRequest()
 	s.flushes <- first
 	<-entered

@@ -88,11 +88,11 @@ func TestSubmittedBehindAnUnknownOutcome(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustAll), Options{})
 	writers := []*writer{takeOver(t, s, 0), takeOver(t, s, 1)}
 	entered, proceed := make(chan struct{}), make(chan struct{})
-	s.log.WAL.AfterCommit = func() error {
+	diskOf(s).After.Set(func() error {
 		close(entered)
 		<-proceed
 		return io.ErrUnexpectedEOF
-	}
+	})
 	answers := make(chan error, len(writers))
 	submit := func(w *writer, ws messages.WSID) {
 		b := storage.Batch{Partition: w.id, Epoch: w.epoch, Events: []messages.Event{w.event(ws)}}

@@ -248,23 +248,6 @@ func TestDeleteDamagedSubscription(t *testing.T) {
 	}
 }
 
-// A parked event whose key is damaged may belong before the position that is rewound to: it
-// is not taken for one that will be delivered again.
-func TestRewindOverDamagedParked(t *testing.T) {
-	dir, s := subscribing(t)
-	f := s.files.Subscriptions.Load()
-	value := get(t, f, format.BucketParked, format.ParkedKey("all", 0, 3))
-	removing(format.BucketParked, format.ParkedKey("all", 0, 3))(t, f)
-	put(t, f, format.BucketParked, format.ParkedKey("all", 0, 6), value)
-	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 5)); !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("got %v, want ErrDamaged", err)
-	}
-	closeStore(t, s)
-	if r := verified(t, dir, verify.Options{}); r.FaultCount == 0 {
-		t.Errorf("got %s", r)
-	}
-}
-
 // Verify looks at the subscriptions also where state.db is missing, and counts them.
 func TestVerifySubscriptions(t *testing.T) {
 	dir, s := subscribing(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -218,7 +219,7 @@ func TestPositionRests(t *testing.T) {
 	dir := t.TempDir()
 	d := testDescriptor(2, messages.TrustNone)
 	s := open(t, dir, d, smallMap)
-	applies, _ := hookLog(s)
+	commits := faulty.CommitsOf(s.log.File)
 	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	other.append(1)
 	w.append(2, 2, 2, 2)
@@ -231,7 +232,7 @@ func TestPositionRests(t *testing.T) {
 	moveAll(t, s, 4)
 	wantRests(t, s, 4, 4)
 	settled(t, s)
-	release := applies.hold(t)
+	release := commits.Before.HoldAll(t)
 	w.append(2)
 	if s.leftInWAL() == 0 {
 		t.Error("log.wal has nothing that log.db has not")
@@ -338,20 +339,4 @@ func ofFirstFormat(header []byte) []byte {
 	b := bytes.Clone(header[:end])
 	binary.BigEndian.PutUint16(b[8:], 1)
 	return binary.BigEndian.AppendUint32(b, crcOf(b))
-}
-
-// An event can be read, and rested on, before the end of the log is published: that is no position of
-// another log.
-func TestPositionAtAnEndThatIsNotPublished(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	w.append(2, 2, 2)
-	subscribeAll(t, s)
-	moveAll(t, s, 4)
-	published := s.lastLSN.Swap(2)
-	for _, name := range sourceNames {
-		_, err := s.Subscription(t.Context(), name)
-		expect.NoError(t, err, name)
-	}
-	s.lastLSN.Store(published)
 }

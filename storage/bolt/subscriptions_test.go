@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -237,7 +237,7 @@ func TestSubscriptionsFileOfANewerFormat(t *testing.T) {
 func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 	dir, s := subscribing(t)
 	w := takeOver(t, s, 0)
-	s.files.Subscriptions.Load().AfterCommit = func() error { return io.ErrUnexpectedEOF }
+	faulty.CommitsOf(s.files.Subscriptions.Load()).After.Fail(io.ErrUnexpectedEOF)
 	if err := s.MoveSubscription(t.Context(), moveTo("all", 0, 4)); !errors.Is(err, messages.ErrOutcomeUnknown) {
 		t.Fatalf("got %v", err)
 	}
@@ -258,8 +258,8 @@ func TestUnknownOutcomeOfSubscriptions(t *testing.T) {
 // A commit that wrote nothing for want of space is refused, and leaves nothing.
 func TestNoSpaceForSubscriptions(t *testing.T) {
 	_, s := subscribing(t)
-	f := s.files.Subscriptions.Load()
-	f.BeforeCommit = func() error { return fmt.Errorf("write: %w", syscall.ENOSPC) }
+	commits := faulty.CommitsOf(s.files.Subscriptions.Load())
+	commits.Before.Fail(errNoSpace)
 	for what, err := range map[string]error{
 		"put":    s.PutSubscription(t.Context(), storage.Subscription{Name: "more"}),
 		"move":   s.MoveSubscription(t.Context(), moveTo("all", 0, 1)),
@@ -269,7 +269,7 @@ func TestNoSpaceForSubscriptions(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	f.BeforeCommit = nil
+	commits.Before.Clear()
 	checkSubscribed(t, s, threeSubscriptions())
 }
 
@@ -308,12 +308,12 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 	const many = 50
 	_, s := subscribing(t)
 	commits, entered, release := atomic.Int64{}, make(chan struct{}, many), make(chan struct{})
-	s.files.Subscriptions.Load().BeforeCommit = func() error {
+	faulty.CommitsOf(s.files.Subscriptions.Load()).Before.Set(func() error {
 		commits.Add(1)
 		entered <- struct{}{}
 		<-release
 		return nil
-	}
+	})
 	errs := make(chan error, many+3)
 	go func() { errs <- s.MoveSubscription(t.Context(), moveTo("all", 0, 7)) }()
 	<-entered
@@ -350,12 +350,7 @@ func TestSubscriptionMovesShareACommit(t *testing.T) {
 // A move whose context ends while it is written has an unknown outcome, and goes on.
 func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 	_, s := subscribing(t)
-	entered, release := make(chan struct{}), make(chan struct{})
-	s.files.Subscriptions.Load().BeforeCommit = func() error {
-		close(entered)
-		<-release
-		return nil
-	}
+	entered, release := faulty.CommitsOf(s.files.Subscriptions.Load()).Before.Hold()
 	ctx, cancel := context.WithCancel(t.Context())
 	moved := make(chan error, 1)
 	go func() { moved <- s.MoveSubscription(ctx, moveTo("p1", 1, 2)) }()
@@ -371,12 +366,7 @@ func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 // A full queue obeys contexts.
 func TestSubscriptionQueueIsBounded(t *testing.T) {
 	_, s := subscribing(t)
-	entered, release := make(chan struct{}, 3), make(chan struct{})
-	s.files.Subscriptions.Load().BeforeCommit = func() error {
-		entered <- struct{}{}
-		<-release
-		return nil
-	}
+	entered, release := faulty.CommitsOf(s.files.Subscriptions.Load()).Before.Hold()
 	errs := make(chan error, subscriptionQueueLen+1)
 	move := func() { errs <- s.MoveSubscription(t.Context(), moveTo("p1", 1, 2)) }
 	go move()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/verify"
@@ -87,11 +88,11 @@ func leftWithSubscriptions(t *testing.T) (dir string) {
 	s, err := Open(t.Context(), dir, d, smallMap)
 	expect.NoError(t, err)
 	expect.NoError(t, s.PutSubscription(t.Context(), storage.Subscription{Name: "all"}))
-	h, _ := hookLog(s)
+	commits := faulty.CommitsOf(s.log.File)
 	w := takeOver(t, s, 0)
 	w.append(1)
 	settled(t, s)
-	release := h.hold(t)
+	release := commits.Before.HoldAll(t)
 	w.append(2, 1, 2)
 	crash := crashCopy(t, dir)
 	release()

@@ -35,8 +35,8 @@ func aged(t *testing.T, dir string) (written func() map[string]bool) {
 func leftLarge(t *testing.T) (dir string, d messages.Descriptor, want []messages.Event) {
 	t.Helper()
 	dir = t.TempDir()
-	s, w, before, _ := openHooked(t, dir, 1)
-	release := before.hold(t)
+	s, w, commits := openHooked(t, dir, 1)
+	release := commits.Before.HoldAll(t)
 	e := w.event(2)
 	e.Body = make([]byte, 100_000)
 	expect.NoError(t, w.try(e))

@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
@@ -27,23 +28,23 @@ var errNoSpace = fmt.Errorf("write: %w", syscall.ENOSPC)
 func TestWALWhenLogIsFull(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, smallMap)
-	before, _ := hookLog(s)
+	before := &faulty.CommitsOf(s.log.File).Before
 	w := takeOver(t, s, 0)
 	w.append(1)
 	for range 2 {
 		settled(t, s)
-		before.fail(errNoSpace)
+		before.Fail(errNoSpace)
 		w.append(2)
 		expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrFull)
 		expect.ErrorIs(t, w.try(w.event(1)), storage.ErrFull)
 		_, err := s.TakeEpoch(t.Context(), 0)
 		expect.ErrorIs(t, err, storage.ErrFull)
 		opensWith(t, crashCopy(t, dir), d, collectEvents(t, s.Log(t.Context(), 1)))
-		before.set(nil)
+		before.Clear()
 		w.append(1)
 	}
 	settled(t, s)
-	before.fail(errNoSpace)
+	before.Fail(errNoSpace)
 	w.append(2)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	expect.Equal(t, 6, len(want))
@@ -60,9 +61,9 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 	for name, applied := range map[string]bool{"log.db has nothing of it": false, "log.db has it, but is to be written anew": true} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-			s, w, before, _ := openHooked(t, dir, 1)
+			s, w, commits := openHooked(t, dir, 1)
 			if !applied {
-				before.hold(t)
+				commits.Before.HoldAll(t)
 			}
 			for range 8 {
 				e := w.event(1)
@@ -71,7 +72,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			}
 			if applied {
 				settled(t, s)
-				before.hold(t)
+				commits.Before.HoldAll(t)
 			}
 			w.append(1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
@@ -107,17 +108,14 @@ func opened(t *testing.T, dir string) *opening {
 // Recovery breaks off at any of its commits, once or again, and nothing is lost.
 func TestWALRecoveryBreaksOff(t *testing.T) {
 	crash, d, want := leftBehind(t)
-	for name, set := range map[string]func(op *opening, failing func() error){
-		"before": func(op *opening, failing func() error) { op.log.File.BeforeCommit = failing },
-		"after":  func(op *opening, failing func() error) { op.log.File.AfterCommit = failing },
-	} {
+	for name, where := range map[string]func(*faulty.Commits) *faulty.Point{"before": nothingWritten, "after": notSynced} {
 		ended := false
 		for commit := 0; !ended; commit++ {
 			dir := crashCopy(t, crash)
 			for again := range 2 {
 				op := opened(t, dir)
 				n := 0
-				set(op, func() error {
+				where(faulty.CommitsOf(op.log.File)).Set(func() error {
 					if n++; n > commit {
 						return io.ErrUnexpectedEOF
 					}
@@ -145,9 +143,9 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 	for commit := range 5 {
 		dir := crashCopy(t, crash)
 		op := opened(t, dir)
-		before, _ := hookLog(op.Store)
+		before := &faulty.CommitsOf(op.log.File).Before
 		n := 0
-		before.set(func() error {
+		before.Set(func() error {
 			if n++; n > commit {
 				return errNoSpace
 			}
@@ -162,7 +160,7 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 		w := goOn(t, s, 0, reg)
 		expect.ErrorIs(t, w.try(w.event(1)), storage.ErrFull, commit)
 		opensWith(t, crashCopy(t, dir), d, want)
-		before.set(nil)
+		before.Clear()
 		w.append(1)
 		want := collectEvents(t, s.Log(t.Context(), 1))
 		expect.Equal(t, 6, len(want))
@@ -175,15 +173,14 @@ func TestWALRecoveryWithoutSpace(t *testing.T) {
 // A sync of log.db fails while the applier brings events there: the store closes, and the
 // next one has them, be log.db as it was after the commit, or before it.
 func TestWALApplierDoesNotKnow(t *testing.T) {
-	for name, failing := range map[string]func(before, after *logHook) *logHook{
-		"nothing was written":        func(before, _ *logHook) *logHook { return before },
-		"it was written, not synced": func(_, after *logHook) *logHook { return after },
+	for name, where := range map[string]func(*faulty.Commits) *faulty.Point{
+		"nothing was written": nothingWritten, "it was written, not synced": notSynced,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-			s, w, before, after := openHooked(t, dir, 1)
+			s, w, commits := openHooked(t, dir, 1)
 			old := filesOf(t, dir)[format.LogFileName]
-			failing(before, after).fail(io.ErrUnexpectedEOF)
+			where(commits).Fail(io.ErrUnexpectedEOF)
 			w.append(2, 1)
 			want := collectEvents(t, s.Log(t.Context(), 1))
 			expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)
@@ -202,21 +199,22 @@ func TestWALApplierDoesNotKnow(t *testing.T) {
 // log.wal stays for the next open to write anew what it has.
 func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s, _, before, after := openHooked(t, dir, 1, 2)
+	s, _, commits := openHooked(t, dir, 1, 2)
 	want := collectEvents(t, s.Log(t.Context(), 1))
-	after.fail(io.ErrUnexpectedEOF)
+	commits.After.Fail(io.ErrUnexpectedEOF)
 	_, err := s.TakeEpoch(t.Context(), 0)
 	expect.ErrorIs(t, err, messages.ErrOutcomeUnknown)
 	written := 0
-	before.set(func() error { written++; return nil })
+	count := func() error { written++; return nil }
+	commits.Before.Set(count)
 	closeStore(t, s)
 	expect.Equal(t, 0, written, "commits after the one that failed")
 	_, err = os.Stat(walPath(dir))
 	expect.NoError(t, err)
 	again := opened(t, crashCopy(t, dir))
-	again.log.File.BeforeCommit = func() error { written++; return nil }
+	faulty.CommitsOf(again.log.File).Before.Set(count)
 	expect.NoError(t, again.recover(t.Context()))
-	expect.Equal(t, false, again.log.WAL.Unsettled)
+	noWAL(t, again.files.Directory.Path)
 	expect.NoError(t, again.files.Close())
 	expect.Equal(t, 3, written, "one commit to write anew, and two to forget")
 	opensWith(t, dir, d, want)
@@ -224,16 +222,15 @@ func TestWALStaysWhenLogIsUncertain(t *testing.T) {
 
 // The note that there is a log.wal may be in log.db or not: then the file must stay.
 func TestWALNoteIsUncertain(t *testing.T) {
-	for name, failing := range map[string]func(before, after *logHook) *logHook{
-		"it is not there": func(before, _ *logHook) *logHook { return before },
-		"it is there":     func(_, after *logHook) *logHook { return after },
+	for name, where := range map[string]func(*faulty.Commits) *faulty.Point{
+		"it is not there": nothingWritten, "it is there": notSynced,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 			s := open(t, dir, d, smallMap)
-			before, after := hookLog(s)
+			commits := faulty.CommitsOf(s.log.File)
 			w := takeOver(t, s, 0)
-			failing(before, after).fail(io.ErrUnexpectedEOF)
+			where(commits).Fail(io.ErrUnexpectedEOF)
 			expect.ErrorIs(t, w.try(w.event(1)), messages.ErrOutcomeUnknown)
 			closeStore(t, s)
 			opensWith(t, dir, d, nil)
@@ -245,8 +242,8 @@ func TestWALNoteIsUncertain(t *testing.T) {
 // are read, and log.wal keeps them: the store opens when the place is free again.
 func TestWALConflict(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s, w, before, _ := openHooked(t, dir, 1)
-	before.fail(errNoSpace)
+	s, w, commits := openHooked(t, dir, 1)
+	commits.Before.Fail(errNoSpace)
 	w.append(2, 1)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	key, foreign := format.AppendLSNKey(nil, 2), []byte("foreign")
@@ -256,7 +253,7 @@ func TestWALConflict(t *testing.T) {
 	}
 	edit(s.log.File.DB, func(b *bbolt.Bucket) error { return b.Put(key, foreign) })
 	follower := s.waitPLog(t, 0, 100)
-	before.set(nil)
+	commits.Before.Clear()
 	if err := s.log.AwaitApplied(t.Context(), 2); !conflictAt(err, storage.PlaceLog) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
@@ -305,8 +302,8 @@ func TestWALEpochWhenLogIsFull(t *testing.T) {
 
 // A store that closes itself because log.db could not be synced says so to whoever comes.
 func TestWALCauseIsTold(t *testing.T) {
-	s, w, _, after := openHooked(t, t.TempDir(), 1)
-	after.fail(syscall.EIO)
+	s, w, commits := openHooked(t, t.TempDir(), 1)
+	commits.After.Fail(syscall.EIO)
 	w.append(1)
 	// Before the closing was heard of, too.
 	expect.ErrorIs(t, s.log.AwaitApplied(t.Context(), w.lastLSN()), storage.ErrClosed)

@@ -63,7 +63,7 @@ func TestWALThatIsNone(t *testing.T) {
 func TestWALDirectoryIsSynced(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), smallMap)
 	w := takeOver(t, s, 0)
-	s.files.Directory.BeforeSync = func() error { return syscall.EIO }
+	diskOf(s).Names.Fail(syscall.EIO)
 	err := w.try(w.event(1))
 	expect.ErrorIs(t, err, messages.ErrOutcomeUnknown)
 	expect.ErrorIs(t, err, syscall.EIO)

@@ -37,8 +37,8 @@ func TestWALIsGoneAfterClose(t *testing.T) {
 // A crash comes between the steps of closing: the store opens with all events.
 func TestWALCrashWhileClosing(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s, w, before, after := openHooked(t, dir, 1, 2)
-	release := before.hold(t)
+	s, w, commits := openHooked(t, dir, 1, 2)
+	release := commits.Before.HoldAll(t)
 	w.append(1, 2)
 	want := collectEvents(t, s.Log(t.Context(), 1))
 	var crashes []string
@@ -48,8 +48,8 @@ func TestWALCrashWhileClosing(t *testing.T) {
 		return os.CopyFS(to, os.DirFS(dir))
 	}
 	release()
-	before.set(crash)
-	after.set(crash)
+	commits.Before.Set(crash)
+	commits.After.Set(crash)
 	closeStore(t, s)
 	if len(crashes) < 6 {
 		t.Fatalf("got %d moments, want those around at least 3 commits", len(crashes))

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -10,59 +9,30 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
 
 // smallMap keeps the files that are copied small.
 var smallMap = Options{MmapSize: 32 << 10}
 
-// logHook is what happens at each commit of log.db. It can be set while the store works.
-type logHook struct {
-	mu sync.Mutex
-	do func() error
+// diskOf lets log.wal fail where a test wants. It must be called before anything is appended.
+func diskOf(s *Store) *faulty.Disk {
+	d := &faulty.Disk{Directory: s.files.Directory}
+	s.log.WAL.Disk = d
+	return d
 }
 
-// hookLog returns what happens before and after a commit. It must be called before anything
-// is appended.
-func hookLog(s *Store) (before, after *logHook) {
-	before, after = &logHook{}, &logHook{}
-	s.log.File.BeforeCommit, s.log.File.AfterCommit = before.run, after.run
-	return before, after
-}
+// nothingWritten and notSynced are where a commit fails.
+func nothingWritten(c *faulty.Commits) *faulty.Point { return &c.Before }
+func notSynced(c *faulty.Commits) *faulty.Point      { return &c.After }
 
-func (h *logHook) run() error {
-	h.mu.Lock()
-	do := h.do
-	h.mu.Unlock()
-	if do == nil {
-		return nil
-	}
-	return do()
-}
-
-func (h *logHook) set(do func() error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.do = do
-}
-
-// fail makes every commit fail.
-func (h *logHook) fail(err error) { h.set(func() error { return err }) }
-
-// hold lets the applier wait, at the end of the test at the latest until then: what is
-// appended stays pending.
-func (h *logHook) hold(t testing.TB) (release func()) {
-	goOn := make(chan struct{})
-	h.set(func() error {
-		<-goOn
-		return nil
-	})
-	release = sync.OnceFunc(func() {
-		h.set(nil)
-		close(goOn)
-	})
-	t.Cleanup(release)
-	return release
+// outgrowing is an event for which log.wal has to grow.
+func (w *writer) outgrowing(ws messages.WSID) messages.Event {
+	e := w.event(ws)
+	e.Body = make([]byte, wal.Chunk)
+	return e
 }
 
 // crashCopy copies a store's directory as a crash would leave it now. The caller writes nothing.
@@ -83,15 +53,15 @@ func quietCopy(t testing.TB, s *Store, dir string) string {
 }
 
 // openHooked opens a store with an event of each of these workspaces, which log.db has, and
-// returns what happens before and after the next commit of log.db.
-func openHooked(t testing.TB, dir string, workspaces ...messages.WSID) (s *Store, w *writer, before, after *logHook) {
+// lets the next commits of log.db fail where a test wants.
+func openHooked(t testing.TB, dir string, workspaces ...messages.WSID) (s *Store, w *writer, commits *faulty.Commits) {
 	t.Helper()
 	s = open(t, dir, testDescriptor(1, messages.TrustNone), smallMap)
-	before, after = hookLog(s)
+	commits = faulty.CommitsOf(s.log.File)
 	w = takeOver(t, s, 0)
 	w.append(workspaces...)
 	settled(t, s)
-	return s, w, before, after
+	return s, w, commits
 }
 
 // leftBehind returns a directory as a crash leaves it, with an event in log.db and four more
@@ -99,8 +69,8 @@ func openHooked(t testing.TB, dir string, workspaces ...messages.WSID) (s *Store
 func leftBehind(t testing.TB) (dir string, d messages.Descriptor, want []messages.Event) {
 	t.Helper()
 	dir, d = t.TempDir(), testDescriptor(1, messages.TrustNone)
-	s, w, h, _ := openHooked(t, dir, 1)
-	release := h.hold(t)
+	s, w, commits := openHooked(t, dir, 1)
+	release := commits.Before.HoldAll(t)
 	w.append(2, 1, 2, 1)
 	crash := crashCopy(t, dir)
 	release()
@@ -122,19 +92,10 @@ func opensWith(t testing.TB, dir string, d messages.Descriptor, want []messages.
 	expect.Equal(t, len(want)+1, len(collectEvents(t, s.Log(t.Context(), 1))))
 }
 
-// held opens a directory until the end of the test.
-func held(t testing.TB, dir string) *boltfile.Directory {
-	t.Helper()
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	t.Cleanup(func() { expect.NoError(t, d.Close()) })
-	return d
-}
-
 // openPath opens a bbolt file; errors name it as title.
 func openPath(t testing.TB, path, title string, o *bbolt.Options) (*boltfile.File, error) {
 	t.Helper()
-	return boltfile.OpenFile(held(t, filepath.Dir(path)), filepath.Base(path), title, o)
+	return boltfile.OpenFile(expect.Opened(t, boltfile.OpenDirectory, filepath.Dir(path)), filepath.Base(path), title, o)
 }
 
 func walPath(dir string) string { return filepath.Join(dir, format.WALFileName) }

@@ -104,8 +104,8 @@ func TestWALWithoutState(t *testing.T) {
 
 // A backup of a store in use has what log.db has not, and needs no log.wal.
 func TestWALBackup(t *testing.T) {
-	s, w, before, _ := openHooked(t, t.TempDir(), 1)
-	before.hold(t)
+	s, w, commits := openHooked(t, t.TempDir(), 1)
+	commits.Before.HoldAll(t)
 	w.append(2, 1, 2)
 	to := filepath.Join(t.TempDir(), "to")
 	c, err := s.Backup(t.Context(), to, CopyOptions{})

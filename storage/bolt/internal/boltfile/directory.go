@@ -22,10 +22,16 @@ type Directory struct {
 	Path string
 	// Identity is which directory it is.
 	Identity os.FileInfo
-
-	// BeforeSync is a fault to inject in tests; nil otherwise.
-	BeforeSync func() error
 }
+
+// Synced is a file that was made to be written.
+type Synced interface {
+	fs.File
+	// WriteSynced writes b, and returns when it is durable.
+	WriteSynced(b []byte, at int64) error
+}
+
+type synced struct{ *os.File }
 
 // OpenDirectory holds a directory. Close must be called.
 func OpenDirectory(name string) (*Directory, error) {
@@ -106,7 +112,7 @@ func (d *Directory) Remove(name string) error { return d.whole(d.root.Remove(nam
 
 // MustBe makes sure that the file under a name is the one that is open. As long as that is open, no other file
 // can get its identity.
-func (d *Directory) MustBe(name string, f *os.File) error {
+func (d *Directory) MustBe(name string, f fs.File) error {
 	there, err := d.Stat(name)
 	if err != nil {
 		return err
@@ -115,7 +121,7 @@ func (d *Directory) MustBe(name string, f *os.File) error {
 }
 
 // Compare makes sure that what was seen under a name is the file that is open.
-func (d *Directory) Compare(name string, there os.FileInfo, f *os.File) error {
+func (d *Directory) Compare(name string, there os.FileInfo, f fs.File) error {
 	held, err := f.Stat()
 	if err == nil && !os.SameFile(there, held) {
 		err = d.NotOurs(name)
@@ -123,17 +129,17 @@ func (d *Directory) Compare(name string, there os.FileInfo, f *os.File) error {
 	return err
 }
 
-// RemoveOnly removes the file that is open from its name, durably. Another file that has the name by now
+// RemoveOnly removes the file that is open from its name. Another file that has the name by now
 // is left as it is, and told; that there is none is as good.
-func (d *Directory) RemoveOnly(name string, f *os.File) error {
+func (d *Directory) RemoveOnly(name string, f fs.File) error {
 	err := d.MustBe(name, f)
 	if err == nil {
 		err = d.Remove(name)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return d.Sync()
+	return err
 }
 
 // NotOurs says that somebody else has put a file where this store has its own.
@@ -158,11 +164,6 @@ func (d *Directory) Publish(temporary, final string) error {
 
 // Sync makes names durable, where directories can be synced.
 func (d *Directory) Sync() error {
-	if d.BeforeSync != nil {
-		if err := d.BeforeSync(); err != nil {
-			return err
-		}
-	}
 	f, err := d.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
 
 // Only a file that is open is removed from its name.
 func TestRemoveOnly(t *testing.T) {
 	dir := t.TempDir()
-	d := held(t, dir)
+	d := expect.Opened(t, boltfile.OpenDirectory, dir)
 	f, err := d.MakeFile("f", 0)
 	expect.NoError(t, err)
 	defer func() { expect.NoError(t, f.Close()) }()

@@ -36,11 +36,8 @@ type File struct {
 	// Vouched says that the disk has the commit that the next one follows. Who has the lock of
 	// bbolt's writer has it.
 	Vouched bool
-
-	// Faults to inject in tests; nil otherwise. An error of beforeCommit stands for
-	// a commit that wrote nothing, one of afterCommit for a failed sync.
-	BeforeCommit func() error
-	AfterCommit  func() error
+	// Commit commits a transaction, or fails and rolls it back. It is bbolt's, unless a test has another one.
+	Commit func(*bbolt.Tx) error
 }
 
 // panicError is a panic or a fault that was caught.
@@ -62,7 +59,7 @@ func guarded(fn func() error) (err error) {
 // OpenFile opens a bbolt file of a directory. A file that is empty or absent is initialised,
 // unless o says read-only. Errors name it as title.
 func OpenFile(d *Directory, name, title string, o *bbolt.Options) (*File, error) {
-	f, path := &File{Name: title}, d.Join(name)
+	f, path := &File{Name: title, Commit: (*bbolt.Tx).Commit}, d.Join(name)
 	o.OpenFile = func(_ string, flag int, mode os.FileMode) (*os.File, error) {
 		handle, err := d.OpenFile(name, flag, mode)
 		f.Handle = handle
@@ -180,23 +177,14 @@ func (f *File) Update(fn func(*bbolt.Tx) error) error {
 		return f.explain(err)
 	}
 	id := tx.ID()
-	if f.BeforeCommit != nil {
-		if err := f.BeforeCommit(); err != nil {
-			f.Rollback(tx)
-			return f.commitError(id, err)
-		}
-	}
 	if err := f.vouch(tx); err != nil {
 		f.Rollback(tx)
 		return f.commitError(id, err)
 	}
-	err = guarded(tx.Commit)
+	err = guarded(func() error { return f.Commit(tx) })
 	if caught(err) {
 		f.Rollback(tx)
 		f.Poison(err)
-	}
-	if err == nil && f.AfterCommit != nil {
-		err = f.AfterCommit()
 	}
 	return f.commitError(id, err)
 }

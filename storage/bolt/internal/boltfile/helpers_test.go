@@ -15,18 +15,10 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-func held(t testing.TB, dir string) *boltfile.Directory {
-	t.Helper()
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	t.Cleanup(func() { expect.NoError(t, d.Close()) })
-	return d
-}
-
 // open opens a bbolt file, which errors name by its path.
 func open(t testing.TB, path string, o *bbolt.Options) (*boltfile.File, error) {
 	t.Helper()
-	return boltfile.OpenFile(held(t, filepath.Dir(path)), filepath.Base(path), path, o)
+	return boltfile.OpenFile(expect.Opened(t, boltfile.OpenDirectory, filepath.Dir(path)), filepath.Base(path), path, o)
 }
 
 // opened opens a bbolt file until the test ends.

@@ -4,6 +4,7 @@ package expect
 
 import (
 	"errors"
+	"io"
 	"reflect"
 )
 
@@ -35,4 +36,17 @@ func Equal[V any](t T, want, got V, where ...any) {
 	if !reflect.DeepEqual(want, got) {
 		t.Fatalf("%v: got %v, want %v", where, got, want)
 	}
+}
+
+// Opened returns what has a name, opened until the end of the test.
+func Opened[C io.Closer](t interface {
+	T
+	Cleanup(end func())
+}, open func(name string) (C, error), name string,
+) C {
+	t.Helper()
+	c, err := open(name)
+	NoError(t, err)
+	t.Cleanup(func() { NoError(t, c.Close()) })
+	return c
 }

@@ -35,3 +35,35 @@ func TestExpectations(t *testing.T) {
 		}
 	}
 }
+
+// opening is a test that ends with what it has to clean up.
+type opening struct {
+	ended
+	end func()
+}
+
+func (o *opening) Cleanup(end func()) { o.end = end }
+
+type closer struct{ err error }
+
+func (c *closer) Close() error {
+	err := c.err
+	c.err = io.ErrClosedPipe
+	return err
+}
+
+// What was opened is closed at the end, and not before; an error of either is told.
+func TestOpened(t *testing.T) {
+	for want, c := range map[string]struct{ open, close error }{
+		"": {}, "[]: got EOF": {open: io.EOF}, "[]: got unexpected EOF": {close: io.ErrUnexpectedEOF},
+	} {
+		var o opening
+		got := expect.Opened(&o, func(string) (*closer, error) { return &closer{c.close}, c.open }, "name")
+		if !errors.Is(got.err, c.close) {
+			t.Errorf("%q: it is closed before the end", want)
+		}
+		if o.end(); o.with != want || !errors.Is(got.err, io.ErrClosedPipe) {
+			t.Errorf("got %q, %v, want %q and that it is closed", o.with, got.err, want)
+		}
+	}
+}

@@ -71,11 +71,11 @@ func (l *Log) loadWAL(store format.StoreID, end messages.LSN) error {
 	if err := l.wrongWAL(r, err, noted, end); err != nil {
 		return err
 	}
-	l.WAL.Unsettled = true
 	if !l.File.DB.IsReadOnly() {
-		l.left = r.B
+		l.left = r
 	}
 	if noted == nil && r.Reached <= end {
+		r.Commits = nil // log.db was closed with them
 		return nil
 	}
 	if err := r.Check(end + 1); err != nil {
@@ -84,7 +84,6 @@ func (l *Log) loadWAL(store format.StoreID, end messages.LSN) error {
 	if err := l.compareWAL(r.Commits, end); err != nil {
 		return err
 	}
-	l.WAL.Left = r.Commits
 	for i := range r.Commits {
 		c := &r.Commits[i]
 		if c.End() > end+1 {

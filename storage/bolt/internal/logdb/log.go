@@ -26,13 +26,14 @@ type Log struct {
 	failed func(error)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
-	// left is what is in the log.wal that a crash has left, nil if there is none.
-	left []byte
+	// left is the log.wal that a crash has left, until log.db has what is in it. Its commits are to be written to log.db
+	// anew. It is nil if there is none, or nothing may be written.
+	left *wal.Reader
 }
 
 // New is the log in a directory of which log.db is open. Close must be called.
 func New(f *boltfile.File, d *boltfile.Directory) *Log {
-	return &Log{File: f, WAL: wal.Writer{Directory: d, Half: wal.Half}, failed: func(error) {}}
+	return &Log{File: f, WAL: wal.Writer{Directory: d, Disk: d, Half: wal.Half}, failed: func(error) {}}
 }
 
 // Start lets the applier run. failed is told in its goroutine, why log.db cannot take what was

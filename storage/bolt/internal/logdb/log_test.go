@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
@@ -84,19 +84,7 @@ func (l *Log) settled(t *testing.T, values ...[]byte) {
 // hold lets the applier wait until the end of the test, or until release.
 func (l *Log) hold(t *testing.T) (release func()) {
 	t.Helper()
-	goOn := make(chan struct{})
-	l.File.BeforeCommit = func() error {
-		<-goOn
-		return nil
-	}
-	var released atomic.Bool
-	release = func() {
-		if !released.Swap(true) {
-			close(goOn)
-		}
-	}
-	t.Cleanup(release)
-	return release
+	return faulty.CommitsOf(l.File).Before.HoldAll(t)
 }
 
 // killed returns a directory with an event in log.db and four more in log.wal alone, each a commit.
@@ -108,6 +96,12 @@ func killed(t *testing.T) string {
 	for range 4 {
 		l.append(t, valuesOf(100)...)
 	}
+	return crashed(t, dir)
+}
+
+// crashed copies a directory as a crash would leave it now.
+func crashed(t *testing.T, dir string) string {
+	t.Helper()
 	crash := t.TempDir()
 	for _, name := range namesIn(t, dir) {
 		expect.NoError(t, os.WriteFile(filepath.Join(crash, name), contentOf(t, dir, name), 0o600))
@@ -159,11 +153,13 @@ func TestRewriteLogInPieces(t *testing.T) {
 	l, _ := begun(t)
 	l.settled(t, valuesOf(100)...)
 	sizes := make([]int64, 0, 2)
-	l.File.BeforeCommit = func() error { sizes = append(sizes, int64(len(l.WAL.Left))); return nil }
-	defer func() { l.File.BeforeCommit = nil }()
+	before := &faulty.CommitsOf(l.File).Before
+	before.Set(func() error { sizes = append(sizes, int64(len(l.left.Commits))); return nil })
+	defer before.Clear()
 	half := make([]byte, applyMost/2)
+	l.left = new(wal.Reader)
 	for i := range 3 {
-		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
+		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
 	}
 	expect.NoError(t, l.rewriteLog())
 	expect.Equal(t, []int64{3, 1}, sizes)
@@ -183,8 +179,9 @@ func TestRewriteWholeCommits(t *testing.T) {
 	l.settled(t, want...)
 	values, places := loggedAt(t, l.File)
 	expect.Equal(t, want, values)
+	l.left = new(wal.Reader)
 	for i := 0; i < len(values); i += 8 {
-		l.WAL.Left = append(l.WAL.Left, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
+		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
 	}
 	expect.NoError(t, l.rewriteLog())
 	again, moved := loggedAt(t, l.File)
@@ -206,6 +203,22 @@ func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte
 		})
 	}))
 	return values, places
+}
+
+// A log.wal of which log.db needs nothing any more is removed, and nothing is written anew.
+func TestWALThatIsForgotten(t *testing.T) {
+	l, dir := begun(t)
+	l.settled(t, valuesOf(100, 200)...)
+	expect.NoError(t, l.forgetWAL())
+	crash := crashed(t, dir)
+	again := read(t, crash)
+	commits := 0
+	faulty.CommitsOf(again.File).Before.Set(func() error { commits++; return nil })
+	for range 2 {
+		expect.NoError(t, again.Settle())
+		expect.Equal(t, boltfile.MetaPages, commits, "it is forgotten in each meta page, once")
+	}
+	expect.Equal(t, []string{format.LogFileName}, namesIn(t, crash))
 }
 
 // If the system has dropped a commit of log.db that was read, nothing vouches for it.
@@ -255,18 +268,12 @@ func TestAppliedAfterARest(t *testing.T) {
 func TestAppliedWhenThereIsRoom(t *testing.T) {
 	l, _ := begun(t)
 	l.settled(t, valuesOf(100)...)
-	var full atomic.Bool
-	full.Store(true)
-	l.File.BeforeCommit = func() error {
-		if full.Load() {
-			return fmt.Errorf("write: %w", syscall.ENOSPC)
-		}
-		return nil
-	}
+	before := &faulty.CommitsOf(l.File).Before
+	before.Fail(fmt.Errorf("write: %w", syscall.ENOSPC))
 	last := l.append(t, valuesOf(100)...)
 	expect.ErrorIs(t, l.AwaitApplied(t.Context(), last), storage.ErrFull)
 	<-l.pending.state().more // that is what the append has asked for
-	full.Store(false)
+	before.Clear()
 	for now := l.pending.state(); now.next <= last; now = l.pending.state() {
 		select {
 		case <-now.more:

@@ -33,9 +33,6 @@ func (l *Log) Vouch() error {
 
 // vouchWAL does it for a log.wal that stays, since log.db has no room for what is in it.
 func (l *Log) vouchWAL() error {
-	if l.left == nil {
-		return nil
-	}
 	handle, err := l.WAL.Directory.OpenFile(format.WALFileName, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -45,7 +42,7 @@ func (l *Log) vouchWAL() error {
 		err = l.WAL.Directory.Compare(format.WALFileName, info, l.WAL.Stale)
 	}
 	if err == nil {
-		err = wal.SyncWritten(wal.WriteBlocks(handle, l.left), handle.Sync)
+		err = wal.SyncWritten(wal.WriteBlocks(handle, l.left.B), handle.Sync)
 	}
 	return errors.Join(err, handle.Close())
 }
@@ -53,13 +50,10 @@ func (l *Log) vouchWAL() error {
 // Settle brings to log.db what a crash has left in log.wal. Without space it stays
 // pending where it is.
 func (l *Log) Settle() error {
-	if l.File.DB.IsReadOnly() {
-		return nil
-	}
-	defer func() { l.left = nil }() // it is large
 	err := l.settleWAL(l.applyAll)
 	if errors.Is(err, storage.ErrFull) {
-		return l.vouchWAL()
+		err = l.vouchWAL()
+		l.left.B = nil // it is large
 	}
 	return err
 }
@@ -67,7 +61,7 @@ func (l *Log) Settle() error {
 // settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in
 // it; apply brings there what is pending. An error says that it must stay.
 func (l *Log) settleWAL(apply func() error) error {
-	if !l.WAL.Unsettled {
+	if l.left == nil {
 		return nil
 	}
 	for _, step := range []func() error{l.rewriteLog, apply, l.forgetWAL, l.WAL.Unlink} {
@@ -75,19 +69,19 @@ func (l *Log) settleWAL(apply func() error) error {
 			return err
 		}
 	}
-	l.WAL.Unsettled = false
+	l.left = nil
 	return nil
 }
 
 // rewriteLog writes anew what stands in both files. If the sync of log.db has failed before
 // the store was closed, the system may show what the disk has not.
 func (l *Log) rewriteLog() error {
-	for len(l.WAL.Left) > 0 {
+	for len(l.left.Commits) > 0 {
 		n, bytes := 0, int64(0)
-		for ; n < len(l.WAL.Left) && bytes < applyMost; n++ {
-			bytes += wal.Size(l.WAL.Left[n].Values)
+		for ; n < len(l.left.Commits) && bytes < applyMost; n++ {
+			bytes += wal.Size(l.left.Commits[n].Values)
 		}
-		chunk := l.WAL.Left[:n]
+		chunk := l.left.Commits[:n]
 		err := l.File.Update(func(tx *bbolt.Tx) error {
 			log := tx.Bucket(format.BucketLog)
 			log.FillPercent = boltfile.LogFill
@@ -101,9 +95,9 @@ func (l *Log) rewriteLog() error {
 		if err != nil {
 			return err
 		}
-		l.WAL.Left = l.WAL.Left[n:]
+		l.left.Commits = l.left.Commits[n:]
 	}
-	l.WAL.Left = nil
+	l.left.Commits = nil
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -14,7 +15,7 @@ func TestWALIsReadFromItsFile(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	w.commit(10, 600)
 	expect.NoError(t, w.Close())
-	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	left := w.anew()
 	r, err := left.Read()
 	expect.NoError(t, err)
 	expect.Equal(t, w.ID.String(), r.ID.String())
@@ -29,7 +30,7 @@ func TestWALIsReadFromItsFile(t *testing.T) {
 func TestWALTooLong(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
 	expect.NoError(t, w.Grow(wal.Most(smallHalf)+1))
-	left := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	left := w.anew()
 	_, err := left.Read()
 	expect.ErrorIs(t, err, storage.ErrDamaged)
 	expect.NoError(t, left.Close())
@@ -38,7 +39,7 @@ func TestWALTooLong(t *testing.T) {
 // A log.wal that somebody else has put there is left as it is.
 func TestWALOfSomebodyElse(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
-	other := wal.Writer{Directory: w.Directory, Store: w.Store, Half: w.Half}
+	other := w.anew()
 	expect.ErrorIs(t, other.Create(), storage.ErrForeign)
 	expect.NoError(t, w.Remove())
 }
@@ -54,4 +55,30 @@ func TestWALIsFree(t *testing.T) {
 		expect.Equal(t, c.want, w.IsFree(c.size, c.applied, c.last), c)
 		expect.Equal(t, 0, w.Current, "it only asks")
 	}
+}
+
+// What is no file under its name is not opened.
+func TestWALThatIsNoFile(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	expect.NoError(t, w.Remove())
+	expect.NoError(t, os.Mkdir(w.Path(), 0o700))
+	left := w.anew()
+	_, err := left.Read()
+	expect.ErrorIs(t, err, storage.ErrForeign)
+	expect.Equal(t, true, left.Stale == nil)
+	expect.ErrorIs(t, left.Create(), storage.ErrForeign)
+	expect.Equal(t, true, left.File == nil)
+}
+
+// Another file that has the name by now is left as it is, and stays an error.
+func TestWALThatWasExchanged(t *testing.T) {
+	w := newWALWriter(t, smallHalf)
+	expect.NoError(t, os.Remove(w.Path()))
+	expect.NoError(t, os.WriteFile(w.Path(), []byte("theirs"), 0o600))
+	expect.NoError(t, w.Unlink(), "nothing is stale yet")
+	expect.ErrorIs(t, w.Remove(), storage.ErrForeign)
+	expect.ErrorIs(t, w.Unlink(), storage.ErrForeign)
+	b, err := os.ReadFile(w.Path())
+	expect.NoError(t, err)
+	expect.Equal(t, "theirs", string(b))
 }

@@ -64,7 +64,7 @@ func (w *Writer) Read() (*Reader, error) {
 }
 
 // ReadAtMost reads a file that has no more than so many bytes.
-func ReadAtMost(f *os.File, path string, most int64) (b []byte, err error) {
+func ReadAtMost(f fs.File, path string, most int64) (b []byte, err error) {
 	var buffer bytes.Buffer
 	if info, err := f.Stat(); err == nil {
 		// Growing to tens of MiB by and by takes longer than reading them.

@@ -10,18 +10,10 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 )
-
-// held opens a directory until the end of the test.
-func held(t testing.TB, dir string) *boltfile.Directory {
-	t.Helper()
-	d, err := boltfile.OpenDirectory(dir)
-	expect.NoError(t, err)
-	t.Cleanup(func() { expect.NoError(t, d.Close()) })
-	return d
-}
 
 func crcOf(data []byte) uint32 { return crc32.Checksum(data, format.Castagnoli) }
 
@@ -29,6 +21,7 @@ func crcOf(data []byte) uint32 { return crc32.Checksum(data, format.Castagnoli) 
 type walWriter struct {
 	t testing.TB
 	wal.Writer
+	disk          *faulty.Disk
 	next, applied messages.LSN
 	// events are all that were written, from LSN 1 on.
 	events [][]byte
@@ -38,11 +31,17 @@ const smallHalf = 4 * wal.BlockLen
 
 func newWALWriter(t testing.TB, half int64) *walWriter {
 	t.Helper()
-	dir := t.TempDir()
-	w := &walWriter{t: t, Writer: wal.Writer{Directory: held(t, dir), Store: format.StoreID{7}, Half: half}, next: 1}
+	d := expect.Opened(t, boltfile.OpenDirectory, t.TempDir())
+	disk := &faulty.Disk{Directory: d}
+	w := &walWriter{t: t, disk: disk, Writer: wal.Writer{Directory: d, Disk: disk, Store: format.StoreID{7}, Half: half}, next: 1}
 	expect.NoError(t, w.Create())
 	t.Cleanup(func() { _ = w.Close() }) // it is read by its name
 	return w
+}
+
+// anew returns a writer of the same file that knows nothing of it.
+func (w *walWriter) anew() *wal.Writer {
+	return &wal.Writer{Directory: w.Directory, Disk: w.disk, Store: w.Store, Half: w.Half}
 }
 
 // commit writes a commit whose events are that long.

@@ -30,33 +30,34 @@ const (
 	Chunk = 1 << 20
 )
 
+// Disk makes durable what is done in a directory. It is the directory itself, unless a test has another one.
+type Disk interface {
+	// CreateSynced is [boltfile.Directory.CreateSynced].
+	CreateSynced(name string, block []byte) (boltfile.Synced, error)
+	// Sync makes names durable.
+	Sync() error
+}
+
 // Writer writes log.wal. The committer's goroutine has it, and Close after that.
 type Writer struct {
 	Directory *boltfile.Directory
+	Disk      Disk
 	Store     format.StoreID
 	Half      int64
 	// File is nil as long as there is none, id is its.
-	File *os.File
+	File boltfile.Synced
 	ID   ID
 	// Stale is one that a crash has left, or that could not be removed; nil if there is none. It is
 	// held open: only that very file is removed, and no other one can get its identity.
-	Stale *os.File
+	Stale fs.File
 	// Size is how far the file was written once, told the length in its header. The next commit
 	// goes into the current half, behind what is used of it.
 	Size, Told, Used int64
 	Current          int
 	// Last are the last LSNs in the halves.
 	Last [2]messages.LSN
-	// Unsettled says that a crash has left a log.wal, which stays until log.db has what is in
-	// it; left are the commits in it that are to be written to log.db anew.
-	Unsettled bool
-	Left      []Commit
 	// buffer is aligned as direct writes want it.
 	buffer []byte
-
-	// Faults to inject in tests, as a [boltfile.File] has them.
-	BeforeCommit func() error
-	AfterCommit  func() error
 }
 
 // Path names the file.
@@ -72,14 +73,14 @@ func (w *Writer) Create() (err error) {
 		return err
 	}
 	w.Size, w.Told, w.Used, w.Current, w.Last = BlockLen, BlockLen, 0, 0, [2]messages.LSN{}
-	w.File, err = CreateSynced(w.Directory, format.WALFileName, w.header())
+	w.File, err = w.Disk.CreateSynced(format.WALFileName, w.header())
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return w.Directory.NotOurs(format.WALFileName)
 	case err != nil:
 		return err
 	}
-	return w.Directory.Sync()
+	return w.Disk.Sync()
 }
 
 func (w *Writer) header() []byte {
@@ -106,6 +107,9 @@ func (w *Writer) Unlink() error {
 	if err := w.Directory.RemoveOnly(format.WALFileName, w.Stale); err != nil {
 		return err
 	}
+	if err := w.Disk.Sync(); err != nil {
+		return err
+	}
 	err := w.Stale.Close()
 	w.Stale = nil
 	return err
@@ -114,7 +118,7 @@ func (w *Writer) Unlink() error {
 // Close lets go of the files, and lets them stay.
 func (w *Writer) Close() error {
 	var errs []error
-	for _, f := range []*os.File{w.File, w.Stale} {
+	for _, f := range []fs.File{w.File, w.Stale} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -153,22 +157,13 @@ func (w *Writer) IsFree(size int64, applied, last messages.LSN) bool {
 // Write makes a commit durable at the place that was chosen. An error means that nothing
 // was written, but for [messages.ErrOutcomeUnknown].
 func (w *Writer) Write(size int64, first messages.LSN, values [][]byte) error {
-	if w.BeforeCommit != nil {
-		if err := w.BeforeCommit(); err != nil {
-			return w.Failed(err)
-		}
-	}
 	at := BlockLen + int64(w.Current)*w.Half + w.Used
 	if err := w.Grow(at + size); err != nil {
 		return w.Failed(err)
 	}
 	b := w.Aligned(size)
 	EncodeCommit(b, w.ID, at, first, values)
-	err := WriteSynced(w.File, b, at)
-	if err == nil && w.AfterCommit != nil {
-		err = w.AfterCommit()
-	}
-	if err != nil {
+	if err := w.File.WriteSynced(b, at); err != nil {
 		// The blocks are there: want of space would be no excuse.
 		return fmt.Errorf("%w: %s: %w", messages.ErrOutcomeUnknown, w.Path(), err)
 	}
@@ -193,12 +188,12 @@ func (w *Writer) Grow(end int64) error {
 	for w.Size < end {
 		zeroes := w.Aligned(Chunk)
 		clear(zeroes)
-		if err := WriteSynced(w.File, zeroes, w.Size); err != nil {
+		if err := w.File.WriteSynced(zeroes, w.Size); err != nil {
 			return err
 		}
 		w.Size += Chunk
 	}
-	if err := WriteSynced(w.File, w.header(), 0); err != nil {
+	if err := w.File.WriteSynced(w.header(), 0); err != nil {
 		return err
 	}
 	w.Told = w.Size

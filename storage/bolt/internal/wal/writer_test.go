@@ -27,15 +27,10 @@ func TestWALMost(t *testing.T) {
 func TestWALLengthIsTold(t *testing.T) {
 	w := newWALWriter(t, wal.Half)
 	expect.NoError(t, w.Grow(wal.BlockLen+1))
-	w.Size += wal.Chunk // what was written before the disk was full
-	expect.NoError(t, os.Truncate(w.Path(), w.Size))
-	file := w.File
-	unwritable, err := os.Open(w.Path())
-	expect.NoError(t, err)
-	w.File = unwritable
-	expect.ErrorIs(t, w.Grow(w.Size), syscall.EBADF)
-	expect.NoError(t, unwritable.Close())
-	w.File = file
+	w.disk.Header.Fail(syscall.ENOSPC)
+	expect.ErrorIs(t, w.Grow(w.Size+1), syscall.ENOSPC)
+	w.disk.Header.Clear()
+	expect.Equal(t, wal.BlockLen+2*wal.Chunk, w.Size, "what was written before the disk was full")
 	expect.NoError(t, w.Grow(w.Size))
 	expect.Equal(t, w.Size, w.Told, "each commit would say it again")
 	b, err := os.ReadFile(w.Path())
@@ -160,6 +155,8 @@ func TestWhatIsSynced(t *testing.T) {
 // A log.wal whose removal may not be durable is not gone.
 func TestWALRemovalIsSynced(t *testing.T) {
 	w := newWALWriter(t, smallHalf)
-	w.Directory.BeforeSync = func() error { return syscall.EIO }
+	w.disk.Names.Fail(syscall.EIO)
 	expect.ErrorIs(t, w.Remove(), syscall.EIO)
+	w.disk.Names.Clear()
+	expect.NoError(t, w.Unlink(), "it is tried again")
 }

@@ -1,35 +1,34 @@
-package wal
+package boltfile
 
 import (
 	"errors"
 	"os"
 	"syscall"
-
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 )
 
-// CreateSynced makes a file for WriteSynced, which must not be there, and writes its first block.
+// CreateSynced makes a file, which must not be there, and writes its first block.
 // A write that is durable when it returns is one call instead of two. Writes pass the system's cache
 // by, where there are such writes: some file systems refuse to be asked for them, some the
 // writing. The file is nil if it could not be made.
-func CreateSynced(d *boltfile.Directory, name string, block []byte) (*os.File, error) {
+func (d *Directory) CreateSynced(name string, block []byte) (Synced, error) {
 	f, err := d.MakeFile(name, syscall.O_DSYNC)
 	if err != nil {
 		return nil, err
 	}
-	direct := SetDirect(f, true) == nil
-	err = WriteSynced(f, block, 0)
+	s := synced{f}
+	direct := setDirect(f, true) == nil
+	err = s.WriteSynced(block, 0)
 	if direct && errors.Is(err, syscall.EINVAL) {
-		if err = SetDirect(f, false); err == nil {
-			err = WriteSynced(f, block, 0)
+		if err = setDirect(f, false); err == nil {
+			err = s.WriteSynced(block, 0)
 		}
 	}
-	return f, err
+	return s, err
 }
 
-// SetDirect lets writes pass the system's cache by, or not. It is asked for when the file is there: a file
+// setDirect lets writes pass the system's cache by, or not. It is asked for when the file is there: a file
 // system that refuses it leaves nothing behind that would have to be removed by its name.
-func SetDirect(f *os.File, direct bool) error {
+func setDirect(f *os.File, direct bool) error {
 	flags, err := fcntl(f, syscall.F_GETFL, 0)
 	if err != nil {
 		return err
@@ -50,8 +49,7 @@ func fcntl(f *os.File, command, value uintptr) (uintptr, error) {
 	return result, nil
 }
 
-// WriteSynced writes b, and returns when it is durable.
-func WriteSynced(f *os.File, b []byte, at int64) error {
-	_, err := f.WriteAt(b, at)
+func (s synced) WriteSynced(b []byte, at int64) error {
+	_, err := s.WriteAt(b, at)
 	return err
 }

@@ -1,4 +1,4 @@
-package bolt
+package copies_test
 
 import (
 	"errors"
@@ -8,13 +8,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/partita-go/partita/storage/bolt/internal/copies"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // What a copy goes into must be allowed to be written, not to be read.
-func TestCopyBesideUnreadable(t *testing.T) {
-	_, s := verifiableToRead(t)
+func TestIntoBesideUnreadable(t *testing.T) {
 	base := t.TempDir()
 	above := mkdir(t, filepath.Join(base, "above"))
 	expect.NoError(t, os.Chmod(above, 0o300))
@@ -27,10 +26,8 @@ func TestCopyBesideUnreadable(t *testing.T) {
 		t.Skip("this process may read everything")
 	}
 	to := filepath.Join(above, "copy")
-	_, err := s.Backup(t.Context(), to, CopyOptions{})
-	expect.NoError(t, err)
-	_, err = os.Stat(filepath.Join(to, format.LogFileName))
-	expect.NoError(t, err)
+	expect.NoError(t, copies.Into(to, filled))
+	expect.Equal(t, []string{"file"}, names(t, to))
 }
 
 // asNobody takes from this thread what root may do with files, up to the end of the test, and

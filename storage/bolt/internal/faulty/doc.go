@@ -1,0 +1,2 @@
+// Package faulty has a disk and files that fail, or wait, where a test wants. Only tests use it.
+package faulty
