@@ -15,6 +15,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
@@ -45,12 +46,12 @@ func cutStore(t *testing.T) (dir string, s *Store, writers []*writer) {
 // failAt lets a transaction of state.db fail, counted from 1, and returns how many there were.
 func failAt(s *Store, n int, err error) (transactions *int) {
 	transactions = new(int)
-	s.state.BeforeCommit = func() error {
+	faulty.CommitsOf(s.state).Before.Set(func() error {
 		if *transactions++; *transactions == n {
 			return err
 		}
 		return nil
-	}
+	})
 	return transactions
 }
 
@@ -63,7 +64,7 @@ func TestFlushCutOff(t *testing.T) {
 	for _, w := range writers {
 		w.flush()
 	}
-	s.state.BeforeCommit = nil
+	faulty.CommitsOf(s.state).Before.Set(nil)
 	if *transactions < 6 {
 		t.Fatalf("got %d transactions, want many", *transactions)
 	}
@@ -82,7 +83,7 @@ func TestFlushCutOff(t *testing.T) {
 					clear(w.changed)
 				}
 			}
-			s.state.BeforeCommit = nil
+			faulty.CommitsOf(s.state).Before.Set(nil)
 			expect.Equal(t, 1, failed)
 			crashed := t.TempDir()
 			writeFiles(t, crashed, filesOf(t, dir))
@@ -139,7 +140,7 @@ func TestFlushCutOffAfterAConflict(t *testing.T) {
 	if err := w.try(w.event(10)); !conflictAt(err, storage.PlaceWLog) {
 		t.Errorf("got %v, want a conflict", err)
 	}
-	s.state.BeforeCommit = nil
+	faulty.CommitsOf(s.state).Before.Set(nil)
 	closeStore(t, s)
 	s = open(t, dir, testDescriptor(2, messages.TrustNone), manyRanges)
 	w.s = s

@@ -107,8 +107,8 @@ func TestBucketInPart(t *testing.T) {
 	cancel()
 	expect.ErrorIs(t, copies.Bucket(ended, from, to, format.BucketPLog, boltfile.StateFill, copies.Every, nobody), context.Canceled)
 	before := contents(t, to)
-	expect.NoError(t, from.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketRecords) }))
-	expect.NoError(t, copies.Bucket(t.Context(), from, to, format.BucketRecords, boltfile.StateFill, copies.Every, func(entries, bytes int) {
+	expect.NoError(t, from.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(format.BucketPacks) }))
+	expect.NoError(t, copies.Bucket(t.Context(), from, to, format.BucketPacks, boltfile.StateFill, copies.Every, func(entries, bytes int) {
 		expect.Equal(t, 0, entries+bytes)
 	}))
 	expect.Equal(t, before, contents(t, to))
