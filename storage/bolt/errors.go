@@ -29,3 +29,6 @@ var (
 
 // errNothing ends a transaction that would write nothing.
 var errNothing = errors.New("nothing to write")
+
+// errCutOff is why a flush is not finished that was under way when the store was closed, or killed.
+var errCutOff = errors.New("a flush was cut off, and is not finished yet")

@@ -123,9 +123,6 @@ func (op *opening) loadState() (err error) {
 	return nil
 }
 
-// errCutOff is why a flush is not finished at open.
-var errCutOff = errors.New("a flush was cut off, and is not finished yet")
-
 func (op *opening) finishUnfinished() error {
 	if op.options.ReadOnly {
 		return nil
