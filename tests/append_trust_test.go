@@ -109,10 +109,17 @@ func (p *planted) endTrust(t testing.TB, at spot, kept bool) {
 		p.keep(t, at, false)
 		return
 	}
-	_ = p.d.parts.Close(limit(t)) // a partition that has failed is not flushed
+	p.endKept(t, at)
+	repair(t, p.site, p.next)
+}
+
+// endKept flushes, unless the partition has failed. What is foreign is still there.
+func (p *planted) endKept(t testing.TB, at spot) {
+	t.Helper()
+	p.faulty = false
+	_ = p.d.parts.Close(limit(t))
 	check(t, p.d.store.Close(limit(t)))
 	p.keep(t, at, true)
-	repair(t, p.site, p.next)
 }
 
 // nobody is concerned.
@@ -141,10 +148,10 @@ func TestTrustAppendWLog(t *testing.T) {
 		p := s.appendBatch(t, taken)
 		if level == messages.TrustAll {
 			p.concerns(t, storage.PlaceWLog, nobody)
-			delete(p.next, victim) // the log has no event at the foreign one's offset
-		} else {
-			p.concerns(t, storage.PlaceWLog, func(b *begun) bool { return b.Workspace == victim })
+			p.endKept(t, taken) // the log has no event at the foreign one's offset: there is no repair
+			return
 		}
+		p.concerns(t, storage.PlaceWLog, func(b *begun) bool { return b.Workspace == victim })
 		p.endTrust(t, taken, true)
 	})
 }

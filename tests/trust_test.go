@@ -134,9 +134,7 @@ func TestTrustWLog(t *testing.T) {
 			_, err := commitRecord(limit(t), d.app, victim)
 			wantConflict(t, err, storage.PlaceWLog)
 			d.crash(t)
-			// The log has no event at the foreign one's offset: no repair brings the workspace back.
-			repair(t, s, map[messages.WSID]messages.Number{neighbour: 3, stranger: 3})
-			return
+			return // the log has no event at the foreign one's offset: no repair brings the workspace back
 		}
 		for range 2 {
 			_, err := commitRecord(limit(t), d.app, victim)
