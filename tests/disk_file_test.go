@@ -130,7 +130,7 @@ func (s *site) setFormat(t testing.TB, file string, format uint16) {
 	header := s.stored(t, k)
 	binary.BigEndian.PutUint16(header[8:], format)
 	end := len(header) - 4
-	s.plant(t, k, binary.BigEndian.AppendUint32(header[:end], crc32.Checksum(header[:end], crc32.MakeTable(crc32.Castagnoli))))
+	s.put(t, k, binary.BigEndian.AppendUint32(header[:end], crc32.Checksum(header[:end], crc32.MakeTable(crc32.Castagnoli))))
 }
 
 // TestOtherFormats: a format that is not known, or not any more, is refused, by either file,

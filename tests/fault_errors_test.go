@@ -112,8 +112,8 @@ func TestFaultRecoveryOverwrites(t *testing.T) {
 	d := s.run(t)
 	d.commit(t, 7)
 	d.stop(t)
-	taken := recordKey(7, messages.RecordID{Seq: seqInvoice, Number: 2})
-	s.plant(t, taken, foreign)
+	taken := recordSpot{7, messages.RecordID{Seq: seqInvoice, Number: 2}}
+	taken.plant(t, s)
 	d = s.run(t)
 	must(commitRecord(limit(t), d.app, 7))(t)
 	_, err := commitRecord(limit(t), d.app, 7)

@@ -16,6 +16,13 @@ import (
 // foreign is what somebody else has written where partita will want to write.
 var foreign = []byte("somebody else's")
 
+// spot is where an event will go, and somebody else has been.
+type spot interface {
+	// plant puts a foreign value there, in a closed store; kept reports whether it is there.
+	plant(testing.TB, *site)
+	kept(testing.TB, *site) bool
+}
+
 // key is a place in one of a store's files, see docs/format.md.
 type key struct {
 	file, bucket string
@@ -27,22 +34,21 @@ func plogKey(p messages.PartitionID, o messages.PLogOffset) key {
 	return key{"state.db", "plog", binary.BigEndian.AppendUint64(k, uint64(o))}
 }
 
-func wlogKey(ws messages.WSID, o messages.WLogOffset) key {
-	k := binary.BigEndian.AppendUint64(nil, uint64(ws))
-	return key{"state.db", "wlog", binary.BigEndian.AppendUint64(k, uint64(o))}
-}
-
-func recordKey(ws messages.WSID, id messages.RecordID) key {
-	k := binary.BigEndian.AppendUint64(nil, uint64(ws))
-	k = binary.BigEndian.AppendUint16(k, uint16(id.Seq))
-	return key{"state.db", "records", binary.BigEndian.AppendUint64(k, uint64(id.Number))}
-}
-
 func logKey(lsn messages.LSN) key {
 	return key{"log.db", "log", binary.BigEndian.AppendUint64(nil, uint64(lsn))}
 }
 
-// bolt opens a file of a closed store, behind partita's back.
+func (k key) plant(t testing.TB, s *site) {
+	t.Helper()
+	s.put(t, k, foreign)
+}
+
+func (k key) kept(t testing.TB, s *site) bool {
+	t.Helper()
+	return bytes.Equal(s.stored(t, k), foreign)
+}
+
+// edit changes a file of a closed store, behind partita's back.
 func (s *site) edit(t testing.TB, file string, change func(*bbolt.Tx) error) {
 	t.Helper()
 	db := must(bbolt.Open(s.path(file), 0o600, &bbolt.Options{Timeout: time.Second}))(t)
@@ -50,8 +56,8 @@ func (s *site) edit(t testing.TB, file string, change func(*bbolt.Tx) error) {
 	check(t, db.Update(change))
 }
 
-// plant puts a value at a key of a closed store.
-func (s *site) plant(t testing.TB, k key, value []byte) {
+// put puts a value at a key of a closed store.
+func (s *site) put(t testing.TB, k key, value []byte) {
 	t.Helper()
 	s.edit(t, k.file, func(tx *bbolt.Tx) error { return tx.Bucket([]byte(k.bucket)).Put(k.key, value) })
 }
@@ -79,10 +85,10 @@ func (s *site) flip(t testing.TB, k key, random *rand.Rand) {
 }
 
 // keep checks that a foreign value is still what it was, or is overwritten.
-func (s *site) keep(t testing.TB, k key, kept bool) {
+func (s *site) keep(t testing.TB, at spot, kept bool) {
 	t.Helper()
-	if got := s.stored(t, k); bytes.Equal(got, foreign) != kept {
-		t.Errorf("bucket %s, key %x: got %q, want the foreign value kept: %v", k.bucket, k.key, got, kept)
+	if at.kept(t, s) != kept {
+		t.Errorf("%+v: want the foreign value kept: %v", at, kept)
 	}
 }
 

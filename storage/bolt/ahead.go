@@ -88,7 +88,7 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	checkpoint, known := r.beforehand(s.schema.Trust)
 	var l learned
 	err := s.state.View(func(tx *bbolt.Tx) error {
-		if err := r.checkState(tx, s.schema.Trust, r.events[len(r.events)-1].offset, known); err != nil {
+		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
 			return err
 		}
 		l = learnAll(tx, r, known, s.schema.Trust)
@@ -107,7 +107,7 @@ func (s *Store) checkAhead(r *writeRequest) error {
 
 // checkState makes sure that the keys a request needs are free in state.db. last is
 // where the partition's log will end.
-func (r *writeRequest) checkState(tx *bbolt.Tx, trust messages.TrustLevel, last messages.PLogOffset, known []foreknown) error {
+func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []foreknown) error {
 	if err := checkPLogFree(tx, r, last); err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (r *writeRequest) checkState(tx *bbolt.Tx, trust messages.TrustLevel, last 
 			}
 			loaded = true
 		}
-		if err := n.checkHead(r.partition.id, &h, known[i] == lastKnown); err != nil {
+		if err := n.checkHead(r.partition.id, &h, known[i] == lastKnown, messages.LSN(s.lastLSN.Load())); err != nil {
 			return err
 		}
-		if trust > messages.TrustNone {
+		if s.schema.Trust > messages.TrustNone {
 			continue
 		}
 		for _, rec := range n.records {
@@ -169,13 +169,14 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 	return &conflict
 }
 
-// checkHead makes sure that the event's place in its workspace's log is free and, unless the tail knew the workspace, that
-// its predecessor is there, and that it is of the kind that the first one fixed.
-func (n *newEvent) checkHead(p messages.PartitionID, h *format.Head, known bool) error {
+// checkHead makes sure that the event's place in its workspace's log is free, and that no entry before it leads behind the
+// end of the store's log; unless the tail knew the workspace, that its predecessor is there, and that it is of the kind
+// that the first one fixed.
+func (n *newEvent) checkHead(p messages.PartitionID, h *format.Head, known bool, end messages.LSN) error {
 	switch {
-	case h.Last >= n.wlog:
+	case h.Last >= n.wlog || h.LastLSN() > end:
 		return &storage.ConflictError{
-			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: n.wlog,
+			Place: storage.PlaceWLog, Partition: p, PLogOffset: n.offset, Workspace: n.ws, WLogOffset: min(n.wlog, h.Last),
 		}
 	case known:
 	case h.Last+1 != n.wlog:

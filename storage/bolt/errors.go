@@ -30,5 +30,5 @@ var (
 // errNothing ends a transaction that would write nothing.
 var errNothing = errors.New("nothing to write")
 
-// errCutOff is why a flush is not finished at open.
+// errCutOff is why a flush is not finished that was under way when the store was closed, or killed.
 var errCutOff = errors.New("a flush was cut off, and is not finished yet")

@@ -50,13 +50,10 @@ func (s *Store) project(group []*flushRequest) error {
 	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
 	p.readLast()
 	p.collect()
-	if err := s.state.View(p.check); err != nil {
-		return err
+	err := s.state.View(p.check)
+	if err == nil && p.accepted() > 0 {
+		err = p.write()
 	}
-	if p.accepted() == 0 {
-		return nil
-	}
-	err := p.write()
 	for _, r := range p.group {
 		switch {
 		case r.refusal == nil && err == nil:
@@ -182,7 +179,7 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	for i := range events {
 		f := &events[i]
 		switch {
-		case f.e.wlog != h.Last+1:
+		case f.e.wlog != h.Last+1 || f.e.lsn <= h.LastLSN():
 			f.r.conflicts = append(f.r.conflicts, newConflict(storage.PlaceWLog, f))
 		case h.Last == 0:
 			h.Kind = f.e.kind

@@ -301,9 +301,9 @@ func change(t *testing.T, dir, name, bucket string, fn func(b *bbolt.Bucket) err
 	check(t, db.Close())
 }
 
-// loseIndexes removes the first n entries of the workspaces' index.
-func loseIndexes(t *testing.T, dir string, n int) {
-	change(t, dir, "state.db", "wlog", func(b *bbolt.Bucket) error {
+// loseHeads removes the heads of the first n workspaces.
+func loseHeads(t *testing.T, dir string, n int) {
+	change(t, dir, "state.db", "workspaces", func(b *bbolt.Bucket) error {
 		c := b.Cursor()
 		for k, _ := c.First(); k != nil && n > 0; k, _ = c.First() {
 			if err := c.Delete(); err != nil {
@@ -332,7 +332,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("want %q in:\n%s", text, o.stdout)
 		}
 	}
-	loseIndexes(t, dir, 2)
+	loseHeads(t, dir, 2)
 	damageEvent(t, dir)
 	o = run(t, "verify", "--db", dir)
 	o.fails(t, exitFault, dir, "store violates its invariants", "faults")
@@ -438,7 +438,7 @@ Files
  file      format, size, pages, free
 ---
  log.db         3 SIZES
- state.db       3 SIZES
+ state.db       4 SIZES
 
 Partitions
 
@@ -589,7 +589,7 @@ func TestVerifySaysWhatToDo(t *testing.T) {
 		want   []string
 	}{
 		{"sound", func(*testing.T, string) {}, exitFine, []string{"no fault"}},
-		{"index", func(t *testing.T, dir string) { loseIndexes(t, dir, 1) }, exitFault, []string{"-> delete state.db", "it rebuilds the file from log.db"}},
+		{"index", func(t *testing.T, dir string) { loseHeads(t, dir, 1) }, exitFault, []string{"-> delete state.db", "it rebuilds the file from log.db"}},
 		{"event", damageEvent, exitFault, []string{"-> restore from a backup", "partita restore --from BACKUP"}},
 		{"subscription", func(t *testing.T, dir string) {
 			subscribe(t, dir)
@@ -782,7 +782,7 @@ func TestVerifySubscriptions(t *testing.T) {
 // after the next start.
 func TestRemedy(t *testing.T) {
 	dir := newStore(t)
-	loseIndexes(t, dir, 1)
+	loseHeads(t, dir, 1)
 	run(t, "verify", "--db", dir).has(t, exitFault)
 	remove(t, dir, "state.db")
 	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})

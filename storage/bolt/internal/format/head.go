@@ -61,6 +61,14 @@ type Pointer struct {
 // Listed is the last offset that is in a list.
 func (h *Head) Listed() messages.WLogOffset { return h.Last - messages.WLogOffset(len(h.LSNs)) }
 
+// LastLSN is where the last event is, 0 if a list says it.
+func (h *Head) LastLSN() messages.LSN {
+	if len(h.LSNs) == 0 {
+		return 0
+	}
+	return h.LSNs[len(h.LSNs)-1]
+}
+
 // Find returns what the head says of a sequence, nil if nothing.
 func (h *Head) Find(seq messages.SeqID) *HeadSequence {
 	for i := range h.Sequences {
