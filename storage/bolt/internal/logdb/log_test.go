@@ -31,7 +31,7 @@ func read(t *testing.T, dir string) *Log {
 	d, err := boltfile.OpenDirectory(dir)
 	expect.NoError(t, err)
 	isNew, path := len(namesIn(t, dir)) == 0, filepath.Join(dir, format.LogFileName)
-	f, err := boltfile.OpenFile(d, format.LogFileName, path, &bbolt.Options{InitialMmapSize: 32 << 10})
+	f, err := boltfile.OpenFile(d, format.LogFileName, path, &bbolt.Options{InitialMmapSize: 1 << 20}) // it is not mapped anew
 	expect.NoError(t, err)
 	if isNew {
 		expect.NoError(t, f.Update(func(tx *bbolt.Tx) (err error) {
