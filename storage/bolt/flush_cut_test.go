@@ -153,6 +153,22 @@ func TestFlushCutOffAfterAConflict(t *testing.T) {
 	w.append(12)
 }
 
+// A log that lacks events of a flush that was cut off is too short: the workspaces that were written have them.
+func TestCutOffFlushOfALongerLog(t *testing.T) {
+	dir, s, writers := cutStore(t)
+	w := writers[0]
+	older := filesOf(t, dir)
+	w.appendMany(40, 0, 2, 4)
+	failAt(s, 3, syscall.ENOSPC)
+	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), storage.ErrFull)
+	s.state.BeforeCommit = nil
+	older[format.StateFileName] = filesOf(t, dir)[format.StateFileName]
+	shorter := t.TempDir()
+	writeFiles(t, shorter, older)
+	_, err := OpenExisting(t.Context(), shorter, manyRanges)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
+}
+
 // A head that is damaged stops the flush of its partition there, and no other one.
 func TestFlushMeetsDamagedHead(t *testing.T) {
 	dir, s, writers := cutStore(t)

@@ -173,6 +173,9 @@ func copyRow(log *logdb.Log, k format.RecordKey, at *place) (row storage.Row, er
 		if err == nil {
 			err = at.check(&view)
 		}
+		if err == nil && view.Workspace != k.Workspace {
+			err = format.ErrMisplaced
+		}
 		if err != nil {
 			return at.damaged(err)
 		}

@@ -14,9 +14,13 @@ import (
 // it for missing only if these are sound and stand where they belong. Where a key of a branch is damaged, the search ends
 // beside another place.
 
-// missing makes sure that a key is not in a bucket. check says whether an entry is sound.
+// missing makes sure that a key that Get has not found is not in a bucket. check says whether an entry is sound.
 func missing(c *bbolt.Cursor, bucket, key []byte, check func(k, v []byte) error) error {
-	if k, v := c.Seek(key); k != nil {
+	k, v := c.Seek(key)
+	if bytes.Equal(k, key) {
+		return astray(bucket, key) // it is there, and Get went elsewhere
+	}
+	if k != nil {
 		if err := check(k, v); err != nil {
 			return err
 		}
