@@ -165,8 +165,8 @@ func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
 		return
 	}
 	var h format.Head
-	if statedb.ReadHead(tx, n.ws, &h) != nil || e == nil && h.Last >= n.wlog {
-		l.passed[n.ws] = true // a foreign head lies ahead: that is not the log's end
+	if statedb.ReadHead(tx, n.ws, &h) != nil {
+		l.passed[n.ws] = true
 		return
 	}
 	if e == nil {
@@ -226,7 +226,7 @@ func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
 		e = &workspaceEnds{wlog: l.wlog, kind: l.kind}
 		if _, last := t.lastOf(ws); last != nil {
 			if l.wlog > last.wlog {
-				return // as in learn
+				return // a foreign head lies ahead: that is not the log's end
 			}
 			e.wlog, e.kind = last.wlog, last.kind
 		}
