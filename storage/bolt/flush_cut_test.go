@@ -161,7 +161,7 @@ func TestCutOffFlushOfALongerLog(t *testing.T) {
 	w.appendMany(40, 0, 2, 4)
 	failAt(s, 3, syscall.ENOSPC)
 	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), storage.ErrFull)
-	s.state.BeforeCommit = nil
+	faulty.CommitsOf(s.state).Before.Set(nil)
 	older[format.StateFileName] = filesOf(t, dir)[format.StateFileName]
 	shorter := t.TempDir()
 	writeFiles(t, shorter, older)
