@@ -178,7 +178,9 @@ type recordSpot struct {
 func (p recordSpot) plant(t testing.TB, s *site) {
 	t.Helper()
 	s.changeHead(t, p.ws, func(h *head) {
-		i, found := slices.BinarySearchFunc(h.sequences, p.id.Seq, func(s headSequence, seq messages.SeqID) int { return cmp.Compare(s.seq, seq) })
+		i, found := slices.BinarySearchFunc(h.sequences, p.id.Seq, func(s headSequence, seq messages.SeqID) int {
+			return cmp.Compare(s.seq, seq)
+		})
 		if !found {
 			h.sequences = slices.Insert(h.sequences, i, headSequence{seq: p.id.Seq})
 		}

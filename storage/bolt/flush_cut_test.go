@@ -150,6 +150,10 @@ func TestFlushCutOffAfterAConflict(t *testing.T) {
 	if err := w.try(w.event(10)); !conflictAt(err, storage.PlaceWLog) {
 		t.Errorf("opened again: got %v, want a conflict", err)
 	}
+	key := format.ConflictKeyOf(&storage.ConflictError{Place: storage.PlaceWLog, Workspace: 10}).Append(nil)
+	if get(t, s.state, format.BucketConflicts, key) == nil {
+		t.Error("the conflict is not stored: it would be forgotten where the head is the log's again")
+	}
 	w.append(12)
 }
 
