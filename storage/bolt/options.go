@@ -32,9 +32,9 @@ type Options struct {
 	// it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried for when
 	// half of that is used, and, for each partition, for the data of records that are not flushed: above that Append is
 	// refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which are
-	// cut into transactions of a size that goes with it, and for where the keys of workspaces end. log.wal's events that
-	// log.db has not yet come on top, up to 64 MiB. A process takes up to twice as much, as Go collects garbage. Less
-	// than 32 MiB is slow. Default 256 MiB.
+	// cut into transactions of a size that goes with it, for what log.wal has and log.db has not yet, and for where the
+	// keys of workspaces end. A process takes up to twice as much, as Go collects garbage. Less than 32 MiB is slow.
+	// Default 256 MiB.
 	Memory int64
 
 	// LockTimeout is how long to wait for another process to release a file.
@@ -100,6 +100,8 @@ func (o Options) Validate() error {
 type shares struct {
 	// tail is for the tails of all partitions, and for the data of one partition's records.
 	tail int64
+	// pending is for what log.wal has and log.db has not yet.
+	pending int64
 	// flushEvents is how many events are flushed together at most: what comes behind waits for the next flush.
 	flushEvents int
 	// rangeEvents and rangeBytes are how many events one transaction of state.db takes, and how much data of records. A
@@ -114,6 +116,7 @@ func (o *Options) shares() shares {
 	m := o.Memory
 	return shares{
 		tail:        max(m/4, 1),
+		pending:     max(m/8, 1<<20),
 		flushEvents: int(min(max(m/1024, 1024), math.MaxInt32)),
 		rangeEvents: int(min(max(m/16384, 16), math.MaxInt32)),
 		rangeBytes:  max(m/32, 1<<10),

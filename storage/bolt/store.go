@@ -124,6 +124,7 @@ func (s *Store) start() {
 		close(s.flushed)
 		return
 	}
+	s.log.Memory = s.shares.pending
 	s.log.Start(s.logFailed)
 	go newCommitter(s).run()
 	go newFlusher(s).run()

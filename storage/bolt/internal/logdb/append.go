@@ -67,6 +67,16 @@ func (l *Log) writeDB(last messages.LSN, values [][]byte, epochs []Epoch) error 
 	return err
 }
 
+// awaitMemory waits until there is room for so many bytes more that log.db has not yet.
+func (l *Log) awaitMemory(size int64) error {
+	for now := l.pending.state(); now.bytes > 0 && now.bytes+size > l.Memory; now = l.pending.state() {
+		if err := l.AwaitApplied(context.Background(), now.next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeAhead writes to log.wal.
 func (l *Log) writeAhead(last messages.LSN, size int64, values [][]byte) error {
 	applied := l.pending.state()
@@ -76,6 +86,10 @@ func (l *Log) writeAhead(last messages.LSN, size int64, values [][]byte) error {
 			return err
 		}
 	}
+	if err := l.awaitMemory(size); err != nil {
+		return err
+	}
+	applied = l.pending.state()
 	err := l.File.View(func(tx *bbolt.Tx) error {
 		return checkEnd(tx.Bucket(format.BucketLog), applied.next-1, last, values)
 	})

@@ -18,7 +18,9 @@ type Log struct {
 	// File is log.db.
 	File *boltfile.File
 	// WAL is log.wal. Who appends has it, and Close after that.
-	WAL     wal.Writer
+	WAL wal.Writer
+	// Memory is how many bytes may wait for log.db; one commit may have more. Set before Start.
+	Memory  int64
 	pending pending
 	// applier is nil until Start.
 	applier *applier
@@ -33,7 +35,7 @@ type Log struct {
 
 // New is the log in a directory of which log.db is open. Close must be called.
 func New(f *boltfile.File, d *boltfile.Directory) *Log {
-	return &Log{File: f, WAL: wal.Writer{Directory: d, Disk: d, Half: wal.Half}, failed: func(error) {}}
+	return &Log{File: f, Memory: 2 * wal.Half, WAL: wal.Writer{Directory: d, Disk: d, Half: wal.Half}, failed: func(error) {}}
 }
 
 // Start lets the applier run. failed is told in its goroutine, why log.db cannot take what was

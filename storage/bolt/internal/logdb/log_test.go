@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -146,6 +147,18 @@ func TestLogReaderInAnyOrder(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// What waits for log.db has no more bytes than it may, but that one commit may have more.
+func TestPendingIsBounded(t *testing.T) {
+	l, _ := begun(t)
+	l.Memory = 4096
+	for i, size := range append(slices.Repeat([]int{1000}, 50), 9000, 10) {
+		l.append(t, make([]byte, size))
+		if got, most := l.pending.state().bytes, max(l.Memory, int64(size)); got > most {
+			t.Fatalf("append %d: %d bytes are pending, want at most %d", i, got, most)
+		}
+	}
 }
 
 // What both files have is written anew in transactions that are bounded, and nothing but that.

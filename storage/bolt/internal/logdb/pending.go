@@ -85,6 +85,8 @@ func (p *pending) tell(events int, err error) {
 type applied struct {
 	// next is the first LSN that log.db has not.
 	next messages.LSN
+	// bytes is how much waits for it.
+	bytes int64
 	// tries is how often it has tried, failed why the last try brought nothing; more is
 	// closed after the next one.
 	tries  uint64
@@ -95,5 +97,5 @@ type applied struct {
 func (p *pending) state() applied {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return applied{next: p.first, tries: p.tries, failed: p.failed, more: p.applied}
+	return applied{next: p.first, bytes: p.bytes, tries: p.tries, failed: p.failed, more: p.applied}
 }
