@@ -115,12 +115,8 @@ func (m *Image) Rows(ctx context.Context, each func(*verify.RowEntry, error) err
 				}
 				rows, next, err := statedb.Rows(m.files.State, ws, r, rowsChunk, rowsBytes)
 				for j := range rows {
-					if err := m.row(ws, &rows[j], &entry); err != nil {
-						err = each(&entry, err)
-					} else {
-						err = each(&entry, nil)
-					}
-					if err != nil {
+					damage := m.row(ws, &rows[j], &entry)
+					if err := each(&entry, damage); err != nil {
 						return err
 					}
 				}

@@ -95,20 +95,14 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 		s.Descriptor = *wanted
 	}
 	s.staleLog = !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
-	old := false
+	stateOld := false
 	if stateThere {
-		if old, err = s.inspectState(); err != nil {
+		if stateOld, err = s.inspectState(); err != nil {
 			return err
 		}
 	}
-	switch {
-	case stateThere && !old:
-	case old && s.options.ReadOnly:
-		return fmt.Errorf("%w: %s: the projections of an older format can only be rebuilt by a store that may write",
-			storage.ErrFormat, s.Path(format.StateFileName))
-	case s.options.ReadOnly:
-		return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write",
-			storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
+	if err := s.mayRebuild(stateThere, stateOld); err != nil {
+		return err
 	}
 	subscriptionsThere, err := s.inspectSubscriptions()
 	if err != nil {
@@ -122,11 +116,11 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 			return err
 		}
 	}
-	if stateThere && !old {
+	if stateThere && !stateOld {
 		s.State, err = s.openAgain(format.RoleState)
 		return err
 	}
-	if old {
+	if stateOld {
 		if err := s.leaveOldState(); err != nil {
 			return err
 		}
@@ -134,6 +128,19 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 	s.StateIsNew = true
 	s.State, err = s.create(format.RoleState)
 	return err
+}
+
+// mayRebuild returns why a state.db that is not there, or is of an older format, cannot be made anew, nil if it need not be.
+func (s *Set) mayRebuild(there, old bool) error {
+	switch {
+	case there && !old, !s.options.ReadOnly:
+		return nil
+	case old:
+		return fmt.Errorf("%w: %s: the projections of an older format can only be rebuilt by a store that may write",
+			storage.ErrFormat, s.Path(format.StateFileName))
+	}
+	return fmt.Errorf("%w: %w: %s: the projections can only be rebuilt by a store that may write",
+		storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
 }
 
 // inspectState reads the header of state.db, and reports whether it is of an older format.

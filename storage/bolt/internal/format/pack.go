@@ -88,34 +88,8 @@ func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
 	p.Workspace = messages.WSID(r.Uvarint(math.MaxUint64))
 	p.Seq = messages.SeqID(r.Uvarint(math.MaxUint16))
 	p.Partition = messages.PartitionID(r.Uvarint(math.MaxUint32))
-	p.Rows = p.Rows[:0]
-	n := r.Count(4)
-	before, skipped, lens := Row{}, 0, 0
-	for i := range n {
-		above := messages.Number(r.Uvarint(math.MaxUint64))
-		row := Row{
-			Number: before.Number + above,
-			Offset: before.Offset + messages.PLogOffset(r.varint()), LSN: before.LSN + messages.LSN(r.varint()),
-		}
-		length := int(r.Uvarint(math.MaxInt32))
-		if above == 0 || row.Number < before.Number || row.LSN == 0 || length > len(data) {
-			return ErrLayout
-		}
-		if i == 0 {
-			p.First = row.Number
-		}
-		before = row
-		switch lens += length; {
-		case row.Number < from:
-			skipped = lens
-		case row.Number <= to:
-			// The data is not where it is yet: only how long it is.
-			row.Data = data[:length]
-			p.Rows = append(p.Rows, row)
-		}
-	}
-	p.Last = before.Number
-	if r.Bad || n == 0 || lens != len(r.Rest) {
+	skipped, all := p.readRows(&r, from, to)
+	if r.Bad || p.First == 0 || all != len(r.Rest) {
 		return ErrLayout
 	}
 	r.Rest = r.Rest[skipped:]
@@ -124,6 +98,36 @@ func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
 		p.Rows[i].Data, r.Rest = r.Rest[:n:n], r.Rest[n:]
 	}
 	return nil
+}
+
+// readRows reads what stands before the rows' data, of which it knows only how long each one is. It returns the length of
+// what is before the range, and of all.
+func (p *Pack) readRows(r *ByteReader, from, to messages.Number) (skipped, all int) {
+	p.Rows, p.First, p.Last = p.Rows[:0], 0, 0
+	var row Row
+	for n := r.Count(4); n > 0; n-- {
+		above := messages.Number(r.Uvarint(math.MaxUint64))
+		row.Number += above
+		row.Offset += messages.PLogOffset(r.varint())
+		row.LSN += messages.LSN(r.varint())
+		length := int(r.Uvarint(math.MaxInt32))
+		if above == 0 || row.Number < above || row.LSN == 0 || length > len(r.Rest) {
+			r.fail()
+			return 0, 0
+		}
+		if p.First == 0 {
+			p.First = row.Number
+		}
+		switch all += length; {
+		case row.Number < from:
+			skipped = all
+		case row.Number <= to:
+			row.Data = r.Rest[:length]
+			p.Rows = append(p.Rows, row)
+		}
+	}
+	p.Last = row.Number
+	return skipped, all
 }
 
 // PackEntry is an entry of bucket index that leads to a pack.

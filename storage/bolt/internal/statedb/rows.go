@@ -28,7 +28,7 @@ type Row struct {
 func Rows(
 	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
 ) (rows []Row, next messages.Number, err error) {
-	rd := rowReaders.Get().(*rowReader)
+	rd := rowReaders.Get().(*rowReader) //nolint:errcheck // New makes nothing else
 	defer rowReaders.Put(rd)
 	rd.begin(ws, r, limit, bytesLimit)
 	if err = state.View(rd.read); len(rd.cold) > 0 {
