@@ -166,6 +166,15 @@ func (c *chain) next() (err error) {
 	return nil
 }
 
+// end makes sure that nothing stands behind the last entry.
+func (c *chain) end() error {
+	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), c.key.Workspace, c.key.ID.Seq)
+	if k, _ := c.cursor.Next(); bytes.HasPrefix(k, prefix) {
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	return nil
+}
+
 // warmAhead is how many packs are looked for at a time.
 const warmAhead = 32
 
@@ -190,7 +199,7 @@ func eachPack(
 		cursor: tx.Bucket(format.BucketIndex).Cursor(),
 		key:    format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}},
 	}
-	if c.entry, err = packAt(c.cursor, c.key); err != nil {
+	if c.entry, err = packAt(c.cursor, c.key, s.First); err != nil {
 		return err
 	}
 	for {
@@ -203,7 +212,10 @@ func eachPack(
 				return nil
 			}
 		}
-		if c.entry.Next == 0 || c.entry.Next > r.To {
+		if c.entry.Next == 0 {
+			return c.end()
+		}
+		if c.entry.Next > r.To {
 			return nil
 		}
 		if err := c.next(); err != nil {
@@ -213,8 +225,8 @@ func eachPack(
 }
 
 // packAt returns the entry of the pack that a record belongs to: the last one that begins at or before it, which must be
-// there.
-func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error) {
+// there, and a link of the chain that begins with the number given. The cursor stands there.
+func packAt(c *bbolt.Cursor, k format.RecordKey, first messages.Number) (e format.PackEntry, err error) {
 	sought := format.AppendIndexKey(nil, k)
 	found, v, err := atOrBefore(c, format.BucketIndex, sought)
 	switch {
@@ -230,7 +242,21 @@ func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error)
 		k.ID.Number = e.Next
 		return e, format.DamagedIndex(format.AppendIndexKey(nil, k), format.ErrMissing)
 	}
-	return e, nil
+	return e, checkLink(c, found, e.First == first)
+}
+
+// checkLink makes sure that the entry before one leads to it, or that there is none before the first one.
+func checkLink(c *bbolt.Cursor, at []byte, first bool) error {
+	k, v := c.Prev()
+	leads := !bytes.HasPrefix(k, at[:format.IndexPrefixLen])
+	if !first {
+		before, err := format.DecodePackEntry(k, v)
+		leads = !leads && err == nil && before.Next == messages.Number(format.Uint64(at[format.IndexPrefixLen:]))
+	}
+	if k, _ := c.Seek(at); !leads || !bytes.Equal(k, at) {
+		return format.DamagedIndex(at, format.ErrMisplaced)
+	}
+	return nil
 }
 
 // readPack reads the rows of a range of the pack that an entry of the index leads to.
