@@ -208,7 +208,8 @@ func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.P
 	if s.First == 0 || n < s.First {
 		return at, nil
 	}
-	return packAt(w.index.Cursor(), format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}}, s.First)
+	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}}
+	return packAt(w.index.Cursor(), key, s.First)
 }
 
 // mergeRows merges two lists of rows that are ordered by number. Of a number that is in both the newer one counts.
