@@ -28,7 +28,7 @@ type Row struct {
 func Rows(
 	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
 ) (rows []Row, next messages.Number, err error) {
-	rd := rowReaders.Get().(*rowReader)
+	rd, _ := rowReaders.Get().(*rowReader)
 	defer rowReaders.Put(rd)
 	rd.begin(ws, r, limit, bytesLimit)
 	if err = state.View(rd.read); len(rd.cold) > 0 {
@@ -38,6 +38,7 @@ func Rows(
 		err = state.View(rd.read)
 	}
 	rows, rd.rows = rd.rows, nil
+	clear(rd.pack.Rows[:cap(rd.pack.Rows)]) // their data was the transaction's
 	return rows, rd.next, err
 }
 
