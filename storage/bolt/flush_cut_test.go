@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -192,6 +193,72 @@ func TestFlushMeetsDamagedHead(t *testing.T) {
 	checkLogs(t, s, writers)
 	closeStore(t, s)
 	checkSound(t, dir)
+}
+
+// The witness never falls behind what a flush that was cut off has written, though nobody can finish that flush.
+func TestWitnessOfCutOffFlushStays(t *testing.T) {
+	_, s, writers := cutStore(t)
+	failAt(s, 3, syscall.ENOSPC)
+	expect.ErrorIs(t, s.Flush(t.Context(), writers[1].pending()), storage.ErrFull)
+	faulty.CommitsOf(s.state).Before.Set(nil)
+	want := witnessOf(t, s)
+	s.partitions[1].fail(storage.ErrDamaged)
+	writers[0].flush()
+	expect.Equal(t, want, witnessOf(t, s))
+}
+
+// A checkpoint that is damaged while the store is in use is written anew by a flush, also by one of many transactions.
+func TestFlushMeetsDamagedCheckpoint(t *testing.T) {
+	dir, s, writers := cutStore(t)
+	key := format.AppendPartitionKey(nil, 0)
+	put(t, s.state, format.BucketCheckpoints, key, []byte("rubbish"))
+	writers[0].flush()
+	writers[1].flush()
+	closeStore(t, s)
+	checkSound(t, dir)
+}
+
+// Behind damage there is nothing to be written for a flush that is alone.
+func TestFlushEndsAtDamage(t *testing.T) {
+	_, s, writers := cutStore(t)
+	put(t, s.state, format.BucketWorkspaces, format.AppendWorkspaceKey(nil, 10), []byte("rubbish"))
+	transactions := failAt(s, 0, nil)
+	expect.ErrorIs(t, s.Flush(t.Context(), writers[0].pending()), storage.ErrDamaged)
+	expect.Equal(t, 1, *transactions)
+}
+
+// Only the next flush may expect the checkpoint at which the one began that was finished without its caller.
+func TestFinishedIsForgotten(t *testing.T) {
+	_, s, writers := cutStore(t)
+	w := writers[0]
+	old := w.flushed
+	failAt(s, 3, syscall.ENOSPC)
+	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), storage.ErrFull)
+	faulty.CommitsOf(s.state).Before.Set(nil)
+	w.append(0)
+	w.flush()
+	w.append(0)
+	f := w.pending()
+	f.Expected = old
+	expect.ErrorIs(t, s.Flush(t.Context(), f), storage.ErrCheckpoint)
+	w.flush()
+}
+
+// What bbolt panics at in state.db is not said of log.db.
+func TestPanicOfStateIsNotTheLogs(t *testing.T) {
+	_, s, writers := cutStore(t)
+	p := &projection{s: s, group: []*flushRequest{writers[0].flushRequest()}}
+	r := p.group[0]
+	r.from, r.to = r.partition.checkpoint, r.partition.last+1
+	r.takeEntries()
+	p.collect()
+	err := s.state.Update(func(tx *bbolt.Tx) error {
+		expect.NoError(t, tx.DeleteBucket(format.BucketWorkspaces)) // a nil bucket: whoever uses it panics
+		return p.apply(tx, p.events)
+	})
+	expect.ErrorIs(t, err, storage.ErrDamaged)
+	expect.Equal(t, true, strings.Contains(err.Error(), format.StateFileName), err)
+	expect.Equal(t, false, strings.Contains(err.Error(), format.LogFileName), err)
 }
 
 // format3 is a store of an earlier version, with a state.db of format 3.

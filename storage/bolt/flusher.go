@@ -216,17 +216,17 @@ func (s *Store) finishFlushes() error {
 		return nil
 	}
 	for _, r := range group {
+		r.partition.beginFlush()
 		r.takeEntries()
 	}
-	if err := s.project(group); err != nil {
-		return err
-	}
+	err := s.project(group)
 	for _, r := range group {
-		if r.refusal == nil {
+		if err == nil && r.refusal == nil {
 			r.partition.finished = r.from
 		}
+		r.partition.endFlush()
 	}
-	return nil
+	return err
 }
 
 // next returns a flush that waits, nil if there is none.
@@ -279,6 +279,13 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 	}
 	r.takeEntries()
 	return false, nil
+}
+
+// beginFlush lets those wait who take an epoch while a flush is finished.
+func (p *partition) beginFlush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flushing = make(chan struct{})
 }
 
 // endFlush lets those go on who wait for the flush under way.

@@ -113,6 +113,7 @@ func (op *opening) loadState() (err error) {
 		p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
 		op.logEpochs[i] = c.Epoch
 		p.tail.restart(c.Next)
+		p.stored = format.Checkpoint{Next: c.Next, LSN: c.LSN, RegisteredAt: c.RegisteredAt, Epoch: c.Epoch}
 		if c.Target != 0 {
 			p.unfinished, op.unfinished = &unfinished{to: c.Target, through: c.Through, cause: errCutOff}, true
 		}

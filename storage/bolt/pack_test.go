@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/verify"
 )
 
 // write appends an event that writes records of testSeq.
@@ -185,4 +186,30 @@ func TestHeadsSpill(t *testing.T) {
 	}
 	closeStore(t, s)
 	checkSound(t, dir)
+}
+
+// An entry of the index that is no link of its sequence's chain hides no rows: readers and verify tell of it, wherever
+// it stands.
+func TestForeignEntryOfAPack(t *testing.T) {
+	for _, at := range []messages.Number{999, 1005, 2000} {
+		dir := t.TempDir()
+		s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+		w := takeOver(t, s, 0)
+		w.appendMany(50, 2)
+		w.flush()
+		expect.NoError(t, s.state.Update(func(tx *bbolt.Tx) error {
+			k := format.AppendIndexKey(nil, format.RecordKey{Workspace: 2, ID: messages.RecordID{Seq: testSeq, Number: at}})
+			e := format.PackEntry{ID: 1, First: at, Last: at + 1}
+			return tx.Bucket(format.BucketIndex).Put(k, e.Append(nil, k))
+		}))
+		var last error
+		for _, last = range s.Records(t.Context(), 2, storage.RecordRange{Seq: testSeq}) {
+			continue
+		}
+		expect.ErrorIs(t, last, storage.ErrDamaged, at)
+		closeStore(t, s)
+		r, err := Verify(t.Context(), dir, verify.Options{})
+		expect.NoError(t, err)
+		expect.Equal(t, true, r.FaultCount > 0, at)
+	}
 }

@@ -29,8 +29,10 @@ type partition struct {
 	failed error
 	// conflicts are the lasting ones of the partition's workspaces; nil if none.
 	conflicts map[format.ConflictKey]*storage.ConflictError
+	// stored is the checkpoint as state.db has it, but for a flush under way. Only the flusher needs it.
+	stored format.Checkpoint
 	// unfinished is a flush that ended when some of its transactions were durable; nil if there is none. finished is the
-	// checkpoint that one began at that was finished later, 0 if there was none.
+	// checkpoint that the last one began at if it was finished later, else 0.
 	unfinished *unfinished
 	finished   messages.PLogOffset
 	// flushing is closed when the flush under way has ended; nil if there is none.

@@ -135,9 +135,12 @@ func (p *projection) write() error {
 		for _, r := range p.group {
 			r.committed, r.durable = r.begun, r.through
 		}
+		p.s.witness = p.witness
 		if last {
-			p.s.projected, p.s.witness = projected, p.witness
+			p.s.projected = projected
 			p.s.counts.flushes.Add(1)
+		}
+		if last || p.accepted() == 0 {
 			return nil
 		}
 		events = events[n:]
@@ -147,26 +150,33 @@ func (p *projection) write() error {
 // apply writes what events change of their workspaces. Damage refuses the rest of a flush.
 func (p *projection) apply(tx *bbolt.Tx, events []flushEvent) error {
 	return p.s.log.Read(func(log *logdb.Reader) error {
-		p.value = log.Value
-		w := statedb.NewWriter(tx, &p.arena, log.Value)
-		for i := 0; len(events) > 0; i++ {
-			p.s.yield(i)
-			n := workspaceEvents(events)
-			r := events[0].r
-			if r.refusal == nil {
-				err := p.applyWorkspace(w, events[:n])
-				if _, damaged := errors.AsType[*storage.DamagedError](err); damaged {
-					r.refusal = err
-				} else if err != nil {
-					return err
-				} else {
-					r.begun, r.through = true, events[0].e.ws
-				}
-			}
-			events = events[n:]
+		p.value = func(lsn messages.LSN) (value []byte) {
+			// What cannot be read is not there: whoever needs it is told.
+			_ = p.s.log.File.Guard(func() error { value = log.Value(lsn); return nil })
+			return value
 		}
-		return nil
+		return p.s.state.Guard(func() error { return p.applyAll(statedb.NewWriter(tx, &p.arena, p.value), events) })
 	})
+}
+
+func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) error {
+	for i := 0; len(events) > 0; i++ {
+		p.s.yield(i)
+		n := workspaceEvents(events)
+		r := events[0].r
+		if r.refusal == nil {
+			err := p.applyWorkspace(w, events[:n])
+			if _, damaged := errors.AsType[*storage.DamagedError](err); damaged {
+				r.refusal = err
+			} else if err != nil {
+				return err
+			} else {
+				r.begun, r.through = true, events[0].e.ws
+			}
+		}
+		events = events[n:]
+	}
+	return nil
 }
 
 // applyWorkspace writes what its events change of a workspace. One whose place in its log is taken leaves it as it is,
@@ -258,7 +268,8 @@ func (p *projection) leave(r *flushRequest, cause error) {
 func (p *projection) advance(r *flushRequest) {
 	part := r.partition
 	part.mu.Lock()
-	part.checkpoint, part.unfinished = r.to, nil
+	part.checkpoint, part.unfinished, part.finished = r.to, nil, 0
+	part.stored = r.checkpoint()
 	for _, e := range r.conflicts {
 		part.addConflict(e)
 	}
@@ -312,38 +323,36 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 
 // putProgress says in the checkpoints of the flushes that have written something how far they came.
 func (p *projection) putProgress(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketCheckpoints)
 	for _, r := range p.group {
 		if !r.begun {
 			continue
 		}
-		key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), r.partition.id)
-		c := format.Checkpoint{Next: 1}
-		if v := b.Get(key); v != nil {
-			var err error
-			if c, err = format.DecodeCheckpoint(key, v); err != nil {
-				where := p.s.state.PlaceOf(format.BucketCheckpoints, "partition %d", r.partition.id)
-				return &storage.DamagedError{Where: where, Partition: r.partition.id, Cause: err}
-			}
-		}
+		c := r.partition.stored
 		c.Target, c.Through = r.to, r.through
-		if err := b.Put(key, c.Encode(key)); err != nil {
+		if err := putCheckpoint(tx, r.partition.id, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func putCheckpoint(tx *bbolt.Tx, id messages.PartitionID, c format.Checkpoint) error {
+	key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), id)
+	return tx.Bucket(format.BucketCheckpoints).Put(key, c.Encode(key))
+}
+
+// checkpoint is what the flush moves its partition's checkpoint to.
+func (r *flushRequest) checkpoint() format.Checkpoint {
+	last := &r.entries[len(r.entries)-1]
+	return format.Checkpoint{Next: r.to, LSN: last.lsn, RegisteredAt: last.at, Epoch: last.epoch}
+}
+
 func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
-	b := tx.Bucket(format.BucketCheckpoints)
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
-		last := r.entries[len(r.entries)-1]
-		key := format.AppendPartitionKey(make([]byte, 0, format.PartitionKeyLen), r.partition.id)
-		c := format.Checkpoint{Next: r.to, LSN: last.lsn, RegisteredAt: last.at, Epoch: last.epoch}
-		if err := b.Put(key, c.Encode(key)); err != nil {
+		if err := putCheckpoint(tx, r.partition.id, r.checkpoint()); err != nil {
 			return err
 		}
 	}

@@ -169,7 +169,7 @@ func (f *files) checkWLogIndex(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return f.damage("state.db, bucket workspaces", err)
+		return f.damage("state.db, the logs of workspaces", err)
 	}
 	finish()
 	for i := range f.workspaces.slots {
@@ -291,7 +291,7 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return f.damage("state.db, bucket workspaces", err)
+		return f.damage("state.db, last numbers", err)
 	}
 	finish()
 	for i := range f.workspaces.slots {

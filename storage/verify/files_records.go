@@ -106,7 +106,7 @@ func (f *files) checkRows(ctx context.Context) error {
 		return f.checkRowEntry(ctx, key, row, damage)
 	})
 	if err != nil {
-		return f.damage("state.db, bucket packs", err)
+		return f.damage("state.db, records", err)
 	}
 	return f.checkMissingRows(ctx)
 }

@@ -105,6 +105,10 @@ func (f *File) PlaceOf(bucket []byte, key string, args ...any) string {
 	return "file " + f.Name + ", " + format.PlaceOf(bucket, key, args...)
 }
 
+// Guard runs fn, which works in a transaction of the file inside of one of another file. What bbolt panics at there is
+// this file's damage.
+func (f *File) Guard(fn func() error) error { return f.explain(guarded(fn)) }
+
 // Poison marks the file as not to be entered again.
 func (f *File) Poison(cause error) {
 	f.poisoned.CompareAndSwap(nil, f.damaged(cause))
@@ -119,6 +123,7 @@ func caught(err error) bool {
 // explain turns bbolt's errors into the store's.
 func (f *File) explain(err error) error {
 	switch {
+	case errors.Is(err, storage.ErrDamaged): // it says of which file
 	case caught(err):
 		return f.damaged(err)
 	case errors.Is(err, berrors.ErrDatabaseNotOpen):

@@ -29,7 +29,7 @@ const (
 //	                       "dedup"                          -> sealed list of runs
 //	          plog         partition 4, first PLogOffset 8  -> sealed list of LSNs
 //	          workspaces   WSID 8                           -> sealed head
-//	          index        WSID 8, SeqID 2, first number 8  -> sealed id of a pack; SeqID 1: sealed list of LSNs
+//	          index        WSID 8, SeqID 2, first number 8  -> sealed entry of a pack; SeqID 1: sealed list of LSNs
 //	          packs        id 8                             -> sealed rows
 //	          checkpoints  partition 4                      -> sealed checkpoint
 //	          conflicts    place 1, WSID 8, SeqID 2         -> sealed conflict

@@ -28,7 +28,7 @@ type Row struct {
 func Rows(
 	state *boltfile.File, ws messages.WSID, r storage.RecordRange, limit, bytesLimit int,
 ) (rows []Row, next messages.Number, err error) {
-	rd := rowReaders.Get().(*rowReader) //nolint:errcheck // New makes nothing else
+	rd, _ := rowReaders.Get().(*rowReader)
 	defer rowReaders.Put(rd)
 	rd.begin(ws, r, limit, bytesLimit)
 	if err = state.View(rd.read); len(rd.cold) > 0 {
@@ -38,6 +38,7 @@ func Rows(
 		err = state.View(rd.read)
 	}
 	rows, rd.rows = rd.rows, nil
+	clear(rd.pack.Rows[:cap(rd.pack.Rows)]) // their data was the transaction's
 	return rows, rd.next, err
 }
 
@@ -166,6 +167,15 @@ func (c *chain) next() (err error) {
 	return nil
 }
 
+// end makes sure that nothing stands behind the last entry.
+func (c *chain) end() error {
+	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), c.key.Workspace, c.key.ID.Seq)
+	if k, _ := c.cursor.Next(); bytes.HasPrefix(k, prefix) {
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	return nil
+}
+
 // warmAhead is how many packs are looked for at a time.
 const warmAhead = 32
 
@@ -203,7 +213,10 @@ func eachPack(
 				return nil
 			}
 		}
-		if c.entry.Next == 0 || c.entry.Next > r.To {
+		if c.entry.Next == 0 {
+			return c.end()
+		}
+		if c.entry.Next > r.To {
 			return nil
 		}
 		if err := c.next(); err != nil {
@@ -213,7 +226,7 @@ func eachPack(
 }
 
 // packAt returns the entry of the pack that a record belongs to: the last one that begins at or before it, which must be
-// there.
+// there. The cursor stands there.
 func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error) {
 	sought := format.AppendIndexKey(nil, k)
 	found, v, err := atOrBefore(c, format.BucketIndex, sought)
