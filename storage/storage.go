@@ -43,7 +43,8 @@ type Log interface {
 	// TakeEpoch commits a new epoch for the partition and returns where its log
 	// and its projections stand. From then on every Append and Flush under an
 	// older epoch is refused with ErrFenced, and none of them is under way: the
-	// register does not change but by the new epoch's writes.
+	// register does not change but by the new epoch's writes; where a Flush before has failed, its checkpoint may still
+	// move once, when that flush is finished: a Flush that expects the old one is then refused with ErrCheckpoint.
 	// A next log entry whose place is taken by something foreign is a
 	// [*ConflictError], a damaged one a [*DamagedError], naming the place.
 	TakeEpoch(ctx context.Context, p messages.PartitionID) (Register, error)

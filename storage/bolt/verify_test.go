@@ -345,6 +345,66 @@ func doctoredValues() []doctoring {
 	}
 }
 
+// What no head leads to is told: a flush could stumble over it, or a reader take it for a row.
+func TestVerifyFindsWhatNothingLeadsTo(t *testing.T) {
+	t.Parallel()
+	index := func(ws messages.WSID, seq messages.SeqID, n messages.Number) []byte {
+		return format.AppendIndexKey(nil, format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: seq, Number: n}})
+	}
+	packOf := func(id format.PackID, ws messages.WSID, n messages.Number) func(*testing.T, *Store) {
+		return func(t *testing.T, s *Store) {
+			key := format.AppendPackKey(nil, id)
+			p := format.Pack{Workspace: ws, Seq: testSeq, Rows: []format.Row{{Number: n, Offset: 1, LSN: 1}}}
+			put(t, s.state, format.BucketPacks, key, p.Append(nil, key))
+		}
+	}
+	entry := func(ws messages.WSID, n messages.Number) func(*testing.T, *Store) {
+		return func(t *testing.T, s *Store) {
+			e, key := format.PackEntry{ID: 1, First: n, Last: n}, index(ws, testSeq, n)
+			put(t, s.state, format.BucketIndex, key, e.Append(nil, key))
+		}
+	}
+	for name, do := range map[string]func(*testing.T, *Store){
+		"a pack":                         packOf(1000, 1, 5000),
+		"a pack of nobody":               packOf(1000, 77, 5000),
+		"rubbish as a pack":              value(format.BucketPacks, format.AppendPackKey(nil, 1000), to([]byte("rubbish"))),
+		"a key of no pack":               value(format.BucketPacks, []byte("zzz"), to([]byte("rubbish"))),
+		"a key of no entry":              value(format.BucketIndex, []byte("zzz"), to([]byte("rubbish"))),
+		"an entry of nobody":             entry(77, 5),
+		"an entry before the first pack": entry(1, 5),
+		"an entry behind the last pack":  entry(1, 1<<40),
+		"an entry of a sequence without": func(t *testing.T, s *Store) {
+			key := index(1, 3, 5)
+			put(t, s.state, format.BucketIndex, key, []byte("rubbish"))
+		},
+		"a list that begins elsewhere":    value(format.BucketIndex, index(1, messages.SeqWLogOffset, 2), to([]byte("rubbish"))),
+		"a list behind those of the head": value(format.BucketIndex, index(1, messages.SeqWLogOffset, 6401), to([]byte("rubbish"))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+			w := takeOver(t, s, 0)
+			w.appendMany(200, 1, 2)
+			w.flush()
+			if r := verifiedOpen(t, s, dir); r.Err() != nil {
+				t.Fatalf("before: got %s", r)
+			}
+			s = open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+			do(t, s)
+			if r := verifiedOpen(t, s, dir); r.Err() == nil {
+				t.Errorf("got %s, want a fault", r)
+			}
+		})
+	}
+}
+
+// verifiedOpen closes a store and verifies it.
+func verifiedOpen(t *testing.T, s *Store, dir string) verify.Report {
+	t.Helper()
+	closeStore(t, s)
+	return verified(t, dir, verify.Options{})
+}
+
 func doctoredIDs() []doctoring {
 	runs := func(s *Store, entries ...dedup.Entry) func(tx *bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error {

@@ -3,5 +3,6 @@
 //	pages.go        each file's pages, header and keys
 //	image.go        the log and the subscriptions, as an image
 //	image_state.go  the buckets of state.db
+//	image_index.go  what nothing in state.db leads to
 //	image_log.go    the image of log.db alone
 package check

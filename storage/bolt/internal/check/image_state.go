@@ -101,6 +101,13 @@ func (m *Image) Numbers(ctx context.Context, each func(messages.WSID, messages.S
 
 // Rows implements [verify.Image].
 func (m *Image) Rows(ctx context.Context, each func(*verify.RowEntry, error) error) error {
+	if err := m.rows(ctx, each); err != nil {
+		return err
+	}
+	return m.astray(ctx, each)
+}
+
+func (m *Image) rows(ctx context.Context, each func(*verify.RowEntry, error) error) error {
 	var entry verify.RowEntry
 	return m.heads(ctx, 0, func(ws messages.WSID, h *format.Head, damage error) error {
 		if damage != nil {

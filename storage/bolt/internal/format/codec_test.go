@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"hash/crc32"
-	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -182,16 +181,6 @@ func TestCheckpoint(t *testing.T) {
 		_, err := DecodeCheckpoint(key, c.Encode(key))
 		expect.ErrorIs(t, err, ErrLayout, c)
 	}
-}
-
-// A flush that is under way has projected the workspaces up to the one that it names.
-func TestCheckpointOf(t *testing.T) {
-	under := Checkpoint{Next: 5, Target: 9, Through: 3}
-	for ws, want := range map[messages.WSID]messages.PLogOffset{0: 9, 2: 9, 3: 9, 4: 5, math.MaxUint64: 5} {
-		expect.Equal(t, want, under.Of(ws), ws)
-	}
-	through := Checkpoint{Next: 5, Through: 3}
-	expect.Equal(t, 5, through.Of(2))
 }
 
 func TestSealedValues(t *testing.T) {

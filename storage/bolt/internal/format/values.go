@@ -74,14 +74,6 @@ type Checkpoint struct {
 	Through messages.WSID
 }
 
-// Of returns up to before which event a workspace of the partition is projected.
-func (c *Checkpoint) Of(ws messages.WSID) messages.PLogOffset {
-	if c.Target != 0 && ws <= c.Through {
-		return c.Target
-	}
-	return c.Next
-}
-
 // Encode returns a checkpoint as it is kept under a key.
 func (c Checkpoint) Encode(key []byte) []byte {
 	b := make([]byte, 0, CheckpointLen)

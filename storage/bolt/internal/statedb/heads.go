@@ -126,6 +126,11 @@ func WLogIn(tx *bbolt.Tx, ws messages.WSID, h *format.Head, from, to messages.WL
 	return lsns, &storage.DamagedError{Where: where, Cause: format.ErrMissing}
 }
 
+// IsListed reports whether a list of the workspace's log begins with an offset.
+func IsListed(h *format.Head, first messages.WLogOffset) bool {
+	return first != 0 && first <= h.Listed() && (first-1)%headList == 0
+}
+
 // listKey names the list of a workspace's log that begins with an offset.
 func listKey(ws messages.WSID, first messages.WLogOffset) format.RecordKey {
 	return format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: messages.SeqWLogOffset, Number: messages.Number(first)}}

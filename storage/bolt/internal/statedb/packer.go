@@ -1,11 +1,8 @@
 package statedb
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -211,27 +208,8 @@ func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.P
 	if s.First == 0 || n < s.First {
 		return at, nil
 	}
-	c := w.index.Cursor()
 	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}}
-	if at, err = packAt(c, key); err != nil {
-		return at, err
-	}
-	key.ID.Number = at.First
-	return at, checkLink(c, format.AppendIndexKey(nil, key), at.First == s.First)
-}
-
-// checkLink makes sure that the entry before one leads to it, or that there is none before the first one.
-func checkLink(c *bbolt.Cursor, at []byte, first bool) error {
-	k, v := c.Prev()
-	leads := !bytes.HasPrefix(k, at[:format.IndexPrefixLen])
-	if !first {
-		before, err := format.DecodePackEntry(k, v)
-		leads = !leads && err == nil && before.Next == messages.Number(format.Uint64(at[format.IndexPrefixLen:]))
-	}
-	if k, _ := c.Seek(at); !leads || !bytes.Equal(k, at) {
-		return format.DamagedIndex(at, format.ErrMisplaced)
-	}
-	return nil
+	return packAt(w.index.Cursor(), key, s.First)
 }
 
 // mergeRows merges two lists of rows that are ordered by number. Of a number that is in both the newer one counts.

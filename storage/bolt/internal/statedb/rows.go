@@ -200,7 +200,7 @@ func eachPack(
 		cursor: tx.Bucket(format.BucketIndex).Cursor(),
 		key:    format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}},
 	}
-	if c.entry, err = packAt(c.cursor, c.key); err != nil {
+	if c.entry, err = packAt(c.cursor, c.key, s.First); err != nil {
 		return err
 	}
 	for {
@@ -226,8 +226,8 @@ func eachPack(
 }
 
 // packAt returns the entry of the pack that a record belongs to: the last one that begins at or before it, which must be
-// there. The cursor stands there.
-func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error) {
+// there, and a link of the chain that begins with the number given. The cursor stands there.
+func packAt(c *bbolt.Cursor, k format.RecordKey, first messages.Number) (e format.PackEntry, err error) {
 	sought := format.AppendIndexKey(nil, k)
 	found, v, err := atOrBefore(c, format.BucketIndex, sought)
 	switch {
@@ -243,7 +243,26 @@ func packAt(c *bbolt.Cursor, k format.RecordKey) (e format.PackEntry, err error)
 		k.ID.Number = e.Next
 		return e, format.DamagedIndex(format.AppendIndexKey(nil, k), format.ErrMissing)
 	}
-	return e, nil
+	return e, checkLink(c, found, e.First == first)
+}
+
+// checkLink makes sure that the entry before one leads to it, or that there is none before the first one.
+func checkLink(c *bbolt.Cursor, at []byte, first bool) error {
+	k, v := c.Prev()
+	leads := !bytes.HasPrefix(k, at[:format.IndexPrefixLen])
+	if !first {
+		before, err := format.DecodePackEntry(k, v)
+		leads = !leads && err == nil && before.Next == messages.Number(format.Uint64(at[format.IndexPrefixLen:]))
+	}
+	if k == nil {
+		k, _ = c.First()
+	} else {
+		k, _ = c.Next()
+	}
+	if !leads || !bytes.Equal(k, at) {
+		return format.DamagedIndex(at, format.ErrMisplaced)
+	}
+	return nil
 }
 
 // readPack reads the rows of a range of the pack that an entry of the index leads to.

@@ -1,0 +1,99 @@
+package check
+
+import (
+	"context"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// astray finds entries of the index, and packs, to which nothing leads. What leads somewhere where nothing is, whoever
+// reads it finds.
+func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) error) error {
+	var led leading
+	err := m.files.State.Scan(ctx, format.BucketIndex, nil, func(k, v []byte) error {
+		if len(k) != format.IndexKeyLen {
+			return m.files.State.BadKey(format.BucketIndex, k)
+		}
+		key := format.ParseRecordKey(k)
+		if err := m.files.State.View(func(tx *bbolt.Tx) error { return led.to(tx, key, k, v) }); err != nil {
+			return each(&verify.RowEntry{Workspace: key.Workspace, ID: key.ID}, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var pack format.Pack
+	return m.files.State.Scan(ctx, format.BucketPacks, nil, func(k, v []byte) error {
+		if len(k) != format.PackKeyLen {
+			return m.files.State.BadKey(format.BucketPacks, k)
+		}
+		id := format.PackID(format.Uint64(k))
+		if err := pack.Decode(k, v); err != nil {
+			return &storage.DamagedError{Where: m.files.State.PlaceOf(format.BucketPacks, "pack %d", id), Cause: err}
+		}
+		key := format.RecordKey{Workspace: pack.Workspace, ID: messages.RecordID{Seq: pack.Seq, Number: pack.First}}
+		return m.files.State.View(func(tx *bbolt.Tx) error {
+			at := format.AppendIndexKey(nil, key)
+			e, err := format.DecodePackEntry(at, tx.Bucket(format.BucketIndex).Get(at))
+			if err == nil && e.ID == id {
+				return nil
+			}
+			return each(&verify.RowEntry{Workspace: key.Workspace, ID: key.ID}, format.DamagedPack(key, id, format.ErrMisplaced))
+		})
+	})
+}
+
+// leading follows the entries of the index in their order.
+type leading struct {
+	key  format.RecordKey
+	head format.Head
+	read bool
+	// lost says that the head cannot be read, which was told.
+	lost bool
+	// next is where the next entry of the sequence must begin, 0 if there must be none.
+	next messages.Number
+}
+
+// to returns damage if nothing leads to an entry.
+func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
+	other := !l.read || l.key.Workspace != key.Workspace
+	otherSequence := other || l.key.ID.Seq != key.ID.Seq
+	l.read, l.key = true, key
+	if other {
+		err := statedb.ReadHead(tx, key.Workspace, &l.head)
+		if l.lost = err != nil; l.lost {
+			return err
+		}
+	}
+	if l.lost {
+		return nil
+	}
+	if otherSequence {
+		l.next = 0
+		if s := l.head.Find(key.ID.Seq); s != nil {
+			l.next = s.First
+		}
+	}
+	if key.ID.Seq == messages.SeqWLogOffset {
+		if statedb.IsListed(&l.head, messages.WLogOffset(key.ID.Number)) {
+			return nil
+		}
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	if key.ID.Number != l.next {
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	e, err := format.DecodePackEntry(k, v)
+	if err != nil {
+		return format.DamagedIndex(k, err)
+	}
+	l.next = e.Next
+	return nil
+}
