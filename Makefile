@@ -26,7 +26,7 @@ UNRACED   ?= tests/unraced.tsv
 # What takes longest comes first, so that it is not alone in the end.
 FIRST     := $(if $(filter ./...,$(PKG)),./storage/bolt/... ./tests/...)
 DEMOFLAGS ?=
-FUZZTIME  ?= 5s
+FUZZTIME ?= 4s
 FUZZ      ?= .
 SIMSEEDS  ?= 10000
 SIMTIME   ?= 0
