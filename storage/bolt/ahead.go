@@ -112,17 +112,17 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 		return err
 	}
 	var h format.Head
-	loaded := false
+	var of *messages.WSID // whose head it is
 	for i := range r.events {
 		n := &r.events[i]
 		if known[i] == freeKnown {
 			continue
 		}
-		if !loaded || i == 0 || r.events[i-1].ws != n.ws {
+		if of == nil || *of != n.ws {
 			if err := statedb.ReadHead(tx, n.ws, &h); err != nil {
 				return err
 			}
-			loaded = true
+			of = &n.ws
 		}
 		if err := n.checkHead(r.partition.id, &h, known[i] == lastKnown, messages.LSN(s.lastLSN.Load())); err != nil {
 			return err

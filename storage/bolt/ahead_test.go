@@ -140,6 +140,32 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 	}
 }
 
+// An event is compared with its own workspace's head, although the one before it in the request, of the same workspace,
+// needed none.
+func TestLookAheadComparesWithItsOwnHead(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2)
+	w.flush()
+	var events []messages.Event
+	for _, ws := range []messages.WSID{6, 2, 2} {
+		events = append(events, w.event(ws))
+		w.learn(&events[len(events)-1])
+		w.next++
+	}
+	r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
+	r.events[2].records[0].number -= 2 // it is there
+	if _, known := r.beforehand(messages.TrustNone); !slices.Equal(known, []foreknown{nothingKnown, freeKnown, lastKnown}) {
+		t.Fatalf("got %v", known)
+	}
+	s.lookAhead(r)
+	forgetEnds(s)
+	s.writes <- r
+	if err := r.Await(t.Context(), s.committed); !conflictAt(err, storage.PlaceRecord) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
 // learnedOf returns what a look into state.db teaches of a request.
 func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) (l learned) {
 	t.Helper()
