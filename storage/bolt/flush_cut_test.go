@@ -130,6 +130,18 @@ func checkLogs(t *testing.T, s *Store, writers []*writer) {
 	}
 }
 
+// If nobody knows whether a flush that was cut off was finished, the store closes, as it does after any other write.
+func TestCutOffFlushFinishedUnknown(t *testing.T) {
+	_, s, writers := cutStore(t)
+	w := writers[0]
+	failAt(s, 2, syscall.ENOSPC)
+	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), storage.ErrFull)
+	faulty.CommitsOf(s.state).Before.Set(nil)
+	faulty.CommitsOf(s.state).After.Set(func() error { return io.ErrUnexpectedEOF })
+	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), messages.ErrOutcomeUnknown)
+	expect.ErrorIs(t, w.try(w.event(0)), storage.ErrClosed)
+}
+
 // What is met of foreign keys before a flush is cut off blocks the workspace for good, though the rest of the flush does
 // not come there again.
 func TestFlushCutOffAfterAConflict(t *testing.T) {

@@ -134,20 +134,26 @@ func (f *flusher) serve(first *flushRequest) bool {
 		if first.Claim() {
 			first.Reply(err)
 		}
-		return !errors.Is(err, messages.ErrOutcomeUnknown)
+		return f.mayGoOn(err)
 	}
 	group := f.gather(first)
 	if len(group) == 0 {
 		return true
 	}
 	err := f.pace.Run(func() error { return f.s.project(group) })
-	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
-	if unknown {
-		f.s.triggerClose()
-	}
+	goOn := f.mayGoOn(err)
 	for _, r := range group {
 		r.partition.endFlush()
 		r.Reply(cmp.Or(r.refusal, err))
+	}
+	return goOn
+}
+
+// mayGoOn reports whether the store may be written after an error. If nobody knows what is on the disk, it closes.
+func (f *flusher) mayGoOn(err error) bool {
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	if unknown {
+		f.s.triggerClose()
 	}
 	return !unknown
 }

@@ -422,6 +422,9 @@ func (p *projection) putWitness(tx *bbolt.Tx) error {
 // checkIDs refuses the flushes with ids if the list of runs is damaged. The others do
 // not need it.
 func (p *projection) checkIDs(tx *bbolt.Tx) {
+	if !slices.ContainsFunc(p.group, func(r *flushRequest) bool { return len(r.ids) > 0 }) {
+		return
+	}
 	_, err := dedup.LoadRuns(tx)
 	for _, r := range p.group {
 		if err != nil && len(r.ids) > 0 {
