@@ -33,9 +33,10 @@ type projection struct {
 
 	// value reads the log while a range is written.
 	value func(messages.LSN) []byte
-	// kind and last serve for each workspace again.
-	kind []messages.Sequence
-	last lastNumbers
+	// These serve for each workspace again.
+	kind   []messages.Sequence
+	last   lastNumbers
+	writes []recordWrite
 }
 
 func compareNumbers(a, b numberPut) int {
@@ -197,19 +198,9 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 		default:
 			h.Last, h.LSNs = f.e.wlog, append(h.LSNs, f.e.lsn)
 		}
-		for _, rec := range f.recordsOf() {
-			foreign, err := p.overwritesForeign(w, f, rec)
-			if err != nil {
-				return err
-			}
-			if foreign {
-				conflict := newConflict(storage.PlaceRecord, f)
-				conflict.Record = rec.id()
-				f.r.conflicts = append(f.r.conflicts, conflict)
-				continue
-			}
-			h.Sequence(rec.seq).Point(rec.number, f.e.lsn)
-		}
+	}
+	if err := p.applyRecords(w, events); err != nil {
+		return err
 	}
 	for _, n := range p.numbers(events) {
 		if n.Seq != format.KindSeq && n.Seq != messages.SeqWLogOffset {
@@ -218,6 +209,42 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 		}
 	}
 	return w.Store()
+}
+
+// recordWrite is a record that an event writes.
+type recordWrite struct {
+	f   *flushEvent
+	rec recordRef
+}
+
+// applyRecords points to the records that events of one workspace have written, in the order of their numbers: pointers
+// are ordered, and one between others moves those behind it.
+func (p *projection) applyRecords(w *statedb.Writer, events []flushEvent) error {
+	writes := p.writes[:0]
+	for i := range events {
+		for _, rec := range events[i].recordsOf() {
+			writes = append(writes, recordWrite{&events[i], rec})
+		}
+	}
+	p.writes = writes
+	slices.SortFunc(writes, func(a, b recordWrite) int {
+		return cmp.Or(cmp.Compare(a.rec.seq, b.rec.seq), cmp.Compare(a.rec.number, b.rec.number), cmp.Compare(a.f.e.lsn, b.f.e.lsn))
+	})
+	for _, write := range writes {
+		f, rec := write.f, write.rec
+		foreign, err := p.overwritesForeign(w, f, rec)
+		if err != nil {
+			return err
+		}
+		if foreign {
+			conflict := newConflict(storage.PlaceRecord, f)
+			conflict.Record = rec.id()
+			f.r.conflicts = append(f.r.conflicts, conflict)
+			continue
+		}
+		w.Head.Sequence(rec.seq).Point(rec.number, f.e.lsn)
+	}
+	return nil
 }
 
 // overwritesForeign reports whether a record is there that an event must not overwrite. At trust level 0 a new record

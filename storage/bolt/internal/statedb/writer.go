@@ -58,15 +58,16 @@ func (w *Writer) Store() error {
 
 // putLists makes lists of the head's events, of so many each.
 func (w *Writer) putLists() error {
-	h := &w.Head
-	for len(h.LSNs) >= headList {
-		first := h.Listed() + 1
+	lsns := w.Head.LSNs
+	for len(lsns) >= headList {
+		first := w.Head.Last - messages.WLogOffset(len(lsns)) + 1
 		key := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), listKey(w.ws, first))
-		if err := w.put(w.index, key, format.AppendList(w.scratch[:0], format.BucketIndex, key, h.LSNs[:headList])); err != nil {
+		if err := w.put(w.index, key, format.AppendList(w.scratch[:0], format.BucketIndex, key, lsns[:headList])); err != nil {
 			return err
 		}
-		h.LSNs = append(h.LSNs[:0], h.LSNs[headList:]...)
+		lsns = lsns[headList:]
 	}
+	w.Head.LSNs = append(w.Head.LSNs[:0], lsns...)
 	return nil
 }
 
