@@ -93,7 +93,7 @@ func (g *staging) admit(r *writeRequest) error {
 	if err == nil && g.s.schema.Trust < messages.TrustAll && !g.covered && r.checkedAt != g.checkpoint {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this transaction begins.
-		err = g.s.state.View(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known) })
+		err = g.s.state.View(func(tx *bbolt.Tx) error { return g.s.checkState(tx, r, reg.last, g.known, nil) })
 	}
 	// An append that is repeated may meet the records of the first: what its caller
 	// must be told is that it is a duplicate.

@@ -86,14 +86,8 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffse
 // checkAhead looks into state.db, and remembers where the keys end there.
 func (s *Store) checkAhead(r *writeRequest) error {
 	checkpoint, known := r.beforehand(s.schema.Trust)
-	var l learned
-	err := s.state.View(func(tx *bbolt.Tx) error {
-		if err := s.checkState(tx, r, r.events[len(r.events)-1].offset, known); err != nil {
-			return err
-		}
-		l = learnAll(tx, r, known, s.schema.Trust)
-		return nil
-	})
+	l := newLearned(r)
+	err := s.state.View(func(tx *bbolt.Tx) error { return s.checkState(tx, r, r.events[len(r.events)-1].offset, known, l) })
 	if err != nil {
 		return err
 	}
@@ -101,14 +95,14 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	p := r.partition
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remember(l, checkpoint, max(s.shares.ends/len(s.partitions), 64))
+	p.remember(*l, checkpoint, max(s.shares.ends/len(s.partitions), 64))
 	return nil
 }
 
 // checkState makes sure that the keys a request needs are free in state.db. last is
-// where the partition's log will end.
-func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []foreknown) error {
-	if err := checkPLogFree(tx, r, last); err != nil {
+// where the partition's log will end. What it meets goes into learned, unless that is nil.
+func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, known []foreknown, l *learned) error {
+	if err := checkPLogFree(tx, r, last, l); err != nil {
 		return err
 	}
 	var h format.Head
@@ -116,6 +110,7 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 	for i := range r.events {
 		n := &r.events[i]
 		if known[i] == freeKnown {
+			l.pass(n.ws)
 			continue
 		}
 		if of == nil || *of != n.ws {
@@ -127,20 +122,28 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 		if err := n.checkHead(r.partition.id, &h, known[i] == lastKnown, messages.LSN(s.lastLSN.Load())); err != nil {
 			return err
 		}
-		if s.schema.Trust > messages.TrustNone {
-			continue
-		}
-		for _, rec := range n.records {
-			if !rec.isNew {
-				continue
-			}
-			lsn, err := statedb.Written(tx, &h, format.RecordKey{Workspace: n.ws, ID: rec.id()})
-			if err != nil {
+		if s.schema.Trust == messages.TrustNone {
+			if err := n.checkRecords(tx, r.partition.id, &h); err != nil {
 				return err
 			}
-			if lsn != 0 {
-				return n.recordConflict(r.partition.id, rec)
-			}
+		}
+		l.learn(n, &h, s.schema.Trust)
+	}
+	return nil
+}
+
+// checkRecords makes sure that the event's new records are not there.
+func (n *newEvent) checkRecords(tx *bbolt.Tx, p messages.PartitionID, h *format.Head) error {
+	for _, rec := range n.records {
+		if !rec.isNew {
+			continue
+		}
+		lsn, err := statedb.Written(tx, h, format.RecordKey{Workspace: n.ws, ID: rec.id()})
+		if err != nil {
+			return err
+		}
+		if lsn != 0 {
+			return n.recordConflict(p, rec)
 		}
 	}
 	return nil
@@ -148,7 +151,7 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 
 // checkPLogFree makes sure that the request's entries in the partition's log, or
 // the next one if it takes an epoch, are free.
-func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) error {
+func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset, l *learned) error {
 	if !r.takeEpoch && len(r.events) == 0 {
 		return nil
 	}
@@ -162,6 +165,7 @@ func checkPLogFree(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffset) erro
 		conflict.Workspace, conflict.WLogOffset = r.events[0].ws, r.events[0].wlog
 	}
 	taken, ok := statedb.TakenPLog(tx, p.id, first)
+	l.learnPLog(!ok)
 	if !ok || taken > last {
 		return nil
 	}

@@ -167,13 +167,13 @@ func TestLookAheadComparesWithItsOwnHead(t *testing.T) {
 }
 
 // learnedOf returns what a look into state.db teaches of a request.
-func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) (l learned) {
+func learnedOf(t *testing.T, s *Store, r *writeRequest, known []foreknown) learned {
 	t.Helper()
+	l := newLearned(r)
 	expect.NoError(t, s.state.View(func(tx *bbolt.Tx) error {
-		l = learnAll(tx, r, known, messages.TrustNone)
-		return nil
+		return s.checkState(tx, r, r.events[len(r.events)-1].offset, known, l)
 	}))
-	return l
+	return *l
 }
 
 // A request is looked at because of one event: the others teach nothing.

@@ -3,11 +3,8 @@ package bolt
 import (
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
-	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
 // ends remembers of some workspaces where their keys end, so that the next ones need
@@ -137,38 +134,31 @@ type learned struct {
 	from     messages.PLogOffset
 }
 
-// learnAll looks where the keys end that a request continues, as far as they are not known.
-func learnAll(tx *bbolt.Tx, r *writeRequest, known []foreknown, trust messages.TrustLevel) learned {
-	_, taken := statedb.TakenPLog(tx, r.partition.id, r.events[0].offset)
-	l := learned{
-		of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool),
-		plogFree: !taken, from: r.events[0].offset,
-	}
-	for i := range r.events {
-		n := &r.events[i]
-		switch {
-		case l.passed[n.ws]:
-		case known[i] != freeKnown:
-			l.learn(tx, n, trust)
-		case l.of[n.ws] == nil:
-			l.passed[n.ws] = true
-		}
-	}
-	return l
+func newLearned(r *writeRequest) *learned {
+	return &learned{of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool), from: r.events[0].offset}
 }
 
-// learn looks where the keys of an event's workspace end. Its kind is what the
+// learnPLog takes whether the partition's log is free from where the request begins.
+func (l *learned) learnPLog(free bool) {
+	if l != nil {
+		l.plogFree = free
+	}
+}
+
+// pass passes over a workspace of which the first event needs no look.
+func (l *learned) pass(ws messages.WSID) {
+	if l != nil && l.of[ws] == nil {
+		l.passed[ws] = true
+	}
+}
+
+// learn takes from its workspace's head where the keys of an event end. Its kind is what the
 // event says, which was compared with what is stored.
-func (l learned) learn(tx *bbolt.Tx, n *newEvent, trust messages.TrustLevel) {
+func (l *learned) learn(n *newEvent, h *format.Head, trust messages.TrustLevel) {
+	if l == nil || l.passed[n.ws] {
+		return
+	}
 	e := l.of[n.ws]
-	if e != nil && (trust > messages.TrustNone || !slices.ContainsFunc(n.records, func(r recordRef) bool { return !e.knows(r.seq) })) {
-		return
-	}
-	var h format.Head
-	if statedb.ReadHead(tx, n.ws, &h) != nil {
-		l.passed[n.ws] = true
-		return
-	}
 	if e == nil {
 		e = &workspaceEnds{wlog: h.Last, kind: n.wsKind}
 		l.of[n.ws] = e
