@@ -42,21 +42,21 @@ func (r *flushRequest) takeEntries() {
 
 // numbersOf and recordsOf are what an event has given out and written.
 func (f *flushEvent) numbersOf() []messages.SequenceNumber {
-	first, end := f.e.numbers, f.r.entries[0].numbers+uint64(len(f.r.numbers))
-	if i := f.o + 1 - f.r.from; int(i) < len(f.r.entries) {
-		end = f.r.entries[i].numbers
-	}
-	base := f.r.entries[0].numbers
-	return f.r.numbers[first-base : end-base]
+	return itemsOf(f, f.r.numbers, func(e *entry) uint64 { return e.numbers })
 }
 
 func (f *flushEvent) recordsOf() []recordRef {
-	first, end := f.e.records, f.r.entries[0].records+uint64(len(f.r.records))
-	if i := f.o + 1 - f.r.from; int(i) < len(f.r.entries) {
-		end = f.r.entries[i].records
+	return itemsOf(f, f.r.records, func(e *entry) uint64 { return e.records })
+}
+
+// itemsOf returns an event's part of what its flush has copied; begin says where an entry's begins in the tail.
+func itemsOf[T any](f *flushEvent, items []T, begin func(*entry) uint64) []T {
+	base := begin(&f.r.entries[0])
+	end := base + uint64(len(items))
+	if i := int(f.o + 1 - f.r.from); i < len(f.r.entries) {
+		end = begin(&f.r.entries[i])
 	}
-	base := f.r.entries[0].records
-	return f.r.records[first-base : end-base]
+	return items[begin(f.e)-base : end-base]
 }
 
 // rowBytes is how much data the event's records have.

@@ -3,7 +3,6 @@ package format
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
@@ -170,16 +169,9 @@ func (s *HeadSequence) append(b []byte) []byte {
 
 // Decode reads a head into h, whose memory it uses. It is safe on any bytes.
 func (h *Head) Decode(key, value []byte) error {
-	if len(value) < SealedOverhead {
-		return ErrTruncated
-	}
-	data, err := Unseal(BucketWorkspaces, key, value, len(value)-SealedOverhead)
+	r, err := unsealVersion(BucketWorkspaces, key, value, headVersion)
 	if err != nil {
 		return err
-	}
-	r := ByteReader{Rest: data}
-	if v := r.byte(); v != headVersion && !r.Bad {
-		return fmt.Errorf("%w: got %d, want %d", errVersion, v, headVersion)
 	}
 	h.Kind = messages.WSKind(r.Uvarint(math.MaxUint16))
 	h.Last = messages.WLogOffset(r.Uvarint(math.MaxUint64))

@@ -21,10 +21,7 @@ func AppendList(b, bucket, key []byte, lsns []messages.LSN) []byte {
 
 // DecodeList appends the LSNs of a list, which has one at least. It is safe on any bytes.
 func DecodeList(lsns []messages.LSN, bucket, key, value []byte) ([]messages.LSN, error) {
-	if len(value) < SealedOverhead {
-		return lsns, ErrTruncated
-	}
-	data, err := Unseal(bucket, key, value, len(value)-SealedOverhead)
+	data, err := unsealAny(bucket, key, value)
 	if err != nil {
 		return lsns, err
 	}

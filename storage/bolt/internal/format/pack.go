@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/partita-go/partita/messages"
@@ -74,16 +73,9 @@ func (p *Pack) Decode(key, value []byte) error { return p.DecodeRange(key, value
 
 // DecodeRange is Decode that takes only the rows of a range; First and Last are those of the whole pack.
 func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
-	if len(value) < SealedOverhead {
-		return ErrTruncated
-	}
-	data, err := Unseal(BucketPacks, key, value, len(value)-SealedOverhead)
+	r, err := unsealVersion(BucketPacks, key, value, packVersion)
 	if err != nil {
 		return err
-	}
-	r := ByteReader{Rest: data}
-	if v := r.byte(); v != packVersion && !r.Bad {
-		return fmt.Errorf("%w: got %d, want %d", errVersion, v, packVersion)
 	}
 	p.Workspace = messages.WSID(r.Uvarint(math.MaxUint64))
 	p.Seq = messages.SeqID(r.Uvarint(math.MaxUint16))
@@ -153,7 +145,7 @@ func DecodePackEntry(key, value []byte) (e PackEntry, err error) {
 	if len(key) != IndexKeyLen || len(value) < SealedOverhead {
 		return e, ErrLayout
 	}
-	data, err := Unseal(BucketIndex, key, value, len(value)-SealedOverhead)
+	data, err := unsealAny(BucketIndex, key, value)
 	if err != nil {
 		return e, err
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 
 	"github.com/partita-go/partita/messages"
@@ -30,6 +31,25 @@ func Unseal(bucket, key, value []byte, n int) ([]byte, error) {
 		return nil, ErrChecksum
 	}
 	return value[:n], nil
+}
+
+// unsealAny returns a sealed value's data, of any length.
+func unsealAny(bucket, key, value []byte) ([]byte, error) {
+	if len(value) < SealedOverhead {
+		return nil, ErrTruncated
+	}
+	return Unseal(bucket, key, value, len(value)-SealedOverhead)
+}
+
+// unsealVersion returns a reader of a sealed value's data behind its version, which must be the one given.
+func unsealVersion(bucket, key, value []byte, version byte) (r ByteReader, err error) {
+	if r.Rest, err = unsealAny(bucket, key, value); err != nil {
+		return r, err
+	}
+	if v := r.byte(); v != version && !r.Bad {
+		return r, fmt.Errorf("%w: got %d, want %d", errVersion, v, version)
+	}
+	return r, nil
 }
 
 // SealCRC returns the checksum of a sealed value.

@@ -27,10 +27,8 @@ func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
 		}
 		return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
 	}
-	if err := h.Decode(key, v); err != nil {
-		return format.DamagedHead(ws, err)
-	}
-	return nil
+	_, err := DecodeHead(key, v, h)
+	return err
 }
 
 // DecodeHead reads an entry of bucket workspaces into h.
