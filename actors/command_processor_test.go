@@ -271,6 +271,9 @@ func TestCommandLimitChanges(t *testing.T) {
 	p.SetLimit(time.Millisecond)
 	// A deadline of the context would be the command's.
 	_, err := p.Execute(context.WithoutCancel(r.ctx), command(1))
-	wants(t, "execute", err, context.DeadlineExceeded)
+	// On a slow machine the limit has passed before the partition takes the request.
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, messages.ErrDeadlineExceeded) {
+		t.Errorf("execute: got error %v, want that the deadline has passed", err)
+	}
 	r.check(r.ctx.Err())
 }
