@@ -1,13 +1,9 @@
 package calendar
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
-
-// ErrDate is returned for what is no day of the calendar.
-var ErrDate = errors.New("not a date")
 
 // Date is a day of the proleptic Gregorian calendar, wherever that is: the decimal number
 // yyyymmdd. 2026-03-29 is 20260329. So dates are in the order of their numbers, and can be
