@@ -53,6 +53,11 @@ func (c *CommandContext) Next(ctx context.Context, seq messages.SeqID) (messages
 	return c.tx.Next(ctx, seq)
 }
 
+// NextRange gives the event the next numbers of a sequence, see [Transaction.NextRange].
+func (c *CommandContext) NextRange(ctx context.Context, w messages.Wanted) (first messages.Number, err error) {
+	return c.tx.NextRange(ctx, w)
+}
+
 // SetBody sets the event's body. Default: the command's body.
 func (c *CommandContext) SetBody(body []byte) { c.body = body }
 

@@ -86,24 +86,29 @@ func (t *Transaction) RegisteredAt() messages.Timestamp { return t.started.Regis
 // change it.
 func (t *Transaction) Numbers() []messages.SequenceNumber { return t.numbers }
 
-// Next gives the next number of a sequence. It asks nobody: while the transaction
+// Next gives the next number of a sequence, see NextRange.
+func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Number, error) {
+	return t.NextRange(ctx, messages.Wanted{Seq: seq})
+}
+
+// NextRange gives the next numbers of a sequence, all that are wanted or none, and returns
+// the first one: the others follow it without a hole. It asks nobody: while the transaction
 // is open, its workspace's sequences are its own. If the partition has ended the
-// transaction meanwhile, the number is worth nothing, since the write is refused
+// transaction meanwhile, the numbers are worth nothing, since the write is refused
 // with ErrFenced.
 //
 // ErrUnknownSequence, ErrOverflow and ErrTooManyNumbers leave the transaction open
 // and consume nothing. If ctx has ended, the transaction is cancelled.
 // ErrNoTransaction: it has ended, or its own context has.
-func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Number, error) {
+func (t *Transaction) NextRange(ctx context.Context, w messages.Wanted) (first messages.Number, err error) {
 	if err := t.countable(ctx); err != nil {
 		return 0, err
 	}
-	n, err := t.reservation.Next(seq)
-	if err != nil {
+	if first, err = t.reservation.Next(w); err != nil {
 		return 0, err
 	}
-	t.numbers = append(t.numbers, messages.SequenceNumber{Seq: seq, Number: n})
-	return n, nil
+	t.numbers = messages.AppendNumbers(t.numbers, w, first)
+	return first, nil
 }
 
 // Raise announces the explicit id of a new record of the event, so that its

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,7 +42,7 @@ const (
 func descriptor() messages.Descriptor {
 	return messages.Descriptor{Application: "billing", Partitions: 4, Kinds: []messages.Kind{
 		{ID: shop, Name: "shop", Sequences: []messages.Sequence{
-			{ID: invoices, Name: "Invoice", Initial: 1}, {ID: rare, Name: "Rare", Initial: math.MaxUint64},
+			{ID: invoices, Name: "Invoice", Initial: 1}, {ID: rare, Name: "Rare", Initial: messages.LargestDefault},
 		}},
 		{ID: depot, Name: "depot"},
 	}}

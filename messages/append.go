@@ -25,6 +25,15 @@ type Wanted struct {
 // Numbers is how many numbers that are, at most 2,147,483,647: more than any event can have.
 func (w Wanted) Numbers() int { return max(1, int(min(w.Count, math.MaxInt32))) }
 
+// AppendNumbers appends to dst the numbers that were given, of which the first is known, and
+// returns it.
+func AppendNumbers(dst []SequenceNumber, w Wanted, first Number) []SequenceNumber {
+	for i := range w.Numbers() {
+		dst = append(dst, SequenceNumber{Seq: w.Seq, Number: first + Number(i)})
+	}
+	return dst
+}
+
 // Draft is an event that has no numbers yet.
 type Draft struct {
 	// Wanted are the numbers that the event is to be given, in this order.

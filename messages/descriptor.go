@@ -6,30 +6,6 @@ import (
 	"slices"
 )
 
-// The built-in sequences, which every workspace kind has.
-const (
-	// SeqWLogOffset numbers the events of a workspace, from 1. Its numbers are
-	// given by Start, never by Next.
-	SeqWLogOffset SeqID = 1
-	// SeqCRecordID numbers records, from [InitialCRecordID].
-	SeqCRecordID SeqID = 2
-	// SeqOWRecordID numbers records, from [InitialOWRecordID]. It ends below
-	// InitialCRecordID, so that an id alone says which of the two it is.
-	SeqOWRecordID SeqID = 3
-	// FirstApplicationSeq is the smallest id that an application may define.
-	FirstApplicationSeq SeqID = 16
-)
-
-// Initial values of the built-in sequences of record ids.
-const (
-	InitialCRecordID  Number = 322685000131072
-	InitialOWRecordID Number = 322680000131072
-)
-
-// explicitReserve is how many numbers an explicit id must leave free at the
-// end of its sequence, so that one bad id cannot exhaust the sequence.
-const explicitReserve Number = 1 << 32
-
 // TrustLevel says which keys a store checks for being free before it appends. A taken place in a
 // log is never overwritten: where nothing looks before the append, the flush meets it. Nor is a
 // foreign record by an event that was read back when the store was opened. Else updates of records
@@ -45,33 +21,6 @@ const (
 	TrustAll TrustLevel = 2
 )
 
-// Sequence defines a named sequence of a workspace kind.
-type Sequence struct {
-	ID   SeqID
-	Name string
-
-	// Initial is the first number given out, at least 1. It can never change
-	// once a store was made with it.
-	Initial Number
-}
-
-// Max returns the last number that the sequence can give out.
-func (s Sequence) Max() Number {
-	if s.ID == SeqOWRecordID {
-		return InitialCRecordID - 1
-	}
-	return math.MaxUint64
-}
-
-// MaxExplicit returns the largest id that an event may bring along for a new
-// record instead of taking it from the sequence. It leaves 2^32 numbers free.
-func (s Sequence) MaxExplicit() Number {
-	if s.Max()-s.Initial < explicitReserve {
-		return s.Initial
-	}
-	return s.Max() - explicitReserve
-}
-
 // Kind defines a workspace kind: its application sequences. The built-in
 // sequences are added to every kind and are not listed.
 type Kind struct {
@@ -83,9 +32,9 @@ type Kind struct {
 // All returns the kind's sequences, built-in ones included, ordered by id.
 func (k Kind) All() []Sequence {
 	all := []Sequence{
-		{ID: SeqWLogOffset, Name: "WLogOffset", Initial: 1},
-		{ID: SeqCRecordID, Name: "CRecordID", Initial: InitialCRecordID},
-		{ID: SeqOWRecordID, Name: "OWRecordID", Initial: InitialOWRecordID},
+		{ID: SeqWLogOffset, Name: "WLogOffset", Initial: 1, Largest: math.MaxUint64},
+		{ID: SeqCRecordID, Name: "CRecordID", Initial: InitialCRecordID, Largest: math.MaxUint64},
+		{ID: SeqOWRecordID, Name: "OWRecordID", Initial: InitialOWRecordID, Largest: InitialCRecordID - 1},
 	}
 	all = append(all, k.Sequences...)
 	slices.SortFunc(all, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
@@ -124,6 +73,9 @@ func (d *Descriptor) Normalized() Descriptor {
 	for i := range n.Kinds {
 		seqs := append([]Sequence(nil), n.Kinds[i].Sequences...)
 		slices.SortFunc(seqs, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
+		for j := range seqs {
+			seqs[j].Largest = seqs[j].Max()
+		}
 		n.Kinds[i].Sequences = seqs
 	}
 	return n
@@ -163,23 +115,22 @@ func (k Kind) validate() error {
 	}
 	seen := make(map[SeqID]bool, len(k.Sequences))
 	for _, s := range k.Sequences {
-		switch {
-		case s.ID < FirstApplicationSeq:
-			return fmt.Errorf("%w: kind %d, sequence %d: ids below %d are reserved", ErrDescriptor, k.ID, s.ID, FirstApplicationSeq)
-		case seen[s.ID]:
+		if seen[s.ID] {
 			return fmt.Errorf("%w: kind %d, sequence %d: defined twice", ErrDescriptor, k.ID, s.ID)
-		case s.Initial == 0:
-			return fmt.Errorf("%w: kind %d, sequence %d: initial value: got 0, want at least 1", ErrDescriptor, k.ID, s.ID)
 		}
 		seen[s.ID] = true
+		if err := s.validate(); err != nil {
+			return fmt.Errorf("%w: kind %d, sequence %d: %w", ErrDescriptor, k.ID, s.ID, err)
+		}
 	}
 	return nil
 }
 
 // Extends returns nil if a store made under old may be opened under d: the
 // same application, partitions and trust level, and every kind and sequence of
-// old unchanged. Kinds and sequences may be added, never changed or removed.
-// Otherwise it returns an [ErrDescriptor] that says got and want.
+// old. Kinds and sequences may be added, never removed. Of a sequence only
+// Largest may change: it may be raised. Otherwise it returns an [ErrDescriptor] that
+// says got and want.
 func (d *Descriptor) Extends(old *Descriptor) error {
 	switch {
 	case d.Application != old.Application:
@@ -194,12 +145,47 @@ func (d *Descriptor) Extends(old *Descriptor) error {
 		if !ok || is.Name != was.Name {
 			return fmt.Errorf("%w: kind %d: got name %q, the store has %q", ErrDescriptor, was.ID, is.Name, was.Name)
 		}
-		for _, s := range was.Sequences {
-			if !slices.Contains(is.Sequences, s) {
-				return fmt.Errorf("%w: kind %d: sequence %d %q from %d is in the store and was changed or removed",
-					ErrDescriptor, was.ID, s.ID, s.Name, s.Initial)
+		for i := range was.Sequences {
+			if err := is.extends(&was.Sequences[i]); err != nil {
+				return fmt.Errorf("%w: kind %d: %w", ErrDescriptor, was.ID, err)
 			}
 		}
 	}
 	return nil
+}
+
+// extends returns why a kind does not have a sequence as the store has it.
+func (k Kind) extends(was *Sequence) error {
+	is := k.sequence(was.ID)
+	if is == nil || is.Name != was.Name || is.Initial != was.Initial {
+		return fmt.Errorf("sequence %d %q from %d is in the store and was changed or removed", was.ID, was.Name, was.Initial)
+	}
+	if largest := was.kept(is.Max()); largest < was.Max() {
+		return fmt.Errorf("sequence %d %q: largest number: got %d, the store has %d", was.ID, was.Name, largest, was.Max())
+	}
+	return nil
+}
+
+func (k Kind) sequence(id SeqID) *Sequence {
+	i := slices.IndexFunc(k.Sequences, func(s Sequence) bool { return s.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &k.Sequences[i]
+}
+
+// Over returns what a store made under old has once it was opened under d, which extends
+// old: d normalized, but for what stays as it was.
+func (d *Descriptor) Over(old *Descriptor) Descriptor {
+	n := d.Normalized()
+	for i := range n.Kinds {
+		was, _ := old.Kind(n.Kinds[i].ID)
+		for j := range n.Kinds[i].Sequences {
+			s := &n.Kinds[i].Sequences[j]
+			if before := was.sequence(s.ID); before != nil {
+				s.Largest = before.kept(s.Largest)
+			}
+		}
+	}
+	return n
 }

@@ -22,8 +22,9 @@ func TestDescriptorNormalized(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v, want %#v", got, want)
 	}
+	other.Kinds[0].Sequences[0].Largest, other.Kinds[0].Sequences[1].Largest = messages.LargestDefault, messages.LargestDefault
 	if !reflect.DeepEqual(want, other) {
-		t.Errorf("got %#v, want the ordered one unchanged: %#v", want, other)
+		t.Errorf("got %#v, want the ordered one, with largest numbers: %#v", want, other)
 	}
 	got.Kinds[0].Sequences[0].Name, got.Kinds[0].Name = "changed", "changed"
 	if one.Kinds[1].Name != "two" || one.Kinds[1].Sequences[1].Name != "a" {

@@ -78,10 +78,11 @@ var (
 	// Do: start again. If it lasts, another program has the partition, or a transaction takes longer than the setting
 	// TransactionLimit.
 	ErrFenced = errors.New("fenced by a newer epoch")
-	// ErrOverflow is returned when a sequence has no number left. It consumes nothing.
+	// ErrOverflow is returned when a sequence has not as many numbers left as are wanted. It consumes nothing. The
+	// error is an OverflowError that names the sequence.
 	//
 	// From: Start, Next, Append.
-	// Do: use another sequence, or another workspace.
+	// Do: raise the sequence's largest number in the descriptor, or use another sequence or another workspace.
 	ErrOverflow = errors.New("sequence is exhausted")
 	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was
 	// done.
@@ -221,6 +222,27 @@ func (e *BusyError) Error() string {
 
 // Is makes errors.Is(err, ErrBusy) hold.
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// OverflowError is the error of whoever wants more numbers of a sequence than it has left. No
+// number was used.
+type OverflowError struct {
+	Workspace WSID
+	Seq       SeqID
+	// Name is the sequence's.
+	Name string
+	// Last is the last number given out, 0 if there is none, Largest the last one that can be.
+	Last, Largest Number
+	// Wanted is how many were wanted at once.
+	Wanted int
+}
+
+func (e *OverflowError) Error() string {
+	return fmt.Sprintf("%v: workspace %d, sequence %d %q: got %d wanted after %d, want at most %d",
+		ErrOverflow, e.Workspace, e.Seq, e.Name, e.Wanted, e.Last, e.Largest)
+}
+
+// Is makes errors.Is(err, ErrOverflow) hold.
+func (e *OverflowError) Is(target error) bool { return target == ErrOverflow }
 
 // RecordAheadError is the error of an event that updates a record under a number
 // which its sequence has still to give out: the new record that is given the number

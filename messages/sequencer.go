@@ -47,11 +47,13 @@ type Start struct {
 	Deadline Timestamp
 }
 
-// Next asks for the next number of a sequence. It is answered by [Given] or
-// [Refused]; either way the transaction stays open.
+// Next asks for the next Count numbers of a sequence, which follow each other. Zero means
+// one. It is answered by [Given] or, if it cannot have all of them, by [Refused]; either way
+// the transaction stays open.
 type Next struct {
 	Token Token
 	Seq   SeqID
+	Count uint32
 }
 
 // Raise announces that the transaction's event brings along an explicit id of
@@ -110,7 +112,7 @@ type Started struct {
 	Last []Number
 }
 
-// Given answers Next with the number.
+// Given answers Next with the first of the numbers.
 type Given struct{ Number Number }
 
 // Raised answers Raise.

@@ -143,10 +143,10 @@ func (w *waiting) checkRecord(r *messages.DraftRecord) error {
 	}
 	def := &w.kind.sequences[i]
 	switch {
-	case r.ID.Number == 0 || r.ID.Number > def.Max():
-		return fmt.Errorf("%w: got id %v, want 1 to %d", messages.ErrDraft, r.ID, def.Max())
 	case r.New && r.ID.Number > def.MaxExplicit():
 		return fmt.Errorf("%w: got %v, want at most %d", messages.ErrExplicitID, r.ID, def.MaxExplicit())
+	case r.ID.Number == 0 || r.ID.Number > def.Max():
+		return fmt.Errorf("%w: got id %v, want 1 to %d", messages.ErrDraft, r.ID, def.Max())
 	}
 	return nil
 }

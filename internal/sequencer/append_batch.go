@@ -266,18 +266,16 @@ func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, 
 func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.SequenceNumber) ([]messages.SequenceNumber, error) {
 	wlog := &r.kind.sequences[wlogOffset]
 	if r.last[wlogOffset] >= wlog.Max() {
-		return nil, overflow(r.workspace, wlog)
+		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
-		for range wanted.Numbers() {
-			n, err := r.Next(wanted.Seq)
-			if err != nil {
-				return nil, err
-			}
-			numbers = append(numbers, messages.SequenceNumber{Seq: wanted.Seq, Number: n})
+		first, err := r.Next(wanted)
+		if err != nil {
+			return nil, err
 		}
+		numbers = messages.AppendNumbers(numbers, wanted, first)
 	}
 	records, err := r.records(d, numbers)
 	if err != nil {

@@ -76,11 +76,11 @@ func TestTooManyNumbersSaysHowMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range messages.MaxEventNumbers {
-		if _, err := r.Next(messages.SeqCRecordID); err != nil {
+		if _, err := r.Next(messages.Wanted{Seq: messages.SeqCRecordID}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = r.Next(messages.SeqCRecordID)
+	_, err = r.Next(messages.Wanted{Seq: messages.SeqCRecordID})
 	if !errors.Is(err, messages.ErrTooManyNumbers) || !strings.Contains(err.Error(), "got 131073, want at most 131072") {
 		t.Errorf("got %v, want %v with 131073 and 131072", err, messages.ErrTooManyNumbers)
 	}

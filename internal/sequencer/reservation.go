@@ -51,28 +51,31 @@ func (k *Kinds) Reserve(ws messages.WSID, kind messages.WSKind, last []messages.
 // not change them.
 func (r *Reservation) Last() []messages.Number { return r.last }
 
-// Next reserves the next number of a sequence. It returns ErrUnknownSequence,
-// ErrOverflow or ErrTooManyNumbers, and has consumed nothing then.
-func (r *Reservation) Next(seq messages.SeqID) (messages.Number, error) {
-	i := r.kind.index(seq)
+// Next reserves the next numbers of a sequence, all that are wanted or none, and returns the
+// first one. It returns ErrUnknownSequence, an [*messages.OverflowError] or
+// ErrTooManyNumbers, and has consumed nothing then.
+func (r *Reservation) Next(w messages.Wanted) (messages.Number, error) {
+	i := r.kind.index(w.Seq)
 	if i <= wlogOffset {
-		return 0, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, r.workspace, r.kind.id, seq)
+		return 0, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, r.workspace, r.kind.id, w.Seq)
 	}
-	if r.given >= messages.MaxEventNumbers {
-		return 0, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, r.given+1, messages.MaxEventNumbers)
+	n := w.Numbers()
+	if n > messages.MaxEventNumbers-r.given {
+		return 0, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, int64(r.given)+int64(n), messages.MaxEventNumbers)
 	}
 	last, def := r.last[i], &r.kind.sequences[i]
-	if last >= def.Max() {
-		return 0, overflow(r.workspace, def)
-	}
 	// A stored value below the initial one is as good as none.
-	r.last[i] = max(last+1, def.Initial)
-	r.given++
-	return r.last[i], nil
+	before := max(last, def.Initial-1)
+	if largest := def.Max(); before > largest || messages.Number(n) > largest-before {
+		return 0, overflow(r.workspace, def, last, n)
+	}
+	r.last[i] = before + messages.Number(n)
+	r.given += n
+	return before + 1, nil
 }
 
-func overflow(ws messages.WSID, def *messages.Sequence) error {
-	return fmt.Errorf("%w: workspace %d, sequence %d %q: last number is %d", messages.ErrOverflow, ws, def.ID, def.Name, def.Max())
+func overflow(ws messages.WSID, def *messages.Sequence, last messages.Number, wanted int) error {
+	return &messages.OverflowError{Workspace: ws, Seq: def.ID, Name: def.Name, Last: last, Largest: def.Max(), Wanted: wanted}
 }
 
 // Raise lifts a sequence to an explicit id of a new record. It returns

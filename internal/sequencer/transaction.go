@@ -116,7 +116,7 @@ func (c *Core) grant(w *waiting) error {
 		return err
 	}
 	if wlog := &ws.kind.sequences[wlogOffset]; ws.last[wlogOffset] >= wlog.Max() {
-		return overflow(ws.id, wlog)
+		return overflow(ws.id, wlog, ws.last[wlogOffset], 1)
 	}
 	c.serial++
 	c.lastTime = max(c.lastTime, c.now)
@@ -151,13 +151,13 @@ func (c *Core) grant(w *waiting) error {
 	return nil
 }
 
-// next gives the next number of a sequence.
+// next gives the next numbers of a sequence.
 func (c *Core) next(from Requester, m *messages.Next) {
 	if !c.owns(m.Token) {
 		c.refuseToken(from, m.Token)
 		return
 	}
-	n, err := c.txn.Next(m.Seq)
+	n, err := c.txn.Next(messages.Wanted{Seq: m.Seq, Count: m.Count})
 	if err != nil {
 		c.refuse(from, err)
 		return

@@ -125,10 +125,15 @@ func (w *world) checkGiven(c *call, g *messages.Given) {
 
 // maxOf states anew where sequences end.
 func maxOf(seq messages.SeqID) messages.Number {
-	if seq == messages.SeqOWRecordID {
+	switch seq {
+	case messages.SeqOWRecordID:
 		return 322685000131072 - 1
+	case seqNarrow:
+		return 100
+	case messages.SeqWLogOffset, messages.SeqCRecordID:
+		return math.MaxUint64
 	}
-	return math.MaxUint64
+	return math.MaxInt64
 }
 
 func (w *world) checkRaised(c *call) {

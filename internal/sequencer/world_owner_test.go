@@ -59,7 +59,7 @@ func (w *world) next(o *owner, seq messages.SeqID) *call {
 	if !w.countsItself(o) {
 		return w.ask(o, m)
 	}
-	n, err := o.counts.Next(seq)
+	n, err := o.counts.Next(messages.Wanted{Seq: seq})
 	return w.counted(o, m, &messages.Given{Number: n}, err)
 }
 

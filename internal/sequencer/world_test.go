@@ -85,7 +85,7 @@ const (
 	kindWide, kindOther, kindBare = messages.WSKind(1), messages.WSKind(2), messages.WSKind(3)
 	// seqNarrow has three numbers only.
 	seqPlain, seqFrom, seqNarrow, seqOther = messages.SeqID(16), messages.SeqID(17), messages.SeqID(18), messages.SeqID(20)
-	narrowInitial                          = ^messages.Number(0) - 2
+	narrowInitial, narrowLargest           = messages.Number(98), messages.Number(100)
 )
 
 func testDescriptor() messages.Descriptor {
@@ -94,7 +94,7 @@ func testDescriptor() messages.Descriptor {
 		Partitions:  testPartitions,
 		Kinds: []messages.Kind{
 			{ID: kindWide, Name: "shop", Sequences: []messages.Sequence{
-				{ID: seqNarrow, Name: "last3", Initial: narrowInitial},
+				{ID: seqNarrow, Name: "last3", Initial: narrowInitial, Largest: narrowLargest},
 				{ID: seqPlain, Name: "invoice", Initial: 1},
 				{ID: seqFrom, Name: "order", Initial: 100},
 			}},

@@ -134,7 +134,7 @@ func checkLowExplicit(e *env) {
 func checkHighGiven(e *env) {
 	e.open()
 	p := e.take(0)
-	ids := messages.Sequence{ID: messages.SeqOWRecordID, Initial: messages.InitialOWRecordID}
+	ids := messages.Kind{}.All()[2]
 	high := messages.RecordID{Seq: ids.ID, Number: ids.MaxExplicit() + 1}
 	raise := Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: ids.ID, Number: ids.MaxExplicit()}}}
 	give := Spec{Workspace: 3, Give: []messages.SeqID{ids.ID}}
@@ -159,10 +159,7 @@ func checkHighGiven(e *env) {
 func checkHighExplicit(e *env) {
 	e.open()
 	p := e.take(0)
-	for _, s := range []messages.Sequence{
-		{ID: SeqOrder, Initial: 1},
-		{ID: messages.SeqOWRecordID, Initial: messages.InitialOWRecordID},
-	} {
+	for _, s := range []messages.Sequence{{ID: SeqOrder, Initial: 1}, messages.Kind{}.All()[2]} {
 		for _, id := range []messages.Number{s.Initial + 10, s.MaxExplicit()} {
 			e.append(p,
 				Spec{Workspace: 3, Explicit: []messages.RecordID{{Seq: s.ID, Number: id}}},

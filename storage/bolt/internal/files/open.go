@@ -92,9 +92,9 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 		if err := wanted.Extends(&logHeader.Descriptor); err != nil {
 			return err
 		}
-		s.Descriptor = *wanted
+		s.Descriptor = wanted.Over(&logHeader.Descriptor)
 	}
-	s.staleLog = !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
+	s.staleLog = logHeader.Format < format.Version || !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
 	stateOld := false
 	if stateThere {
 		if stateOld, err = s.inspectState(); err != nil {

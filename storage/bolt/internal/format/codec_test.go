@@ -132,7 +132,7 @@ func TestLargeEventNumbering(t *testing.T) {
 
 var someDescriptor = messages.Descriptor{
 	Application: "test", Partitions: 4, TrustLevel: messages.TrustRecords,
-	Kinds: []messages.Kind{{ID: 1, Name: "tenant", Sequences: []messages.Sequence{{ID: 16, Name: "invoice", Initial: 1000}}}},
+	Kinds: []messages.Kind{{ID: 1, Name: "tenant", Sequences: []messages.Sequence{{ID: 16, Name: "invoice", Initial: 1000, Largest: 9_999_999}}}},
 }
 
 func TestHeaderErrors(t *testing.T) {

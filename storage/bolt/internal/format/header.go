@@ -20,13 +20,13 @@ import (
 //	+--------+---------+------+----------+----------------+---------+
 //
 //	descriptor = application partitions trust-level count { kind }
-//	kind       = WSKind name count { SeqID name initial }
+//	kind       = WSKind name count { SeqID name initial [ largest ] }
 //
 // The descriptor is normalized; its integers are unsigned varints, the trust level
-// one byte, and names are a length and bytes. The CRC covers everything before
-// it. Magic and format keep their places in every format to come.
+// one byte, and names are a length and bytes. Where sequences had no largest number yet, and
+// in subscriptions.db, there is none. The CRC covers everything before it. Magic and format keep their places in every format to come.
 const (
-	Version     = 3 // of log.db
+	Version     = 4 // of log.db
 	Magic       = "partita\n"
 	HeaderFixed = 27
 
@@ -34,19 +34,31 @@ const (
 	WALFormat = 1
 
 	// StateFormat is that of state.db. One of an older format is made anew from the log.
-	StateFormat = 4
+	StateFormat = 5
 
 	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
 	// says on which event it rests.
 	SubscriptionsFormat = 2
 )
 
-// oldest returns the oldest format of the role's files that can be read.
+// oldest returns the oldest format of the role's files whose header can be read.
 func (r Role) oldest() uint16 {
 	if r == RoleSubscriptions {
 		return 1
 	}
-	return Version // the header of state.db has not changed since
+	return 3
+}
+
+// hasRules reports whether the rules of sequences stand in the headers of a format.
+func (r Role) hasRules(format uint16) bool {
+	switch r {
+	case RoleLog:
+		return format >= 4
+	case RoleState:
+		return format >= 5
+	case RoleSubscriptions:
+	}
+	return false
 }
 
 // StoreID is drawn at random when a store is made. All its files carry it.
@@ -69,12 +81,14 @@ func (h *Header) Encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, h.Role.format())
 	b = append(b, byte(h.Role))
 	b = append(b, h.ID[:]...)
-	b = AppendDescriptor(b, &h.Descriptor)
+	b = appendDescriptor(b, &h.Descriptor, h.Role.hasRules(h.Role.format()))
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, Castagnoli))
 }
 
 // AppendDescriptor appends a descriptor, which must be normalized.
-func AppendDescriptor(b []byte, d *messages.Descriptor) []byte {
+func AppendDescriptor(b []byte, d *messages.Descriptor) []byte { return appendDescriptor(b, d, true) }
+
+func appendDescriptor(b []byte, d *messages.Descriptor, rules bool) []byte {
 	b = appendBytes(b, d.Application)
 	b = binary.AppendUvarint(b, uint64(d.Partitions))
 	b = append(b, byte(d.TrustLevel))
@@ -87,6 +101,9 @@ func AppendDescriptor(b []byte, d *messages.Descriptor) []byte {
 			b = binary.AppendUvarint(b, uint64(s.ID))
 			b = appendBytes(b, s.Name)
 			b = binary.AppendUvarint(b, uint64(s.Initial))
+			if rules {
+				b = binary.AppendUvarint(b, uint64(s.Largest))
+			}
 		}
 	}
 	return b
@@ -116,7 +133,7 @@ func DecodeHeader(value []byte) (Header, error) {
 	}
 	h := Header{Format: format, Role: r, ID: StoreID(value[11:HeaderFixed])}
 	b := ByteReader{Rest: value[HeaderFixed:end]}
-	h.Descriptor = decodeDescriptor(&b)
+	h.Descriptor = decodeDescriptor(&b, r, format)
 	if b.Bad || len(b.Rest) != 0 {
 		return Header{}, ErrLayout
 	}
@@ -126,7 +143,7 @@ func DecodeHeader(value []byte) (Header, error) {
 	return h, nil
 }
 
-func decodeDescriptor(r *ByteReader) messages.Descriptor {
+func decodeDescriptor(r *ByteReader, of Role, format uint16) messages.Descriptor {
 	d := messages.Descriptor{
 		Application: string(r.bytes()),
 		Partitions:  uint32(r.Uvarint(math.MaxUint32)),
@@ -135,13 +152,26 @@ func decodeDescriptor(r *ByteReader) messages.Descriptor {
 	for kinds := r.Count(3); kinds > 0 && !r.Bad; kinds-- {
 		k := messages.Kind{ID: messages.WSKind(r.Uvarint(math.MaxUint16)), Name: string(r.bytes())}
 		for seqs := r.Count(3); seqs > 0 && !r.Bad; seqs-- {
-			k.Sequences = append(k.Sequences, messages.Sequence{
-				ID:      messages.SeqID(r.Uvarint(math.MaxUint16)),
-				Name:    string(r.bytes()),
-				Initial: messages.Number(r.Uvarint(math.MaxUint64)),
-			})
+			k.Sequences = append(k.Sequences, decodeSequence(r, of, format))
 		}
 		d.Kinds = append(d.Kinds, k)
 	}
 	return d.Normalized()
+}
+
+func decodeSequence(r *ByteReader, of Role, format uint16) messages.Sequence {
+	s := messages.Sequence{
+		ID:      messages.SeqID(r.Uvarint(math.MaxUint16)),
+		Name:    string(r.bytes()),
+		Initial: messages.Number(r.Uvarint(math.MaxUint64)),
+	}
+	switch {
+	case of.hasRules(format):
+		s.Largest = messages.Number(r.Uvarint(math.MaxUint64))
+	case of == RoleSubscriptions:
+		s.Largest = s.Initial // it is not known, and what the log has extends this
+	default:
+		s.Largest = math.MaxUint64 // before there were rules, sequences went on to the end
+	}
+	return s
 }

@@ -1,0 +1,110 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+)
+
+// The built-in sequences, which every workspace kind has.
+const (
+	// SeqWLogOffset numbers the events of a workspace, from 1. Its numbers are
+	// given by Start, never by Next.
+	SeqWLogOffset SeqID = 1
+	// SeqCRecordID numbers records, from [InitialCRecordID].
+	SeqCRecordID SeqID = 2
+	// SeqOWRecordID numbers records, from [InitialOWRecordID]. It ends below
+	// InitialCRecordID, so that an id alone says which of the two it is.
+	SeqOWRecordID SeqID = 3
+	// FirstApplicationSeq is the smallest id that an application may define.
+	FirstApplicationSeq SeqID = 16
+)
+
+// Initial values of the built-in sequences of record ids.
+const (
+	InitialCRecordID  Number = 322685000131072
+	InitialOWRecordID Number = 322680000131072
+)
+
+// Largest numbers of sequences, for [Sequence].
+const (
+	// LargestDefault fits into signed integers of 64 bits, which most databases and languages
+	// have: 9,223,372,036,854,775,807.
+	LargestDefault Number = math.MaxInt64
+	// LargestSafe is the largest number that ECMAScript, and JSON as many programs read it,
+	// can tell from its neighbours: 9,007,199,254,740,991. See Number.MAX_SAFE_INTEGER in
+	// ECMA-262.
+	LargestSafe Number = 1<<53 - 1
+)
+
+// LargestOfDigits is the largest number that can be written with so many decimal digits, 1 to
+// 18: of 7 it is 9,999,999. Fewer count as 1, more as 18.
+func LargestOfDigits(digits int) Number {
+	n := Number(1)
+	for range min(max(digits, 1), 18) {
+		n *= 10
+	}
+	return n - 1
+}
+
+// explicitReserve is how many numbers an explicit id must leave free at the
+// end of its sequence, so that one bad id cannot exhaust the sequence.
+const explicitReserve Number = 1 << 32
+
+// Sequence defines a named sequence of a workspace kind.
+type Sequence struct {
+	ID   SeqID
+	Name string
+
+	// Initial is the first number given out, at least 1. It can never change
+	// once a store was made with it.
+	Initial Number
+
+	// Largest is the last number that can be given out: at least Initial, and at most
+	// [LargestDefault], which zero means. Whoever asks for more gets an [*ExhaustedError].
+	// It can be raised when a store is opened, but not lowered. In a store of a version
+	// that had no such limit the sequence goes on to 2^64-1, whatever is given here that
+	// is not lower than LargestDefault.
+	Largest Number
+}
+
+// Max returns the last number that the sequence can give out.
+func (s Sequence) Max() Number {
+	if s.Largest == 0 {
+		return LargestDefault
+	}
+	return s.Largest
+}
+
+// endless is what the sequences have for Largest that a store has from before there were limits.
+const endless Number = math.MaxUint64
+
+// kept returns which largest number a sequence of a store has once the store was opened with another one.
+func (s Sequence) kept(given Number) Number {
+	if s.Largest == endless && given >= LargestDefault {
+		return endless
+	}
+	return given
+}
+
+// MaxExplicit returns the largest id that an event may bring along for a new
+// record instead of taking it from the sequence. It leaves 2^32 numbers free.
+func (s Sequence) MaxExplicit() Number {
+	if s.Max()-s.Initial < explicitReserve {
+		return s.Initial
+	}
+	return s.Max() - explicitReserve
+}
+
+func (s Sequence) validate() error {
+	switch {
+	case s.ID < FirstApplicationSeq:
+		return fmt.Errorf("ids below %d are reserved", FirstApplicationSeq)
+	case s.Initial == 0:
+		return fmt.Errorf("initial value: got 0, want at least 1")
+	case s.Largest > LargestDefault && s.Largest != endless:
+		return fmt.Errorf("largest number: got %d, want at most %d", s.Largest, LargestDefault)
+	case s.Initial > s.Max():
+		return fmt.Errorf("initial value: got %d, want at most %d, the largest number", s.Initial, s.Max())
+	}
+	return nil
+}
