@@ -1,0 +1,99 @@
+package calendar
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// MaxZoneChanges is how many changes of its zone a workspace can have that may still count.
+const MaxZoneChanges = 16
+
+// settled is after which time a change counts for every rule, and what was before does not any more:
+// the longest year, and two days for zones that are up to 26 hours apart.
+const settled = (366 + 2) * 24 * time.Hour
+
+// ZoneChange is a zone that a workspace was given.
+type ZoneChange struct {
+	Zone Zone
+	// Set is when that was. For each rule the zone counts from the next period on.
+	Set time.Time
+}
+
+// Zones are the changes of a workspace's zone, in their order; none: each sequence has its own zone. To
+// be stored they are written one by one, and made again by Add. Zones are a value: nothing changes them.
+type Zones []ZoneChange
+
+// Add returns the zones with one more change. It leaves out what can't count any more for any rule after
+// that, and a change to the zone that was set last. It returns [ErrZoneChange] if the change was
+// set before the last one, or if there are [MaxZoneChanges] since the zone was last left alone for
+// 368 days.
+func (z Zones) Add(c ZoneChange) (Zones, error) {
+	next := c.Set
+	for i, last := range slices.Backward(z) {
+		switch {
+		case next.Before(last.Set):
+			return nil, fmt.Errorf("%w: got one of %v, want none before %v", ErrZoneChange, c.Set, last.Set)
+		case i == len(z)-1 && c.Zone == last.Zone:
+			return z, nil
+		case next.Sub(last.Set) >= settled:
+			return append(slices.Clone(z[i:]), c), nil
+		}
+		next = last.Set
+	}
+	if len(z) >= MaxZoneChanges {
+		return nil, fmt.Errorf("%w: got one more than %d since %v, want 368 days without any", ErrZoneChange, len(z), z[0].Set)
+	}
+	return append(slices.Clone(z), c), nil
+}
+
+// PeriodAt returns the period of an instant, in a sequence with this rule, whose own zone is base, and until
+// when it lasts, exactly. The end is zero if there is none: without periods, and in the last one of
+// the year 9999.
+//
+// Until the period ends in which a change was set, the zone before counts, and then the new one, but never
+// with a period before the one that has begun then. If several changes were set in one period, the
+// last one counts. So the period of rising instants never falls, and its end stays right when
+// later changes are added: one that was asked for once need not be asked for again before.
+func (z Zones) PeriodAt(r Rule, base Zone, at time.Time) (period Date, until time.Time) {
+	now := zoneOf{rule: r, zone: base}
+	for i, c := range z {
+		if c.Set.After(at) {
+			break
+		}
+		_, end := now.period(c.Set)
+		if end.IsZero() || at.Before(end) {
+			break
+		}
+		if i+1 < len(z) && z[i+1].Set.Before(end) {
+			continue
+		}
+		now.least, _ = now.period(end)
+		now.zone = c.Zone
+	}
+	return now.period(at)
+}
+
+// zoneOf is the zone that counts for a rule, and the period that had begun when it began to count.
+type zoneOf struct {
+	rule  Rule
+	zone  Zone
+	least Date
+}
+
+// period returns the period of an instant, and until when it lasts.
+func (z *zoneOf) period(at time.Time) (period Date, until time.Time) {
+	period = max(z.rule.PeriodOf(z.zone.date(at)), z.least)
+	for {
+		next := z.rule.Add(period, 1)
+		if next == period {
+			return period, time.Time{}
+		}
+		until = z.zone.begin(next)
+		if at.Before(until) {
+			return period, until
+		}
+		// A clock that was set back shows the period before the one that has begun.
+		period = next
+	}
+}
