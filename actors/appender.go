@@ -107,7 +107,7 @@ func refusedEvents(err error) []messages.RefusedEvent {
 	case storage.PlaceWLog:
 		event.Taken = messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(conflict.WLogOffset)}
 	case storage.PlaceRecord:
-		event.Taken = messages.SequenceNumber(conflict.Record)
+		event.Taken = conflict.Record.SequenceNumber()
 	case storage.PlaceLog, storage.PlacePLog:
 		return nil
 	}

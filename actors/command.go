@@ -65,7 +65,7 @@ func (c *CommandContext) SetBody(body []byte) { c.body = body }
 // or an explicit one: then the id's sequence goes on above it, and ErrExplicitID is
 // returned if it is above the cap.
 func (c *CommandContext) Insert(ctx context.Context, id messages.RecordID, data []byte) error {
-	if !c.given.Has(c.tx.Numbers(), messages.SequenceNumber(id)) {
+	if !c.given.Has(c.tx.Numbers(), id.SequenceNumber()) {
 		if err := c.tx.Raise(ctx, id); err != nil {
 			return err
 		}

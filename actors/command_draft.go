@@ -108,7 +108,7 @@ func (p *commandProcessor) appendCommand(ctx context.Context, s *Sequencer, m *m
 	}
 	ids := make(map[messages.RawID]messages.RecordID, len(d.places))
 	for raw, i := range d.places {
-		ids[raw] = messages.RecordID(done.Numbers[i])
+		ids[raw] = done.Numbers[i].Record()
 	}
 	return &messages.CommandDone{
 		Partition:    done.Partition,

@@ -43,7 +43,7 @@ func TestCommandProcessorsConcurrently(t *testing.T) {
 		for _, e := range r.log(p) {
 			events++
 			for _, n := range e.Numbers {
-				if !answered[fmt.Sprint(e.Workspace, messages.RecordID(n))] {
+				if !answered[fmt.Sprint(e.Workspace, n.Record())] {
 					t.Errorf("workspace %d: %v is in the log, nobody was told", e.Workspace, n)
 				}
 			}

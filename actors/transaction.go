@@ -104,11 +104,12 @@ func (t *Transaction) NextRange(ctx context.Context, w messages.Wanted) (first m
 	if err := t.countable(ctx); err != nil {
 		return 0, err
 	}
-	if first, err = t.reservation.Next(w); err != nil {
+	given, err := t.reservation.Next(w)
+	if err != nil {
 		return 0, err
 	}
-	t.numbers = messages.AppendNumbers(t.numbers, w, first)
-	return first, nil
+	t.numbers = messages.AppendNumbers(t.numbers, w, given)
+	return given.Number, nil
 }
 
 // Raise announces the explicit id of a new record of the event, so that its
@@ -121,7 +122,7 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	if err := t.reservation.Raise(id); err != nil {
 		return err
 	}
-	t.raised = append(t.raised, messages.SequenceNumber(id))
+	t.raised = append(t.raised, id.SequenceNumber())
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (t *Transaction) unannounced(records []messages.Record) []messages.Sequence
 // agrees returns an error unless the event's explicit ids are those announced.
 func (t *Transaction) agrees(records []messages.Record) error {
 	if ids := t.unannounced(records); len(ids) > 0 {
-		return fmt.Errorf("%w: %v: new record %v: got no Raise", ErrNotRaised, t.Token(), messages.RecordID(ids[0]))
+		return fmt.Errorf("%w: %v: new record %v: got no Raise", ErrNotRaised, t.Token(), ids[0].Record())
 	}
 	if len(t.raised) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func (t *Transaction) agrees(records []messages.Record) error {
 	created := messages.AppendExplicit(nil, nil, records)
 	for _, id := range t.raised {
 		if !brought.Has(created, id) {
-			return fmt.Errorf("%w: %v: got Raise of %v, want it among the new records", ErrNotRaised, t.Token(), messages.RecordID(id))
+			return fmt.Errorf("%w: %v: got Raise of %v, want it among the new records", ErrNotRaised, t.Token(), id.Record())
 		}
 	}
 	return nil
@@ -217,7 +218,7 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 // that has begun is not stopped by the end of that context.
 func (t *Transaction) Write(ctx context.Context, body []byte, records ...messages.Record) error {
 	for _, id := range t.unannounced(records) {
-		if err := t.Raise(ctx, messages.RecordID(id)); err != nil {
+		if err := t.Raise(ctx, id.Record()); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package messages
 import (
 	"encoding/hex"
 	"math"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 // DedupID is a caller's name for an append, so that it can be repeated without
@@ -27,9 +29,10 @@ func (w Wanted) Numbers() int { return max(1, int(min(w.Count, math.MaxInt32))) 
 
 // AppendNumbers appends to dst the numbers that were given, of which the first is known, and
 // returns it.
-func AppendNumbers(dst []SequenceNumber, w Wanted, first Number) []SequenceNumber {
-	for i := range w.Numbers() {
-		dst = append(dst, SequenceNumber{Seq: w.Seq, Number: first + Number(i)})
+func AppendNumbers(dst []SequenceNumber, w Wanted, first SequenceNumber) []SequenceNumber {
+	for range w.Numbers() {
+		dst = append(dst, first)
+		first.Number++
 	}
 	return dst
 }
@@ -46,6 +49,11 @@ type Draft struct {
 	// Records are the rows that it writes. Of several writes of one row the last
 	// counts; only the first may create it.
 	Records []DraftRecord
+
+	// Date is the business date: it decides in which periods the numbers are, of sequences
+	// that restart. Zero means the registration time. One in a period that is closed, or too far
+	// ahead, is refused with a [*BusinessDateError].
+	Date calendar.Date
 }
 
 // Count returns how many numbers the draft wants.

@@ -128,8 +128,8 @@ func (k Kind) validate() error {
 
 // Extends returns nil if a store made under old may be opened under d: the
 // same application, partitions and trust level, and every kind and sequence of
-// old. Kinds and sequences may be added, never removed. Of a sequence only
-// Largest may change: it may be raised. Otherwise it returns an [ErrDescriptor] that
+// old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, and
+// Keep and Ahead of its restart may change. Otherwise it returns an [ErrDescriptor] that
 // says got and want.
 func (d *Descriptor) Extends(old *Descriptor) error {
 	switch {
@@ -159,6 +159,9 @@ func (k Kind) extends(was *Sequence) error {
 	is := k.sequence(was.ID)
 	if is == nil || is.Name != was.Name || is.Initial != was.Initial {
 		return fmt.Errorf("sequence %d %q from %d is in the store and was changed or removed", was.ID, was.Name, was.Initial)
+	}
+	if !is.Restart.sameAs(&was.Restart) {
+		return fmt.Errorf("sequence %d %q: restart: got %+v, the store has %+v", was.ID, was.Name, is.Restart, was.Restart)
 	}
 	if largest := was.kept(is.Max()); largest < was.Max() {
 		return fmt.Errorf("sequence %d %q: largest number: got %d, the store has %d", was.ID, was.Name, largest, was.Max())

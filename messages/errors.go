@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 // Errors of input that is wrong whatever the state.
@@ -84,6 +86,12 @@ var (
 	// From: Start, Next, Append.
 	// Do: raise the sequence's largest number in the descriptor, or use another sequence or another workspace.
 	ErrOverflow = errors.New("sequence is exhausted")
+	// ErrBusinessDate is returned when a business date is in a period of a sequence that is closed, or is too far
+	// ahead. The error is a BusinessDateError that says which periods are taken.
+	//
+	// From: Start, Append.
+	// Do: correct the date, or set Keep or Ahead of the sequence's restart higher.
+	ErrBusinessDate = errors.New("business date is not taken")
 	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was
 	// done.
 	//
@@ -243,6 +251,28 @@ func (e *OverflowError) Error() string {
 
 // Is makes errors.Is(err, ErrOverflow) hold.
 func (e *OverflowError) Is(target error) bool { return target == ErrOverflow }
+
+// BusinessDateError is the error of a business date that a sequence does not take. No number was
+// used.
+type BusinessDateError struct {
+	Workspace WSID
+	Seq       SeqID
+	Date      calendar.Date
+	// First and Last are the periods that it would have to be in; First is zero if none is closed.
+	First, Last calendar.Date
+}
+
+func (e *BusinessDateError) Error() string {
+	first := ""
+	if e.First != 0 {
+		first = fmt.Sprintf(", at least in that of %v", e.First)
+	}
+	return fmt.Sprintf("%v: workspace %d, sequence %d: got %v, want it at most in the period of %v%s",
+		ErrBusinessDate, e.Workspace, e.Seq, e.Date, e.Last, first)
+}
+
+// Is makes errors.Is(err, ErrBusinessDate) hold.
+func (e *BusinessDateError) Is(target error) bool { return target == ErrBusinessDate }
 
 // RecordAheadError is the error of an event that updates a record under a number
 // which its sequence has still to give out: the new record that is given the number

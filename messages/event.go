@@ -1,6 +1,11 @@
 package messages
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/partita-go/partita/calendar"
+)
 
 // EventKind says what an event is. Kinds other than [EventBusiness] are
 // reserved for later.
@@ -33,6 +38,10 @@ type Event struct {
 	// the workspace's log is a number too, but stands in WLogOffset only.
 	Numbers []SequenceNumber
 
+	// Date is the business date that was given with the event, zero if none was. Then it
+	// says in which periods the numbers are, of sequences that restart.
+	Date calendar.Date
+
 	Body []byte
 
 	// Records are the rows that the event writes. Of several writes of one row the
@@ -54,8 +63,28 @@ type Event struct {
 
 // SequenceNumber is one number of one sequence of a workspace.
 type SequenceNumber struct {
-	Seq    SeqID
+	Seq SeqID
+	// Period is the first day of the period that the number is of, zero if the sequence never
+	// restarts: see [Restart]. It was decided once, and is never computed again.
+	Period calendar.Date
 	Number Number
+}
+
+// Record returns the id of a record that has the number. Sequences that restart have none.
+func (n SequenceNumber) Record() RecordID { return RecordID{Seq: n.Seq, Number: n.Number} }
+
+// SequencePeriod returns where the number is unique: its sequence and period.
+func (n SequenceNumber) SequencePeriod() SequencePeriod { return SequencePeriod{n.Seq, n.Period} }
+
+// SequencePeriod is a sequence of a workspace in one period.
+type SequencePeriod struct {
+	Seq    SeqID
+	Period calendar.Date
+}
+
+// Compare orders by sequence, then by period.
+func (p SequencePeriod) Compare(other SequencePeriod) int {
+	return cmp.Or(cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Period, other.Period))
 }
 
 // RecordID names a record within its workspace: a number of a sequence. The
@@ -63,6 +92,11 @@ type SequenceNumber struct {
 type RecordID struct {
 	Seq    SeqID
 	Number Number
+}
+
+// SequenceNumber returns the number that the id is, or would be, of a sequence that never restarts.
+func (id RecordID) SequenceNumber() SequenceNumber {
+	return SequenceNumber{Seq: id.Seq, Number: id.Number}
 }
 
 // String returns the id as "sequence/number".

@@ -38,7 +38,7 @@ func AppendExplicit(dst, numbers []SequenceNumber, records []Record) []SequenceN
 	var given NumberSet
 	for i := range records {
 		r := &records[i]
-		if id := SequenceNumber(r.ID); r.New && !given.Has(numbers, id) {
+		if id := r.ID.SequenceNumber(); r.New && !given.Has(numbers, id) {
 			dst = append(dst, id)
 		}
 	}

@@ -6,8 +6,13 @@ type WorkspaceNumbers struct {
 	Workspace WSID
 	// Kind is 0 if the workspace has no events, and in a flush also if its kind is
 	// stored already.
-	Kind    WSKind
+	Kind WSKind
+	// Numbers are ordered by sequence and period.
 	Numbers []SequenceNumber
+	// Closed says of sequences, in order, which period is the first that is not closed.
+	Closed []SequencePeriod
+	// Older are the sequences, in order, that have older periods than those that are listed.
+	Older []SeqID
 }
 
 // Register is where a partition stands.
@@ -267,6 +272,8 @@ type LoadNumbers struct {
 	Generation uint64
 	Load       uint64
 	Workspace  WSID
+	// Periods are those whose numbers are needed besides the newest ones.
+	Periods []SequencePeriod
 }
 
 // FindEvent asks whether the event at a token's offset was written under the

@@ -3,6 +3,8 @@ package messages
 import (
 	"fmt"
 	"math"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 // The built-in sequences, which every workspace kind has.
@@ -65,7 +67,87 @@ type Sequence struct {
 	// that had no such limit the sequence goes on to 2^64-1, whatever is given here that
 	// is not lower than LargestDefault.
 	Largest Number
+
+	// Restart says when the sequence begins anew at Initial. The zero value means never.
+	Restart Restart
 }
+
+// Restart says that a sequence begins anew in each period of local time. Its numbers are
+// unique, and without gaps, in each (workspace, sequence, period). They can't be ids of records,
+// which would repeat.
+//
+// The period of a number is that of the event's business date, if the caller gives one:
+// [Draft].Date. Else it is that of its registration time, in the time zone. It is decided once,
+// and stored with the number.
+type Restart struct {
+	// Rule says how long a period is. It can never change once a store was made with it.
+	calendar.Rule
+	// Zone is the time zone's name in the IANA's database, as "Europe/Zurich". Empty means UTC. It
+	// can never change once a store was made with it.
+	Zone string
+	// Keep is how many periods keep their last numbers, the newest ones, at most [MaxKeep].
+	// Zero means all of them. Those that do not are closed: a business date in them is refused with a
+	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed.
+	Keep int
+	// Ahead is by how many periods a business date may be ahead of the registration time. Zero
+	// means one, less means none.
+	Ahead int
+}
+
+// MaxKeep is how many periods can be kept by [Restart].Keep. A workspace in the cache takes a number's
+// room for each.
+const MaxKeep = 400
+
+// MaxAhead is the largest [Restart].Ahead.
+const MaxAhead = 400
+
+// Restarts reports whether the sequence has periods.
+func (s *Sequence) Restarts() bool { return s.Restart.Every != calendar.Never }
+
+// MostAhead is by how many periods a business date may be ahead.
+func (r *Restart) MostAhead() int {
+	if r.Ahead == 0 {
+		return 1
+	}
+	return max(0, r.Ahead)
+}
+
+// ClosedBelow returns the first period that is not closed, when a sequence has the last numbers of
+// these periods, which ascend; zero if none is closed. What was closed once stays so.
+func (r *Restart) ClosedBelow(periods []calendar.Date) calendar.Date {
+	if r.Keep == 0 || len(periods) <= r.Keep {
+		return 0
+	}
+	newest := periods[len(periods)-1]
+	return min(periods[len(periods)-r.Keep], r.Add(newest, -r.MostAhead()))
+}
+
+func (r *Restart) validate() error {
+	if r.Every == calendar.Never {
+		if *r != (Restart{}) {
+			return fmt.Errorf("restart: got %+v, want a unit of time", *r)
+		}
+		return nil
+	}
+	if err := r.Rule.Validate(); err != nil {
+		return err
+	}
+	if r.Zone != "" {
+		if _, err := calendar.LoadZone(r.Zone); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Keep < 0 || r.Keep > MaxKeep:
+		return fmt.Errorf("periods to keep: got %d, want 0 to %d", r.Keep, MaxKeep)
+	case r.Ahead > MaxAhead:
+		return fmt.Errorf("periods ahead: got %d, want at most %d", r.Ahead, MaxAhead)
+	}
+	return nil
+}
+
+// sameAs reports whether what can never change is the same.
+func (r *Restart) sameAs(was *Restart) bool { return r.Rule == was.Rule && r.Zone == was.Zone }
 
 // Max returns the last number that the sequence can give out.
 func (s Sequence) Max() Number {
@@ -106,5 +188,5 @@ func (s Sequence) validate() error {
 	case s.Initial > s.Max():
 		return fmt.Errorf("initial value: got %d, want at most %d, the largest number", s.Initial, s.Max())
 	}
-	return nil
+	return s.Restart.validate()
 }

@@ -1,6 +1,10 @@
 package messages
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/calendar"
+)
 
 // Token names a sequencing transaction. [Started] gives it and every later
 // message of the transaction repeats it.
@@ -40,6 +44,9 @@ type Start struct {
 	// WithNumbers asks for the workspace's last numbers: the owner counts itself
 	// instead of asking with Next and Raise, and says in Flush how far it got.
 	WithNumbers bool
+
+	// Date is the business date of the transaction's event, as in [Draft].
+	Date calendar.Date
 
 	// Deadline is when the sender stops waiting; a Start that is taken later is
 	// answered with ErrDeadlineExceeded and never granted. It is by the partition's
@@ -110,10 +117,18 @@ type Started struct {
 	// sequences with the built-in ones ([Kind.All]); that of the WLog offset is
 	// WLogOffset. They are there if Start asked for them, and are the receiver's own.
 	Last []Number
+
+	// Periods are those that the transaction's numbers are of, in the same order, and so are their
+	// last numbers; zero for sequences that never restart. Nil if none of the kind's does. They are
+	// there if Last is.
+	Periods []calendar.Date
 }
 
-// Given answers Next with the first of the numbers.
-type Given struct{ Number Number }
+// Given answers Next with the first of the numbers, and with their period.
+type Given struct {
+	Number Number
+	Period calendar.Date
+}
 
 // Raised answers Raise.
 type Raised struct{}

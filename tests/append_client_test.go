@@ -119,7 +119,7 @@ func (b *begun) promised(each []messages.Appended) []*acked {
 			At: each[i].RegisteredAt, Numbers: each[i].Numbers, Body: b.Bodies[i],
 		}
 		for _, r := range drafts[i].Records {
-			a.Records = append(a.Records, messages.RecordID(numbers[r.Number]))
+			a.Records = append(a.Records, numbers[r.Number].Record())
 		}
 		all = append(all, a)
 	}

@@ -311,7 +311,7 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber)
 		id := draft.ID
 		switch {
 		case id == (messages.RecordID{}):
-			id = messages.RecordID(numbers[draft.Number])
+			id = numbers[draft.Number].Record()
 		case draft.New:
 			if err := r.Raise(id); err != nil {
 				return nil, err

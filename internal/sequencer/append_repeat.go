@@ -142,7 +142,7 @@ func sameRecords(drafts []messages.DraftRecord, records []messages.Record, numbe
 			if d.Number < 0 || d.Number >= len(numbers) {
 				return false
 			}
-			id = messages.RecordID(numbers[d.Number])
+			id = numbers[d.Number].Record()
 		}
 		return id == r.ID && d.New == r.New && bytes.Equal(d.Data, r.Data)
 	})

@@ -150,7 +150,7 @@ func TestOtherDrafts(t *testing.T) {
 		same := w.group(1)
 		same.Drafts[0].Body, same.Drafts[1].Body = m.Drafts[0].Body, m.Drafts[1].Body
 		same.Drafts[1].Wanted = []messages.Wanted{{Seq: seqPlain}, {Seq: seqPlain, Count: 1}, {Seq: seqPlain}}
-		same.Drafts[0].Records[0] = messages.DraftRecord{ID: messages.RecordID(first.Numbers[1]), New: true, Data: []byte("a")}
+		same.Drafts[0].Records[0] = messages.DraftRecord{ID: first.Numbers[1].Record(), New: true, Data: []byte("a")}
 		same.Drafts[2].Body = []byte{}
 		w.mustRepeat(w.settled(w.append(same)), first)
 		w.finish()

@@ -54,24 +54,24 @@ func (r *Reservation) Last() []messages.Number { return r.last }
 // Next reserves the next numbers of a sequence, all that are wanted or none, and returns the
 // first one. It returns ErrUnknownSequence, an [*messages.OverflowError] or
 // ErrTooManyNumbers, and has consumed nothing then.
-func (r *Reservation) Next(w messages.Wanted) (messages.Number, error) {
+func (r *Reservation) Next(w messages.Wanted) (messages.SequenceNumber, error) {
 	i := r.kind.index(w.Seq)
 	if i <= wlogOffset {
-		return 0, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, r.workspace, r.kind.id, w.Seq)
+		return messages.SequenceNumber{}, fmt.Errorf("%w: workspace %d, kind %d: got sequence %d", messages.ErrUnknownSequence, r.workspace, r.kind.id, w.Seq)
 	}
 	n := w.Numbers()
 	if n > messages.MaxEventNumbers-r.given {
-		return 0, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, int64(r.given)+int64(n), messages.MaxEventNumbers)
+		return messages.SequenceNumber{}, fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, int64(r.given)+int64(n), messages.MaxEventNumbers)
 	}
 	last, def := r.last[i], &r.kind.sequences[i]
 	// A stored value below the initial one is as good as none.
 	before := max(last, def.Initial-1)
 	if largest := def.Max(); before > largest || messages.Number(n) > largest-before {
-		return 0, overflow(r.workspace, def, last, n)
+		return messages.SequenceNumber{}, overflow(r.workspace, def, last, n)
 	}
 	r.last[i] = before + messages.Number(n)
 	r.given += n
-	return before + 1, nil
+	return messages.SequenceNumber{Seq: w.Seq, Number: before + 1}, nil
 }
 
 func overflow(ws messages.WSID, def *messages.Sequence, last messages.Number, wanted int) error {

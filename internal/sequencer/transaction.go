@@ -162,7 +162,7 @@ func (c *Core) next(from Requester, m *messages.Next) {
 		c.refuse(from, err)
 		return
 	}
-	c.reply(from, &messages.Given{Number: n})
+	c.reply(from, &messages.Given{Number: n.Number, Period: n.Period})
 }
 
 // raise lifts a sequence to an explicit id of the transaction's event.

@@ -81,7 +81,7 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 				if r.Number < 0 || r.Number >= len(numbers) {
 					return false
 				}
-				r.ID = messages.RecordID(numbers[r.Number])
+				r.ID = numbers[r.Number].Record()
 			}
 			if got := events[i].Records[j]; got.ID != r.ID || got.New != r.New || !bytes.Equal(got.Data, r.Data) {
 				return false

@@ -139,7 +139,7 @@ func (w *world) takenKey(e *messages.Event) messages.SequenceNumber {
 	needs := []messages.SequenceNumber{{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)}}
 	for _, r := range e.Records {
 		if r.New {
-			needs = append(needs, messages.SequenceNumber(r.ID))
+			needs = append(needs, r.ID.SequenceNumber())
 		}
 	}
 	for _, n := range needs {

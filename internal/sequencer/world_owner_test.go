@@ -60,7 +60,7 @@ func (w *world) next(o *owner, seq messages.SeqID) *call {
 		return w.ask(o, m)
 	}
 	n, err := o.counts.Next(messages.Wanted{Seq: seq})
-	return w.counted(o, m, &messages.Given{Number: n}, err)
+	return w.counted(o, m, &messages.Given{Number: n.Number, Period: n.Period}, err)
 }
 
 // countsItself reports whether the owner of the open transaction needs not ask.

@@ -25,7 +25,7 @@ func benchEvent(p messages.PartitionID, epoch messages.Epoch, o messages.PLogOff
 		Workspace: ws, WorkspaceKind: testKind, WLogOffset: wlog, RegisteredAt: messages.Timestamp(o),
 		Numbers: []messages.SequenceNumber{n},
 		Body:    make([]byte, 100),
-		Records: []messages.Record{{ID: messages.RecordID(n), New: true, Data: make([]byte, 60)}},
+		Records: []messages.Record{{ID: n.Record(), New: true, Data: make([]byte, 60)}},
 	}
 }
 

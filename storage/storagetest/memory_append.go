@@ -173,12 +173,12 @@ func (j *judge) contents(at int, e *messages.Event) error {
 	}
 	for i := range e.Records {
 		id := e.Records[i].ID
-		if err := seqs.check(messages.SequenceNumber(id)); err != nil {
+		if err := seqs.check(id.SequenceNumber()); err != nil {
 			return err
 		}
 		limit := seqs[id.Seq].MaxExplicit()
 		gives := func(g messages.Event) bool {
-			return g.Workspace == e.Workspace && slices.Contains(g.Numbers, messages.SequenceNumber(id))
+			return g.Workspace == e.Workspace && slices.Contains(g.Numbers, id.SequenceNumber())
 		}
 		if e.Records[i].New && id.Number > limit && !slices.ContainsFunc(j.events[:at+1], gives) {
 			return fmt.Errorf("%w: %w: got %v, want at most %d", storage.ErrInvalidEvent, messages.ErrExplicitID, id, limit)

@@ -78,7 +78,7 @@ func (d *disk) derive(events []*messages.Event) map[messages.WSID]*change {
 		}
 		for i := range e.Records {
 			if e.Records[i].New {
-				c.merge(seqs, messages.SequenceNumber(e.Records[i].ID))
+				c.merge(seqs, e.Records[i].ID.SequenceNumber())
 			}
 		}
 	}

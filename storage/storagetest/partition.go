@@ -153,7 +153,7 @@ func fill(e *messages.Event, s *Spec, a *account) {
 	for _, seq := range s.Create {
 		n := messages.SequenceNumber{Seq: seq, Number: a.next(seq)}
 		e.Numbers = append(e.Numbers, n)
-		e.Records = append(e.Records, record(e, messages.RecordID(n), true))
+		e.Records = append(e.Records, record(e, n.Record(), true))
 	}
 	for _, id := range s.Explicit {
 		a.raise(id.Seq, id.Number)

@@ -113,7 +113,7 @@ func (c *client) open(ctx context.Context, w *write) (*partition.Transaction, []
 
 func rowsOf(d *draft, numbers []messages.SequenceNumber) (rows []messages.Record) {
 	if d.invoices > 0 {
-		rows = append(rows, messages.Record{ID: messages.RecordID(numbers[0]), New: true, Data: []byte(d.body)})
+		rows = append(rows, messages.Record{ID: numbers[0].Record(), New: true, Data: []byte(d.body)})
 	}
 	if d.update > 0 {
 		rows = append(rows, messages.Record{ID: invoiceID(d.update), Data: []byte(d.body)})

@@ -222,7 +222,7 @@ func recordsOf(d *messages.Draft, numbers []messages.SequenceNumber) []messages.
 	for _, dr := range d.Records {
 		id := dr.ID
 		if id == (messages.RecordID{}) {
-			id = messages.RecordID(numbers[dr.Number])
+			id = numbers[dr.Number].Record()
 		}
 		records = append(records, messages.Record{ID: id, New: dr.New, Data: dr.Data})
 	}

@@ -173,7 +173,7 @@ func (t *owned) run() {
 
 func (t *owned) gave(id messages.RecordID) bool {
 	for _, n := range t.numbers {
-		if messages.RecordID(n) == id {
+		if n.Record() == id {
 			return true
 		}
 	}

@@ -213,7 +213,7 @@ func (q *request) promises(each []messages.Appended) []promise {
 			at: each[i].RegisteredAt, numbers: each[i].Numbers, body: q.drafts[i].Body,
 		}
 		for _, n := range each[i].Numbers {
-			all[i].records = append(all[i].records, messages.RecordID(n))
+			all[i].records = append(all[i].records, n.Record())
 		}
 	}
 	return all

@@ -55,7 +55,7 @@ func genEvent(t *rapid.T) messages.Event {
 	for range rapid.IntRange(0, 3).Draw(t, "records") {
 		id := messages.RecordID{Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number"))}
 		if len(e.Numbers) > 0 && rapid.Bool().Draw(t, "given") {
-			id = messages.RecordID(rapid.SampledFrom(e.Numbers).Draw(t, "number"))
+			id = rapid.SampledFrom(e.Numbers).Draw(t, "number").Record()
 		}
 		e.Records = append(e.Records, messages.Record{ID: id, New: rapid.Bool().Draw(t, "new"), Data: genData(t, "row")})
 	}
@@ -116,7 +116,7 @@ func TestLargeEventNumbering(t *testing.T) {
 	for i := range messages.MaxEventNumbers {
 		n := messages.SequenceNumber{Seq: 16, Number: messages.Number(3 * (i + 1))}
 		e.Numbers = append(e.Numbers, n)
-		e.Records = append(e.Records, messages.Record{ID: messages.RecordID(n), New: i%2 == 0})
+		e.Records = append(e.Records, messages.Record{ID: n.Record(), New: i%2 == 0})
 	}
 	e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: 16, Number: 1}, New: true})
 	value := EncodeEvent(&e)

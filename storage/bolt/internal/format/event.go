@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -23,18 +24,21 @@ import (
 //
 //	payload  = kind epoch partition PLogOffset WSID WSKind WLogOffset time
 //	           numbers body records sections
-//	numbers  = count { SeqID first more }     runs first, first+1 … first+more of one sequence
+//	numbers  = count { SeqID [ period ] first more }     runs first, first+1 … first+more of one sequence
 //	body     = length bytes
 //	records  = count { flags SeqID number length bytes }     flags: bit 0 new
 //	sections = count { tag length bytes }     see codec_sections.go
 //
-// The version is 2 if the runtime has sections of its own in it, else 1.
+// The version is 3 if a number has a period or the event a business date, else 2 if the runtime has
+// sections of its own in it, else 1. Only in version 3 runs have a period, which is zero if there
+// is none.
 //
 // Everything is an unsigned varint but the time, which is a zigzag varint, and
 // kind and flags, which are one byte each. Nothing may follow.
 const (
 	eventVersion   = 1
 	eventReserved  = 2
+	eventPeriods   = 3
 	EventHeaderLen = 5
 )
 
@@ -47,7 +51,7 @@ const recordFlagNew = 1
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendPayload encodes an event's payload.
-func appendPayload(b []byte, e *messages.Event) []byte {
+func appendPayload(b []byte, e *messages.Event, version byte) []byte {
 	b = append(b, byte(e.Kind))
 	b = binary.AppendUvarint(b, uint64(e.Epoch))
 	b = binary.AppendUvarint(b, uint64(e.Partition))
@@ -56,7 +60,7 @@ func appendPayload(b []byte, e *messages.Event) []byte {
 	b = binary.AppendUvarint(b, uint64(e.WorkspaceKind))
 	b = binary.AppendUvarint(b, uint64(e.WLogOffset))
 	b = binary.AppendVarint(b, int64(e.RegisteredAt))
-	b = appendNumbers(b, e.Numbers)
+	b = appendNumbers(b, e.Numbers, version)
 	b = appendBytes(b, e.Body)
 	b = binary.AppendUvarint(b, uint64(len(e.Records)))
 	for i := range e.Records {
@@ -73,7 +77,7 @@ func appendPayload(b []byte, e *messages.Event) []byte {
 	return appendSections(b, e)
 }
 
-func appendNumbers(b []byte, numbers []messages.SequenceNumber) []byte {
+func appendNumbers(b []byte, numbers []messages.SequenceNumber, version byte) []byte {
 	runs := 0
 	for i := 0; i < len(numbers); i += runLen(numbers[i:]) {
 		runs++
@@ -82,6 +86,9 @@ func appendNumbers(b []byte, numbers []messages.SequenceNumber) []byte {
 	for i := 0; i < len(numbers); {
 		n := runLen(numbers[i:])
 		b = binary.AppendUvarint(b, uint64(numbers[i].Seq))
+		if version >= eventPeriods {
+			b = binary.AppendUvarint(b, uint64(numbers[i].Period))
+		}
 		b = binary.AppendUvarint(b, uint64(numbers[i].Number))
 		b = binary.AppendUvarint(b, uint64(n-1))
 		i += n
@@ -92,7 +99,7 @@ func appendNumbers(b []byte, numbers []messages.SequenceNumber) []byte {
 // runLen returns how many numbers at the head follow each other in one sequence.
 func runLen(numbers []messages.SequenceNumber) int {
 	n := 1
-	for n < len(numbers) && numbers[n].Seq == numbers[0].Seq &&
+	for n < len(numbers) && numbers[n].SequencePeriod() == numbers[0].SequencePeriod() &&
 		numbers[n].Number == numbers[0].Number+messages.Number(n) && numbers[n].Number != 0 {
 		n++
 	}
@@ -107,8 +114,8 @@ func appendBytes[T []byte | string](b []byte, data T) []byte {
 // EncodeEvent encodes an event without its LSN; SealEvent makes it complete.
 func EncodeEvent(e *messages.Event) []byte {
 	b := make([]byte, EventHeaderLen, EventHeaderLen+SizeHint(e))
-	b = appendPayload(b, e)
 	b[0] = versionOf(e)
+	b = appendPayload(b, e, b[0])
 	binary.BigEndian.PutUint32(b[1:], crc32.Update(0, Castagnoli, b[EventHeaderLen:]))
 	return b
 }
@@ -116,7 +123,7 @@ func EncodeEvent(e *messages.Event) []byte {
 // SizeHint estimates the length of an event's payload from above, but for many
 // scattered numbers.
 func SizeHint(e *messages.Event) int {
-	n := 96 + 8*len(e.Numbers) + len(e.Body)
+	n := 104 + 8*len(e.Numbers) + len(e.Body)
 	for i := range e.Records {
 		n += 18 + len(e.Records[i].Data)
 	}
@@ -159,6 +166,7 @@ type EventView struct {
 	body          []byte
 	DedupID       messages.DedupID
 	together      uint32
+	date          calendar.Date
 	sections      []messages.Section
 	dataLen       int
 	numberings    []messages.SequenceNumber
@@ -171,8 +179,8 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 	if len(value) < EventHeaderLen {
 		return ErrTruncated
 	}
-	if value[0] != eventVersion && value[0] != eventReserved {
-		return fmt.Errorf("%w: got %d, want %d or %d", errVersion, value[0], eventVersion, eventReserved)
+	if value[0] < eventVersion || value[0] > eventPeriods {
+		return fmt.Errorf("%w: got %d, want %d to %d", errVersion, value[0], eventVersion, eventPeriods)
 	}
 	payload := value[EventHeaderLen:]
 	v.CRC = binary.BigEndian.Uint32(value[1:])
@@ -181,7 +189,7 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 	}
 	r := ByteReader{Rest: payload}
 	v.decodeHead(&r)
-	v.decodeNumbers(&r)
+	v.decodeNumbers(&r, value[0])
 	v.body = r.bytes()
 	v.decodeRecords(&r)
 	v.decodeSections(&r, value[0])
@@ -202,10 +210,13 @@ func (v *EventView) decodeHead(r *ByteReader) {
 	v.RegisteredAt = messages.Timestamp(r.varint())
 }
 
-func (v *EventView) decodeNumbers(r *ByteReader) {
+func (v *EventView) decodeNumbers(r *ByteReader, version byte) {
 	v.numbers = v.numbers[:0]
 	for runs := r.Count(3); runs > 0 && !r.Bad; runs-- {
-		seq := messages.SeqID(r.Uvarint(math.MaxUint16))
+		seq, period := messages.SeqID(r.Uvarint(math.MaxUint16)), calendar.Date(0)
+		if version >= eventPeriods {
+			period = calendar.Date(r.Uvarint(math.MaxUint32))
+		}
 		first := r.Uvarint(math.MaxUint64)
 		more := r.Uvarint(messages.MaxEventNumbers)
 		if r.Bad || first > math.MaxUint64-more || uint64(len(v.numbers))+more >= messages.MaxEventNumbers {
@@ -213,7 +224,7 @@ func (v *EventView) decodeNumbers(r *ByteReader) {
 			return
 		}
 		for n := uint64(0); n <= more; n++ {
-			v.numbers = append(v.numbers, messages.SequenceNumber{Seq: seq, Number: messages.Number(first + n)})
+			v.numbers = append(v.numbers, messages.SequenceNumber{Seq: seq, Period: period, Number: messages.Number(first + n)})
 		}
 	}
 }
@@ -365,6 +376,6 @@ func (v *EventView) Lend(e *messages.Event) {
 	*e = messages.Event{
 		Kind: v.kind, Epoch: v.Epoch, Partition: v.Partition, PLogOffset: v.PLogOffset, Workspace: v.Workspace,
 		WorkspaceKind: v.WorkspaceKind, WLogOffset: v.WLogOffset, RegisteredAt: v.RegisteredAt, Numbers: v.numbers, Body: v.body,
-		Records: v.Records, DedupID: v.DedupID, Together: v.together, Sections: v.sections,
+		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Sections: v.sections,
 	}
 }

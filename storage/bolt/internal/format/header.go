@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -20,11 +22,13 @@ import (
 //	+--------+---------+------+----------+----------------+---------+
 //
 //	descriptor = application partitions trust-level count { kind }
-//	kind       = WSKind name count { SeqID name initial [ largest ] }
+//	kind       = WSKind name count { SeqID name initial [ largest restart ] }
+//	restart    = unit [ first-month zone keep ahead ]
 //
 // The descriptor is normalized; its integers are unsigned varints, the trust level
-// one byte, and names are a length and bytes. Where sequences had no largest number yet, and
-// in subscriptions.db, there is none. The CRC covers everything before it. Magic and format keep their places in every format to come.
+// a byte, and so are the unit of time, which is 0 if the sequence never restarts, and the first
+// month; ahead is a zigzag varint. Names are a length and bytes. Where sequences had no rules yet,
+// and in subscriptions.db, there are none. The CRC covers everything before it. Magic and format keep their places in every format to come.
 const (
 	Version     = 4 // of log.db
 	Magic       = "partita\n"
@@ -102,7 +106,7 @@ func appendDescriptor(b []byte, d *messages.Descriptor, rules bool) []byte {
 			b = appendBytes(b, s.Name)
 			b = binary.AppendUvarint(b, uint64(s.Initial))
 			if rules {
-				b = binary.AppendUvarint(b, uint64(s.Largest))
+				b = appendRestart(binary.AppendUvarint(b, uint64(s.Largest)), &s.Restart)
 			}
 		}
 	}
@@ -168,10 +172,31 @@ func decodeSequence(r *ByteReader, of Role, format uint16) messages.Sequence {
 	switch {
 	case of.hasRules(format):
 		s.Largest = messages.Number(r.Uvarint(math.MaxUint64))
+		s.Restart = decodeRestart(r)
 	case of == RoleSubscriptions:
 		s.Largest = s.Initial // it is not known, and what the log has extends this
 	default:
 		s.Largest = math.MaxUint64 // before there were rules, sequences went on to the end
 	}
 	return s
+}
+
+func appendRestart(b []byte, r *messages.Restart) []byte {
+	b = append(b, byte(r.Every))
+	if r.Every == calendar.Never {
+		return b
+	}
+	b = appendBytes(append(b, byte(r.FirstMonth)), r.Zone)
+	return binary.AppendVarint(binary.AppendUvarint(b, uint64(r.Keep)), int64(r.Ahead))
+}
+
+func decodeRestart(r *ByteReader) (restart messages.Restart) {
+	if restart.Every = calendar.Unit(r.byte()); restart.Every == calendar.Never {
+		return messages.Restart{}
+	}
+	restart.FirstMonth = time.Month(r.byte())
+	restart.Zone = string(r.bytes())
+	restart.Keep = int(r.Uvarint(messages.MaxKeep))
+	restart.Ahead = int(r.varint())
+	return restart
 }

@@ -3,24 +3,30 @@ package format
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
 
 // Sections with tags up to [messages.MaxReservedTag] are the runtime's in values of
-// version eventReserved:
+// version eventReserved or eventPeriods:
 //
 //	tag 1   deduplication id 16, not zero
 //	tag 2   together, an unsigned varint, 1 to 2^32-1
+//	tag 3   business date, an unsigned varint, yyyymmdd; in version eventPeriods only
 //
 // Each stands there once at the most. Others are kept as they are.
 const (
 	tagDedup    uint16 = 1
 	tagTogether uint16 = 2
+	tagDate     uint16 = 3
 )
 
 // versionOf returns the version that an event needs.
 func versionOf(e *messages.Event) byte {
+	if e.Date != 0 || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
+		return eventPeriods
+	}
 	if !e.DedupID.IsZero() || e.Together != 0 {
 		return eventReserved
 	}
@@ -30,20 +36,22 @@ func versionOf(e *messages.Event) byte {
 // appendSections encodes the runtime's sections and the event's own.
 func appendSections(b []byte, e *messages.Event) []byte {
 	n := len(e.Sections)
-	hasID, together := !e.DedupID.IsZero(), e.Together != 0
-	if hasID {
-		n++
-	}
-	if together {
-		n++
+	hasID, together, dated := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0
+	for _, has := range [...]bool{hasID, together, dated} {
+		if has {
+			n++
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(n))
+	var buf [binary.MaxVarintLen32]byte
 	if hasID {
 		b = appendSection(b, tagDedup, e.DedupID[:])
 	}
 	if together {
-		var buf [binary.MaxVarintLen32]byte
 		b = appendSection(b, tagTogether, binary.AppendUvarint(buf[:0], uint64(e.Together)))
+	}
+	if dated {
+		b = appendSection(b, tagDate, binary.AppendUvarint(buf[:0], uint64(e.Date)))
 	}
 	for i := range e.Sections {
 		b = appendSection(b, e.Sections[i].Tag, e.Sections[i].Data)
@@ -58,15 +66,17 @@ func appendSection(b []byte, tag uint16, data []byte) []byte {
 func (v *EventView) decodeSections(r *ByteReader, version byte) {
 	clear(v.sections)
 	v.sections = v.sections[:0]
-	v.DedupID, v.together = messages.DedupID{}, 0
+	v.DedupID, v.together, v.date = messages.DedupID{}, 0, 0
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		tag := uint16(r.Uvarint(math.MaxUint16))
 		data := r.bytes()
 		switch {
-		case version == eventReserved && tag == tagDedup:
+		case version >= eventReserved && tag == tagDedup:
 			v.takeDedup(r, data)
-		case version == eventReserved && tag == tagTogether:
-			v.takeTogether(r, data)
+		case version >= eventReserved && tag == tagTogether:
+			takeOnce(r, data, &v.together)
+		case version >= eventPeriods && tag == tagDate:
+			takeOnce(r, data, &v.date)
 		default:
 			v.dataLen += len(data)
 			v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
@@ -84,11 +94,12 @@ func (v *EventView) takeDedup(r *ByteReader, data []byte) {
 	}
 }
 
-func (v *EventView) takeTogether(r *ByteReader, data []byte) {
+// takeOnce takes a number that is not 0, unless there is one already.
+func takeOnce[N ~uint32](r *ByteReader, data []byte, to *N) {
 	n, width := binary.Uvarint(data)
-	if v.together != 0 || width <= 0 || width != len(data) || n == 0 || n > math.MaxUint32 {
+	if *to != 0 || width <= 0 || width != len(data) || n == 0 || n > math.MaxUint32 {
 		r.fail()
 		return
 	}
-	v.together = uint32(n)
+	*to = N(n)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -51,6 +52,8 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "kind %d: %w", e.WorkspaceKind, messages.ErrUnknownKind)
 	case e.PLogOffset == 0 || e.WLogOffset == 0:
 		return Invalid(e, "offsets: got PLog %d, WLog %d, want at least 1", e.PLogOffset, e.WLogOffset)
+	case e.Date != 0 && !e.Date.Valid():
+		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return Invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}
@@ -74,10 +77,32 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		explicit := i >= len(e.Numbers)
 		switch {
 		case explicit && (n.Number == 0 || n.Number > seq.MaxExplicit() && !given(n)):
-			return Invalid(e, "record %v: want an id from 1 to %d: %w", messages.RecordID(n), seq.MaxExplicit(), messages.ErrExplicitID)
+			return Invalid(e, "record %v: want an id from 1 to %d: %w", n.Record(), seq.MaxExplicit(), messages.ErrExplicitID)
 		case !explicit && (n.Number < seq.Initial || n.Number > seq.Max()):
 			return Invalid(e, "sequence %d: got number %d, want %d to %d", n.Seq, n.Number, seq.Initial, seq.Max())
 		}
+		if err := checkPeriod(e, seq, n.Period); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPeriod makes sure that a number has a period if its sequence restarts, and that of the business date if
+// there is one. In which period the registration time is nobody computes again.
+func checkPeriod(e *messages.Event, seq *messages.Sequence, got calendar.Date) error {
+	if !seq.Restarts() {
+		if got != 0 {
+			return Invalid(e, "sequence %d: got period %v, want none: it never restarts", seq.ID, got)
+		}
+		return nil
+	}
+	date := e.Date
+	if date == 0 {
+		date = got
+	}
+	if want := seq.Restart.PeriodOf(date); got != want || got == 0 {
+		return Invalid(e, "sequence %d: got period %v, want %v: it restarts each %v", seq.ID, got, want, seq.Restart.Every)
 	}
 	return nil
 }
@@ -91,6 +116,9 @@ func checkRecords(e *messages.Event, all []messages.Sequence) error {
 		}
 		if id.Number == 0 || id.Number > seq.Max() {
 			return Invalid(e, "record %v: want a number from 1 to %d", id, seq.Max())
+		}
+		if seq.Restarts() {
+			return Invalid(e, "record %v: its sequence restarts, so that its numbers can't be ids", id)
 		}
 	}
 	if id, twice := createdTwice(e.Records); twice {
