@@ -60,7 +60,7 @@ type Transaction struct {
 }
 
 func (t *Transaction) begin(kinds *sequencer.Kinds, started *messages.Started) error {
-	reservation, err := kinds.Reserve(t.start.Workspace, t.start.Kind, started.Last)
+	reservation, err := kinds.Reserve(t.start.Workspace, t.start.Kind, started)
 	if err != nil {
 		return err
 	}
@@ -203,6 +203,7 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 		WorkspaceKind: t.start.Kind,
 		WLogOffset:    t.started.WLogOffset,
 		RegisteredAt:  t.started.RegisteredAt,
+		Date:          t.start.Date,
 		Numbers:       t.numbers,
 		Body:          body,
 		Records:       records,

@@ -70,6 +70,14 @@ type SequenceNumber struct {
 	Number Number
 }
 
+// String returns the number as "sequence/number", and with a period as "sequence/2026-03-29/number".
+func (n SequenceNumber) String() string {
+	if n.Period == 0 {
+		return fmt.Sprintf("%d/%d", n.Seq, n.Number)
+	}
+	return fmt.Sprintf("%d/%v/%d", n.Seq, n.Period, n.Number)
+}
+
 // Record returns the id of a record that has the number. Sequences that restart have none.
 func (n SequenceNumber) Record() RecordID { return RecordID{Seq: n.Seq, Number: n.Number} }
 

@@ -56,8 +56,8 @@ func ExampleSequencer_appendAll() {
 	_, err = sequencer.AppendAll(ctx, to, drafts)
 	fmt.Println(errors.Is(err, partition.ErrExpectedOffset), err)
 	// Output:
-	// event 1: [{2 322685000131072}]
-	// event 2: [{16 1}]
+	// event 1: [2/322685000131072]
+	// event 2: [16/1]
 	// true workspace is not at the expected offset: workspace 7: got 2, want 0
 }
 

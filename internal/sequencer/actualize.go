@@ -163,14 +163,15 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 	if e.WLogOffset == 1 {
 		c.unflushed.markFirst(d)
 	}
-	c.unflushed.raise(d, wlogOffset, messages.Number(e.WLogOffset))
+	c.unflushed.raise(d, wlogOffset, 0, messages.Number(e.WLogOffset))
 	for _, n := range e.Numbers {
 		i := kind.index(n.Seq)
-		if i <= wlogOffset || n.Number > kind.sequences[i].Max() {
-			return fmt.Errorf("%w: workspace %d, kind %d: sequence %d, number %d", messages.ErrBrokenLog, e.Workspace, kind.id, n.Seq, n.Number)
+		if i <= wlogOffset || n.Number > kind.sequences[i].Max() || (n.Period != 0) != (kind.restart(i) != nil) {
+			return fmt.Errorf("%w: workspace %d, kind %d: sequence %d, period %v, number %d",
+				messages.ErrBrokenLog, e.Workspace, kind.id, n.Seq, n.Period, n.Number)
 		}
 		if n.Number >= kind.sequences[i].Initial {
-			c.unflushed.raise(d, i, n.Number)
+			c.unflushed.raise(d, i, n.Period, n.Number)
 		}
 	}
 	c.durable = e.PLogOffset

@@ -91,6 +91,9 @@ func (c *Core) checkLimits(m *messages.Append) error {
 // checkDraft adds up what the next draft asks for.
 func (w *waiting) checkDraft(d *messages.Draft) error {
 	w.bytes += bytesOf(d)
+	if d.Date != 0 && !d.Date.Valid() {
+		return fmt.Errorf("%w: business date: got %d, want one like 20260329", messages.ErrDraft, d.Date)
+	}
 	for _, wanted := range d.Wanted {
 		if w.kind.index(wanted.Seq) <= wlogOffset {
 			return fmt.Errorf("%w: kind %d: got sequence %d", messages.ErrUnknownSequence, w.kind.id, wanted.Seq)
@@ -138,7 +141,7 @@ func (w *waiting) checkRecord(r *messages.DraftRecord) error {
 		return nil
 	}
 	i := w.kind.index(r.ID.Seq)
-	if i <= wlogOffset {
+	if i <= wlogOffset || w.kind.restart(i) != nil {
 		return fmt.Errorf("%w: kind %d: id %v", messages.ErrUnknownSequence, w.kind.id, r.ID)
 	}
 	def := &w.kind.sequences[i]

@@ -111,7 +111,7 @@ func TestUpdateAhead(t *testing.T) {
 // TestUpdateOfNoSequence: what is no sequence of the kind has no records.
 func TestUpdateOfNoSequence(t *testing.T) {
 	kinds := NewKinds(testDescriptor())
-	r, err := kinds.Reserve(1, kindWide, make([]messages.Number, len(kinds.byID[kindWide].sequences)))
+	r, err := kinds.Reserve(1, kindWide, &messages.Started{Last: make([]messages.Number, len(kinds.byID[kindWide].sequences))})
 	if err != nil {
 		t.Fatal(err)
 	}

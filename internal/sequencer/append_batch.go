@@ -1,6 +1,11 @@
 package sequencer
 
-import "github.com/partita-go/partita/messages"
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/messages"
+)
 
 // batch is a run of Appends that is written together: it is formed when its turn
 // has come, and is then in the appender's hands. No transaction is open meanwhile,
@@ -16,8 +21,9 @@ type batch struct {
 	// came; their backing array is numbers.
 	reserved []reserved
 	numbers  []messages.Number
+	dates    []calendar.Date
 	// before is where a workspace's numbers are kept while they are changed.
-	before []messages.Number
+	before lasts
 	// ids are the deduplication ids in it.
 	ids map[appendID]int
 	// bytes and keys are what it will take at most, in flight and unflushed.
@@ -180,7 +186,7 @@ func (c *Core) number(w *waiting) ([]messages.SequenceNumber, error) {
 	}
 	events := len(b.events)
 	r := b.reserve(w.ws)
-	b.before = append(b.before[:0], r.last...)
+	b.before.copyFrom(&r.lasts)
 	numbers, err := c.writeDrafts(w, r)
 	if err != nil {
 		b.takeBack(r, events)
@@ -195,10 +201,13 @@ func (b *batch) reserve(ws *workspace) *reserved {
 	if ws.reserved == 0 {
 		from := len(b.numbers)
 		b.numbers = append(b.numbers, ws.last...)
-		b.reserved = append(b.reserved, reserved{
-			Reservation: Reservation{workspace: ws.id, kind: ws.kind, last: b.numbers[from:len(b.numbers):len(b.numbers)]},
-			ws:          ws,
-		})
+		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.others}}
+		if ws.periods != nil {
+			from = len(b.dates)
+			b.dates = append(b.dates, ws.periods...)
+			r.periods = b.dates[from:len(b.dates):len(b.dates)]
+		}
+		b.reserved = append(b.reserved, reserved{Reservation: r, ws: ws})
 		ws.reserved = len(b.reserved)
 	}
 	return &b.reserved[ws.reserved-1]
@@ -206,7 +215,7 @@ func (b *batch) reserve(ws *workspace) *reserved {
 
 // unreserved reports whether nothing was reserved before b.before was noted.
 func (b *batch) unreserved(r *reserved) bool {
-	return b.before[wlogOffset] == r.ws.last[wlogOffset]
+	return b.before.last[wlogOffset] == r.ws.last[wlogOffset]
 }
 
 // takeBack undoes what was reserved since b.before was noted, and drops the events
@@ -214,9 +223,9 @@ func (b *batch) unreserved(r *reserved) bool {
 func (b *batch) takeBack(r *reserved, events int) {
 	clear(b.events[events:])
 	b.events = b.events[:events]
-	copy(r.last, b.before)
+	r.copyFrom(&b.before)
 	if b.unreserved(r) {
-		b.numbers = b.numbers[:len(b.numbers)-len(r.last)]
+		b.numbers, b.dates = b.numbers[:len(b.numbers)-len(r.last)], b.dates[:len(b.dates)-len(r.periods)]
 		r.ws.reserved = 0
 		*r = reserved{}
 		b.reserved = b.reserved[:len(b.reserved)-1]
@@ -230,7 +239,7 @@ func (b *batch) countKeys(r *reserved) {
 		b.keys++
 	}
 	for i, n := range r.last {
-		if n != b.before[i] && b.before[i] == r.ws.last[i] {
+		if n != b.before.last[i] && (b.before.last[i] == r.ws.last[i] || r.kind.restart(i) != nil) {
 			b.keys++
 		}
 	}
@@ -269,6 +278,9 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
+	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
+		return nil, err
+	}
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)
@@ -291,6 +303,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		WorkspaceKind: r.kind.id,
 		WLogOffset:    messages.WLogOffset(r.last[wlogOffset]),
 		RegisteredAt:  c.lastTime,
+		Date:          d.Date,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
 		Body:          d.Body,
 		Records:       records,
@@ -311,6 +324,10 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber)
 		id := draft.ID
 		switch {
 		case id == (messages.RecordID{}):
+			if n := numbers[draft.Number]; n.Period != 0 {
+				return nil, fmt.Errorf("%w: record %d: got number %d of sequence %d, which restarts: it can't be an id",
+					messages.ErrDraft, i, n.Number, n.Seq)
+			}
 			id = numbers[draft.Number].Record()
 		case draft.New:
 			if err := r.Raise(id); err != nil {
@@ -343,7 +360,7 @@ func (b *batch) unreserve() {
 		b.reserved[i].ws.reserved = 0
 	}
 	clear(b.reserved)
-	b.reserved, b.numbers = b.reserved[:0], b.numbers[:0]
+	b.reserved, b.numbers, b.dates = b.reserved[:0], b.numbers[:0], b.dates[:0]
 	clear(b.ids)
 }
 
@@ -362,7 +379,7 @@ func (b *batch) join(m member) {
 func (c *Core) commitBatch() {
 	for i := range c.batch.reserved {
 		r := &c.batch.reserved[i]
-		c.commitNumbers(r.ws, r.last)
+		c.commitNumbers(r.ws, &r.lasts)
 	}
 	c.durable += messages.PLogOffset(len(c.batch.events))
 }

@@ -62,7 +62,7 @@ func TestActualizationForgetsLoads(t *testing.T) {
 func TestReserveOfAnUnknownKind(t *testing.T) {
 	kinds := NewKinds(testDescriptor())
 	for _, kind := range []messages.WSKind{99, kindWide} {
-		if _, err := kinds.Reserve(1, kind, make([]messages.Number, 1)); !errors.Is(err, messages.ErrUnknownKind) {
+		if _, err := kinds.Reserve(1, kind, &messages.Started{Last: make([]messages.Number, 1)}); !errors.Is(err, messages.ErrUnknownKind) {
 			t.Errorf("kind %d: got %v, want %v", kind, err, messages.ErrUnknownKind)
 		}
 	}
@@ -71,7 +71,7 @@ func TestReserveOfAnUnknownKind(t *testing.T) {
 // TestTooManyNumbersSaysHowMany were asked for.
 func TestTooManyNumbersSaysHowMany(t *testing.T) {
 	kinds := NewKinds(testDescriptor())
-	r, err := kinds.Reserve(1, kindBare, make([]messages.Number, len(testDescriptor().Kinds[2].All())))
+	r, err := kinds.Reserve(1, kindBare, &messages.Started{Last: make([]messages.Number, len(testDescriptor().Kinds[2].All()))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestFault_LowIDLowersTheCounter(t *testing.T) {
 	for name, again := range map[string]func(w *world){
 		"cached": func(*world) {},
 		"all in the tail": func(w *world) {
-			w.seqData, w.checkpoint = make(map[messages.WSID]lasts), 1
+			w.seqData, w.checkpoint = make(map[messages.WSID]storedNumbers), 1
 			w.crash()
 			w.settle()
 		},

@@ -11,6 +11,8 @@ import (
 type load struct {
 	serial uint64
 	queue  []waiting
+	// periods are those that it reads besides the newest ones.
+	periods []messages.SequencePeriod
 }
 
 // retirement is a flush that has succeeded while loads were under way: they may
@@ -29,7 +31,11 @@ func (c *Core) admit(w waiting) {
 		w.ws = c.lookup(id, w.kind)
 	}
 	if w.ws == nil {
-		c.awaitLoad(w)
+		c.awaitLoad(w, nil)
+		return
+	}
+	if periods := w.unknownPeriods(); len(periods) > 0 {
+		c.awaitLoad(w, periods)
 		return
 	}
 	w.ws.pins++
@@ -107,17 +113,20 @@ func mergeInto(ws *workspace, p *pending) {
 	}
 }
 
-// awaitLoad makes a request wait until its workspace's numbers are loaded.
-func (c *Core) awaitLoad(w waiting) {
+// awaitLoad makes a request wait until its workspace's numbers are loaded, with those of the periods that it
+// needs besides the newest ones.
+func (c *Core) awaitLoad(w waiting, periods []messages.SequencePeriod) {
 	id := w.workspace()
+	w.ws = nil
 	l := c.loads[id]
 	if l == nil {
 		c.lastLoad++
 		l = &load{serial: c.lastLoad}
 		c.loads[id] = l
 		c.out.Reader = append(c.out.Reader, &messages.LoadNumbers{
-			Generation: c.generation, Load: l.serial, Workspace: id,
+			Generation: c.generation, Load: l.serial, Workspace: id, Periods: periods,
 		})
+		l.periods = periods
 	}
 	l.queue = append(l.queue, w)
 	c.awaiting++
@@ -132,30 +141,40 @@ func (c *Core) loaded(m *messages.Loaded) {
 	}
 	delete(c.loads, id)
 	c.awaiting -= len(l.queue)
-	ws, err := c.assemble(m, l.queue[0].kind)
+	err := c.takeLoaded(m, l)
 	c.forgetRetired()
 	for _, w := range l.queue {
 		if err != nil {
 			c.refuseWaiter(&w, err)
 			continue
 		}
-		w.ws = ws
-		ws.pins++
-		c.queue.push(w)
+		c.admit(w)
 	}
-	if err == nil {
-		c.cache.Add(id, ws)
+}
+
+// takeLoaded puts what was loaded into the cache.
+func (c *Core) takeLoaded(m *messages.Loaded, l *load) error {
+	ws, err := c.assemble(m, l)
+	if err != nil {
+		return err
 	}
+	if there := c.lookup(ws.id, ws.kind); there != nil {
+		// It was loaded before, and more of its periods was needed.
+		there.learn(ws, l.periods)
+		return nil
+	}
+	c.cache.Add(ws.id, ws)
+	return nil
 }
 
 // assemble makes a workspace of what was loaded and of what is pending. One
 // without events takes the kind that is wanted.
-func (c *Core) assemble(m *messages.Loaded, wanted *kindDef) (*workspace, error) {
+func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	if m.Err != nil {
 		return nil, m.Err
 	}
 	stored := m.Numbers
-	kind := c.kinds[cmp.Or(stored.Kind, wanted.id)]
+	kind := c.kinds[cmp.Or(stored.Kind, l.queue[0].kind.id)]
 	if kind == nil {
 		return nil, fmt.Errorf("%w: workspace %d: stored kind %d", messages.ErrUnknownKind, stored.Workspace, stored.Kind)
 	}
@@ -163,15 +182,16 @@ func (c *Core) assemble(m *messages.Loaded, wanted *kindDef) (*workspace, error)
 	ws.fixed = stored.Kind != 0
 	for _, n := range stored.Numbers {
 		i := kind.index(n.Seq)
-		if i < 0 {
-			return nil, fmt.Errorf("%w: workspace %d, kind %d: sequence %d is stored with number %d",
-				messages.ErrUnknownSequence, ws.id, kind.id, n.Seq, n.Number)
+		if i < 0 || (n.Period != 0) != (kind.restart(i) != nil) {
+			return nil, fmt.Errorf("%w: workspace %d, kind %d: sequence %d is stored with number %d of period %v",
+				messages.ErrUnknownSequence, ws.id, kind.id, n.Seq, n.Number, n.Period)
 		}
-		ws.last[i] = n.Number
+		ws.put(kind, i, n.Period, n.Number)
 	}
 	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
+	ws.span(&stored, l.periods)
 	c.overlay(ws)
 	return ws, nil
 }

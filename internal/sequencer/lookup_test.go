@@ -125,10 +125,10 @@ func TestTinyCache(t *testing.T) {
 func TestStoredContradictsLog(t *testing.T) {
 	tests := []struct {
 		name   string
-		stored lasts
+		stored storedNumbers
 	}{
-		{"WLog offset above the log", lasts{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 3, seqPlain: 1}}},
-		{"another kind", lasts{kindOther, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqPlain: 10}}},
+		{"WLog offset above the log", storedNumbers{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 3, seqPlain: 1}}},
+		{"another kind", storedNumbers{kindOther, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqPlain: 10}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -155,11 +155,11 @@ func TestStoredContradictsLog(t *testing.T) {
 
 func TestStoredUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
-		stored lasts
+		stored storedNumbers
 		want   error
 	}{
-		"kind":     {lasts{9, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1}}, messages.ErrUnknownKind},
-		"sequence": {lasts{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, 99: 1}}, messages.ErrUnknownSequence},
+		"kind":     {storedNumbers{9, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1}}, messages.ErrUnknownKind},
+		"sequence": {storedNumbers{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, 99: 1}}, messages.ErrUnknownSequence},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := up(t, messages.Settings{})

@@ -1,6 +1,9 @@
 package sequencer
 
-import "github.com/partita-go/partita/messages"
+import (
+	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/messages"
+)
 
 // pending holds numbers that are durable in the log but not known to be in
 // SeqData. A workspace is in it if and only if an event of it is.
@@ -18,8 +21,8 @@ type delta struct {
 	// first says that the workspace's first event is among these, so that nothing
 	// of it is stored before.
 	first bool
-	// last holds the last number of each sequence that changed, else 0.
-	last []messages.Number
+	// lasts are the last numbers that changed.
+	lasts
 }
 
 func newPending(serial uint64) *pending {
@@ -30,21 +33,22 @@ func newPending(serial uint64) *pending {
 func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
 	d := p.workspaces[ws]
 	if d == nil {
-		d = &delta{kind: kind, last: make([]messages.Number, len(kind.sequences))}
+		d = &delta{kind: kind, lasts: newLasts(kind)}
 		p.workspaces[ws] = d
 	}
 	return d
 }
 
 // raise merges a number into a delta by maximum.
-func (p *pending) raise(d *delta, i int, n messages.Number) {
-	if n <= d.last[i] {
+func (p *pending) raise(d *delta, i int, period calendar.Date, n messages.Number) {
+	was, _ := d.in(d.kind, i, period)
+	if n <= was {
 		return
 	}
-	if d.last[i] == 0 {
+	if was == 0 {
 		p.keys++
 	}
-	d.last[i] = n
+	d.put(d.kind, i, period, n)
 }
 
 // markFirst notes that a workspace's first event is among these.
@@ -66,11 +70,9 @@ func (p *pending) numbers() []messages.WorkspaceNumbers {
 			w.Kind = d.kind.id
 		}
 		begin := len(flat)
-		for i, n := range d.last {
-			if n != 0 {
-				flat = append(flat, messages.SequenceNumber{Seq: d.kind.sequences[i].ID, Number: n})
-			}
-		}
+		d.each(d.kind, func(i int, period calendar.Date, n messages.Number) {
+			flat = append(flat, messages.SequenceNumber{Seq: d.kind.ids[i], Period: period, Number: n})
+		})
 		w.Numbers = flat[begin:len(flat):len(flat)]
 		out = append(out, w)
 	}

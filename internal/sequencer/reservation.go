@@ -10,7 +10,7 @@ import (
 // safe for concurrent use.
 type Kinds struct {
 	byID map[messages.WSKind]*kindDef
-	// widest is the largest number of sequences that a kind has.
+	// widest is the largest number of numbers that a workspace has in the cache.
 	widest int
 }
 
@@ -20,7 +20,7 @@ func NewKinds(d messages.Descriptor) *Kinds {
 	for _, kind := range d.Kinds {
 		def := newKindDef(kind)
 		k.byID[kind.ID] = def
-		k.widest = max(k.widest, len(def.sequences))
+		k.widest = max(k.widest, def.numbers)
 	}
 	return k
 }
@@ -32,19 +32,21 @@ func NewKinds(d messages.Descriptor) *Kinds {
 type Reservation struct {
 	workspace messages.WSID
 	kind      *kindDef
-	// last are the workspace's last numbers with those reserved.
-	last  []messages.Number
+	// lasts are the workspace's last numbers with those reserved. The periods are those that an event is given
+	// numbers of.
+	lasts
 	given int
 }
 
-// Reserve returns an owner's reservation, which takes last over: the numbers that
-// [messages.Started] brought along.
-func (k *Kinds) Reserve(ws messages.WSID, kind messages.WSKind, last []messages.Number) (Reservation, error) {
+// Reserve returns an owner's reservation, which takes over the numbers that started brought
+// along.
+func (k *Kinds) Reserve(ws messages.WSID, kind messages.WSKind, started *messages.Started) (Reservation, error) {
 	def := k.byID[kind]
-	if def == nil || len(last) != len(def.sequences) {
-		return Reservation{}, fmt.Errorf("%w: workspace %d: got %d numbers of kind %d", messages.ErrUnknownKind, ws, len(last), kind)
+	if def == nil || len(started.Last) != len(def.sequences) || def.restarts != nil && len(started.Periods) != len(def.sequences) {
+		return Reservation{}, fmt.Errorf("%w: workspace %d: got %d numbers and %d periods of kind %d",
+			messages.ErrUnknownKind, ws, len(started.Last), len(started.Periods), kind)
 	}
-	return Reservation{workspace: ws, kind: def, last: last}, nil
+	return Reservation{workspace: ws, kind: def, lasts: lasts{last: started.Last, periods: started.Periods}}, nil
 }
 
 // Last returns the last numbers, in order of the kind's sequences. The caller must
@@ -71,7 +73,7 @@ func (r *Reservation) Next(w messages.Wanted) (messages.SequenceNumber, error) {
 	}
 	r.last[i] = before + messages.Number(n)
 	r.given += n
-	return messages.SequenceNumber{Seq: w.Seq, Number: before + 1}, nil
+	return messages.SequenceNumber{Seq: w.Seq, Period: r.periodOf(i), Number: before + 1}, nil
 }
 
 func overflow(ws messages.WSID, def *messages.Sequence, last messages.Number, wanted int) error {
@@ -82,7 +84,7 @@ func overflow(ws messages.WSID, def *messages.Sequence, last messages.Number, wa
 // ErrUnknownSequence or ErrExplicitID, and has changed nothing then.
 func (r *Reservation) Raise(id messages.RecordID) error {
 	i := r.kind.index(id.Seq)
-	if i <= wlogOffset {
+	if i <= wlogOffset || r.kind.restart(i) != nil {
 		return fmt.Errorf("%w: workspace %d, kind %d: explicit id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
 	}
 	def := &r.kind.sequences[i]
@@ -111,7 +113,7 @@ func (r *Reservation) Covers(records []messages.Record) error {
 // number of the sequence: it will never be given out.
 func (r *Reservation) reaches(id messages.RecordID) error {
 	i := r.kind.index(id.Seq)
-	if i <= wlogOffset {
+	if i <= wlogOffset || r.kind.restart(i) != nil {
 		return fmt.Errorf("%w: workspace %d, kind %d: id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
 	}
 	if id.Number > r.last[i] && id.Number >= r.kind.sequences[i].Initial {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -118,19 +119,22 @@ func (c *Core) grant(w *waiting) error {
 	if wlog := &ws.kind.sequences[wlogOffset]; ws.last[wlogOffset] >= wlog.Max() {
 		return overflow(ws.id, wlog, ws.last[wlogOffset], 1)
 	}
-	c.serial++
 	c.lastTime = max(c.lastTime, c.now)
+	reservation := Reservation{workspace: ws.id, kind: ws.kind, lasts: c.txn.lasts}
+	reservation.copyFrom(&ws.lasts)
+	if err := c.turnAll(&reservation, ws, m.Date); err != nil {
+		return err
+	}
+	c.serial++
 	c.txn = transaction{
 		open: true,
 		token: messages.Token{
 			Partition: c.partition, Epoch: c.epoch, PLogOffset: c.durable + 1, Serial: c.serial, Secret: c.secret(),
 		},
-		owner: w.from,
-		since: c.now,
-		ws:    ws,
-		Reservation: Reservation{
-			workspace: ws.id, kind: ws.kind, last: append(c.txn.last[:0], ws.last...),
-		},
+		owner:       w.from,
+		since:       c.now,
+		ws:          ws,
+		Reservation: reservation,
 	}
 	c.txn.last[wlogOffset]++
 	if m.WatchOwner && w.from != nil {
@@ -145,7 +149,7 @@ func (c *Core) grant(w *waiting) error {
 		RegisteredAt: c.lastTime,
 	}
 	if m.WithNumbers {
-		started.Last = slices.Clone(c.txn.last)
+		started.Last, started.Periods = slices.Clone(c.txn.last), slices.Clone(c.txn.periods)
 	}
 	c.reply(w.from, started)
 	return nil
@@ -196,14 +200,14 @@ func (c *Core) flush(from Requester, m *messages.Flush) {
 
 // commit makes the event durable.
 func (c *Core) commit() {
-	c.commitNumbers(c.txn.ws, c.txn.last)
+	c.commitNumbers(c.txn.ws, &c.txn.lasts)
 	c.durable++
 	c.lastFlushed = c.txn.token
 }
 
 // commitNumbers moves reserved numbers to the cache and to what is unflushed. The
 // events that they were reserved for become durable next.
-func (c *Core) commitNumbers(ws *workspace, last []messages.Number) {
+func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 	if c.waitingEvents() == 0 {
 		c.unflushedSince = c.now
 	}
@@ -212,12 +216,25 @@ func (c *Core) commitNumbers(ws *workspace, last []messages.Number) {
 		ws.fixed = true
 		c.unflushed.markFirst(d)
 	}
-	for i, n := range last {
-		// A replay may have said less than the last number, which it does not know.
-		if n != ws.last[i] || d.last[i] != 0 {
-			ws.last[i] = n
-			c.unflushed.raise(d, i, n)
-		}
+	others := reserved.others
+	if len(others) == len(ws.others) && (len(others) == 0 || &others[0] == &ws.others[0]) {
+		others = nil // nothing was reserved there
+	}
+	for i, n := range reserved.last {
+		c.commitNumber(ws, d, i, reserved.periodOf(i), n)
+	}
+	for _, o := range others {
+		c.commitNumber(ws, d, ws.kind.index(o.Seq), o.Period, o.Number)
+	}
+}
+
+// commitNumber makes a number that may have changed unflushed.
+func (c *Core) commitNumber(ws *workspace, d *delta, i int, period calendar.Date, n messages.Number) {
+	was, _ := ws.in(ws.kind, i, period)
+	// A replay may have said less than the last number, which it does not know.
+	if pending, _ := d.in(ws.kind, i, period); n != was || pending != 0 {
+		ws.raise(i, period, n)
+		c.unflushed.raise(d, i, period, n)
 	}
 }
 
@@ -274,7 +291,7 @@ func (c *Core) endTransaction() {
 		c.out.Unwatch = c.txn.owner
 	}
 	c.unpin(c.txn.ws)
-	c.txn = transaction{Reservation: Reservation{last: c.txn.last}}
+	c.txn = transaction{Reservation: Reservation{lasts: c.txn.lasts}}
 	if c.state != messages.StateTerminating {
 		c.becomeIdle()
 	}

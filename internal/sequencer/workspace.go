@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -18,12 +19,25 @@ type kindDef struct {
 	sequences []messages.Sequence
 	// ids are the sequences' ids alone, close together for looking up.
 	ids []messages.SeqID
+	// restarts are how the sequences restart, nil for one that never does; nil if none does.
+	restarts []*restartDef
+	// numbers is how many numbers a workspace has in the cache.
+	numbers int
 }
 
 func newKindDef(k messages.Kind) *kindDef {
 	def := &kindDef{id: k.ID, sequences: k.All()}
+	def.numbers = len(def.sequences)
 	for i := range def.sequences {
-		def.ids = append(def.ids, def.sequences[i].ID)
+		s := &def.sequences[i]
+		def.ids = append(def.ids, s.ID)
+		if d := newRestartDef(s); d != nil {
+			if def.restarts == nil {
+				def.restarts = make([]*restartDef, len(def.sequences))
+			}
+			def.restarts[i] = d
+			def.numbers += max(d.Keep, 1)
+		}
 	}
 	return def
 }
@@ -44,7 +58,9 @@ type workspace struct {
 	kind *kindDef
 	// fixed says that the workspace has an event, so that its kind cannot change.
 	fixed bool
-	last  []messages.Number
+	lasts
+	// spans are, of each sequence that restarts, what is known of its periods; nil if none does.
+	spans []span
 	// delta is what the workspace has in the pending of that serial, kept at hand for
 	// its next event. It holds on to no more than the delta itself.
 	delta  *delta
@@ -66,7 +82,9 @@ func (w *workspace) deltaIn(p *pending) *delta {
 }
 
 func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
-	return &workspace{id: id, kind: kind, last: make([]messages.Number, len(kind.sequences))}
+	w := &workspace{id: id}
+	w.become(kind)
+	return w
 }
 
 // take makes sure that the workspace is of a kind, which its first event fixes, be
@@ -85,8 +103,10 @@ func (w *workspace) take(kind *kindDef) error {
 // become changes the kind of a workspace that has no event, in place: others may
 // wait with this very copy.
 func (w *workspace) become(kind *kindDef) {
-	w.kind = kind
-	w.last = make([]messages.Number, len(kind.sequences))
+	w.kind, w.lasts, w.spans = kind, newLasts(kind), nil
+	if kind.restarts != nil {
+		w.spans = make([]span, len(kind.sequences))
+	}
 }
 
 // merge takes over what a delta knows better.
@@ -96,7 +116,14 @@ func (w *workspace) merge(d *delta) {
 		w.become(d.kind)
 	}
 	w.fixed = true
-	for i, n := range d.last {
-		w.last[i] = max(w.last[i], n)
+	d.each(w.kind, w.raise)
+}
+
+// raise merges a number by maximum.
+func (w *workspace) raise(i int, period calendar.Date, n messages.Number) {
+	if was, _ := w.in(w.kind, i, period); n <= was {
+		return
+	} else if w.put(w.kind, i, period, n); was == 0 && w.spans != nil {
+		w.close(i)
 	}
 }

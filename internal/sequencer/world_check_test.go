@@ -76,7 +76,7 @@ func (w *world) checkStartedNumbers(o *owner, m *messages.Start, s *messages.Sta
 		}
 		return
 	}
-	r, err := NewKinds(w.config.Descriptor).Reserve(o.ws, o.kind, s.Last)
+	r, err := NewKinds(w.config.Descriptor).Reserve(o.ws, o.kind, s)
 	if err != nil {
 		w.t.Fatalf("%v: %v", s.Token, err)
 	}

@@ -12,8 +12,8 @@ import (
 
 var errDown = errors.New("storage is down")
 
-// lasts are the last numbers of a workspace, the WLog offset among them.
-type lasts struct {
+// storedNumbers are the last numbers of a workspace, the WLog offset among them.
+type storedNumbers struct {
 	kind    messages.WSKind
 	numbers map[messages.SeqID]messages.Number
 }
@@ -26,10 +26,10 @@ type store struct {
 	usurped bool
 	// hidden says that they have also flushed what was written before.
 	hidden     bool
-	seqData    map[messages.WSID]lasts
+	seqData    map[messages.WSID]storedNumbers
 	checkpoint messages.PLogOffset
 	// truth is what SeqData would be at the log's end.
-	truth map[messages.WSID]lasts
+	truth map[messages.WSID]storedNumbers
 
 	// piece is how many events the actualizer sends at once.
 	piece int
@@ -66,7 +66,7 @@ const (
 
 func newStore() store {
 	return store{
-		seqData: make(map[messages.WSID]lasts), truth: make(map[messages.WSID]lasts),
+		seqData: make(map[messages.WSID]storedNumbers), truth: make(map[messages.WSID]storedNumbers),
 		checkpoint: 1, piece: 100,
 		taken: make(map[taken]bool), astray: make(map[messages.WSID]bool), bodies: make(map[string]int),
 	}
@@ -183,7 +183,7 @@ func (w *world) apply(m *messages.WriteProjections) {
 
 // with merges what a flush says by maximum: a flush after a replay also lists
 // explicit ids below the stored number, which change nothing.
-func (l lasts) with(n messages.WorkspaceNumbers) lasts {
+func (l storedNumbers) with(n messages.WorkspaceNumbers) storedNumbers {
 	numbers := maps.Clone(l.numbers)
 	if numbers == nil {
 		numbers = make(map[messages.SeqID]messages.Number)
@@ -194,7 +194,7 @@ func (l lasts) with(n messages.WorkspaceNumbers) lasts {
 	if n.Kind != 0 {
 		l.kind = n.Kind
 	}
-	return lasts{kind: l.kind, numbers: numbers}
+	return storedNumbers{kind: l.kind, numbers: numbers}
 }
 
 // kinds returns the initial values by kind and sequence.
@@ -211,18 +211,18 @@ func (w *world) kinds() map[messages.WSKind]map[messages.SeqID]messages.Sequence
 
 // lastsOf is the definition of SeqData: the maxima of the events, of what is not
 // below the initial value.
-func lastsOf(log []messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) map[messages.WSID]lasts {
-	all := make(map[messages.WSID]lasts)
+func lastsOf(log []messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) map[messages.WSID]storedNumbers {
+	all := make(map[messages.WSID]storedNumbers)
 	for i := range log {
 		raiseTo(all, &log[i], kinds)
 	}
 	return all
 }
 
-func raiseTo(all map[messages.WSID]lasts, e *messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) {
+func raiseTo(all map[messages.WSID]storedNumbers, e *messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) {
 	l, ok := all[e.Workspace]
 	if !ok {
-		l = lasts{kind: e.WorkspaceKind, numbers: make(map[messages.SeqID]messages.Number)}
+		l = storedNumbers{kind: e.WorkspaceKind, numbers: make(map[messages.SeqID]messages.Number)}
 		all[e.Workspace] = l
 	}
 	l.numbers[messages.SeqWLogOffset] = max(l.numbers[messages.SeqWLogOffset], messages.Number(e.WLogOffset))
