@@ -96,7 +96,7 @@ lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the lint
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select
-	$(TOOLS) core ./internal/sequencer ./messages
+	$(TOOLS) core ./internal/numfmt ./internal/sequencer ./messages
 
 # A program that imports partition links protoactor-go, golang-lru, zap and what they need, and nothing else.
 .PHONY: deps-check

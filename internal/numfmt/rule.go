@@ -1,0 +1,29 @@
+package numfmt
+
+import "time"
+
+// Unit is how often a sequence restarts. Zero: never.
+type Unit uint8
+
+// The units.
+const (
+	Day Unit = iota + 1
+	Week
+	Month
+	Quarter
+	Year
+)
+
+func (u Unit) String() string {
+	if u > Year {
+		return "unknown"
+	}
+	return [...]string{"never", "day", "week", "month", "quarter", "year"}[u]
+}
+
+// Rule says when a sequence restarts. The zero value: never.
+type Rule struct {
+	Every Unit
+	// FirstMonth is the month that a year begins with. Zero: January. It counts for [Year] only.
+	FirstMonth time.Month
+}
