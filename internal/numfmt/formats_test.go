@@ -46,7 +46,8 @@ func TestFormatsTogether(t *testing.T) {
 		{daily, "{dd}.{mm}.{yyyy}-{n}", "{mm}/{dd}/{yyyy}-{n}", true},
 		{monthly, "{mm}{yyyy}-{n}", "{yyyy}{mm}-{n}", false},
 	} {
-		for _, patterns := range [][]string{{c.a, c.b}, {c.b, c.a}, {c.a, "other {n:03}" + strings.Repeat(" ", 8) + period(c.rule), c.b}} {
+		other := "another " + strings.Join(fieldsOf(c.rule)[0], "") + "{n}"
+		for _, patterns := range [][]string{{c.a, c.b}, {c.b, c.a}, {other, c.a, c.b}} {
 			fs, err := numfmt.ParseFormats(patterns, c.rule)
 			if (err == nil) != c.ok {
 				t.Errorf("%q: got %v, want %v", patterns, err, c.ok)
@@ -61,9 +62,6 @@ func TestFormatsTogether(t *testing.T) {
 		}
 	}
 }
-
-// period are the fields of a rule's first way to name a period.
-func period(rule numfmt.Rule) string { return strings.Join(fieldsOf(rule)[0], "") }
 
 func wantErrPattern(t *testing.T, err error) {
 	t.Helper()
