@@ -23,8 +23,16 @@ func TestEveryPeriod(t *testing.T) {
 		{"{n}{ww}{gggg}", weekly, 20871 + 53 + 52},
 		{"1{mm}{yyyy}{n}", monthly, 402 * 12},
 		{"{yyyy}{q}{n}", quarter, 402 * 4},
+		{"{q}{fy}{n}", quarter, 402 * 4},
+		{"{yyyy}{q}{n}", april, 402 * 4},
+		{"{fy}{q}{n}", april, 402 * 4},
+		{"{yyyy}{fy}{q}{n}", april, 402 * 4},
+		// There is one more where the calendar begins, in its middle.
+		{"{yyyy}{q}{n}", february, 402*4 + 1},
+		{"{fy}{q}{n}", february, 402*4 + 1},
 		{"{n}{yyyy}", yearly, 402},
-		{"{fy}{n}", fiscal, 402},
+		{"{n}{yyyy}", fiscal, 402 + 1},
+		{"{fy}{n}", fiscal, 402 + 1},
 		{"{fy}{n}", yearly, 402},
 	} {
 		f := parse(t, c.pattern, c.rule)
@@ -42,22 +50,6 @@ func TestEveryPeriod(t *testing.T) {
 		if len(seen) != c.want {
 			t.Errorf("%v: got %d texts, want %d", f, len(seen), c.want)
 		}
-	}
-}
-
-// begins reports whether a period begins with a day.
-func begins(rule numfmt.Rule, day time.Time) bool {
-	switch rule.Every {
-	case numfmt.Week:
-		return day.Weekday() == time.Monday
-	case numfmt.Month:
-		return day.Day() == 1
-	case numfmt.Quarter:
-		return day.Day() == 1 && day.Month()%3 == 1
-	case numfmt.Year:
-		return day.Day() == 1 && day.Month() == max(1, rule.FirstMonth)
-	default:
-		return true
 	}
 }
 
@@ -119,7 +111,7 @@ func smallTexts() []string {
 }
 
 // rules are those that patterns are drawn for.
-var rules = []numfmt.Rule{never, daily, weekly, monthly, quarter, yearly, fiscal, {Every: numfmt.Year, FirstMonth: time.December}}
+var rules = []numfmt.Rule{never, daily, weekly, monthly, quarter, yearly, fiscal, april, february, {Every: numfmt.Year, FirstMonth: time.December}}
 
 // fieldsOf are the ways to name a period of a rule.
 func fieldsOf(rule numfmt.Rule) [][]string {
@@ -131,7 +123,7 @@ func fieldsOf(rule numfmt.Rule) [][]string {
 	case numfmt.Month:
 		return [][]string{{"{yyyy}", "{mm}"}}
 	case numfmt.Quarter:
-		return [][]string{{"{yyyy}", "{q}"}}
+		return [][]string{{"{yyyy}", "{q}"}, {"{fy}", "{q}"}, {"{yyyy}", "{fy}", "{q}"}}
 	case numfmt.Year:
 		return [][]string{{"{yyyy}"}, {"{fy}"}, {"{yyyy}", "{fy}"}}
 	default:
@@ -156,8 +148,7 @@ func drawNumber(t *rapid.T) uint64 {
 }
 
 func drawPeriod(t *rapid.T, rule numfmt.Rule) calendar.Date {
-	// Those of the year 1 may begin before it.
-	days := rapid.OneOf(rapid.IntRange(366, 3_652_058), rapid.IntRange(730_000, 750_000)).Draw(t, "days")
+	days := rapid.OneOf(rapid.IntRange(0, 3_652_058), rapid.IntRange(730_000, 750_000)).Draw(t, "days")
 	return periodWith(rule, time.Date(1, 1, 1+days, 0, 0, 0, 0, time.UTC))
 }
 

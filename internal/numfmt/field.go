@@ -54,7 +54,7 @@ func (s set) String() string {
 	return strings.Join(names, " ")
 }
 
-// allowed are the fields of a sequence that restarts so. A year's may have one of its two.
+// allowed are the fields of a sequence that restarts so. Of {yyyy} and {fy} one is enough.
 func allowed(every Unit) (s set, ok bool) {
 	switch every {
 	case 0:
@@ -66,12 +66,20 @@ func allowed(every Unit) (s set, ok bool) {
 	case Month:
 		return setOf(number, year, month), true
 	case Quarter:
-		return setOf(number, year, quarter), true
+		return setOf(number, year, fiscalYear, quarter), true
 	case Year:
 		return setOf(number, year, fiscalYear), true
 	default:
 		return 0, false
 	}
+}
+
+// firstMonth is the month that a year of the rule's begins with.
+func firstMonth(rule Rule) time.Month {
+	if rule.Every == Quarter || rule.Every == Year {
+		return max(time.January, rule.FirstMonth)
+	}
+	return time.January
 }
 
 // values are what the fields of a number and its period have.
@@ -80,10 +88,13 @@ type values [kinds]uint64
 func valuesOf(rule Rule, period calendar.Date, n uint64) (v values) {
 	v[number] = n
 	v[year], v[month], v[day] = uint64(period.Year()), uint64(period.Month()), uint64(period.Day())
-	v[quarter] = (v[month] + 2) / 3
+	first := uint64(firstMonth(rule))
+	v[quarter] = (v[month]+12-first)%12/3 + 1
+	if v[month] < first {
+		v[year]--
+	}
 	v[fiscalYear] = v[year]
-	if rule.FirstMonth > 1 {
-		// 10000 is printed as 0000, which is no other year's.
+	if first > 1 {
 		v[fiscalYear]++
 	}
 	if rule.Every == Week {
@@ -98,22 +109,20 @@ func valuesOf(rule Rule, period calendar.Date, n uint64) (v values) {
 func periodOf(rule Rule, v *values, has set) (p calendar.Date, ok bool) {
 	switch rule.Every {
 	case Day:
-		p = date(v[year], v[month], v[day])
+		p = calendar.Date(v[year]*10000 + v[month]*100 + v[day])
 	case Week:
 		p = monday(int(v[isoYear]), int(v[isoWeek]))
 	case Month:
-		p = date(v[year], v[month], 1)
+		p = calendar.Date(v[year]*10000 + v[month]*100 + 1)
 	case Quarter:
-		p = date(v[year], v[quarter]*3-2, 1)
+		p = fiscal(rule, firstYear(rule, v, has), int(v[quarter]))
 	case Year:
-		p = date(firstYear(rule, v, has), max(1, uint64(rule.FirstMonth)), 1)
+		p = fiscal(rule, firstYear(rule, v, has), 1)
 	default:
 		return 0, true
 	}
 	return p, p.Valid()
 }
-
-func date(y, m, d uint64) calendar.Date { return calendar.Date(y*10000 + m*100 + d) }
 
 // monday returns the first day of an ISO week: that of 4 January is week 1.
 func monday(y, w int) calendar.Date {
@@ -121,16 +130,26 @@ func monday(y, w int) calendar.Date {
 	return calendar.DateOf(fourth.AddDate(0, 0, 7*(w-1)-(int(fourth.Weekday())+6)%7))
 }
 
+// fiscal returns the first day of a quarter of a fiscal year, by the year that this begins in. The period in which the
+// calendar begins has none earlier.
+func fiscal(rule Rule, y, q int) calendar.Date {
+	t := time.Date(y, firstMonth(rule)+time.Month(3*(q-1)), 1, 0, 0, 0, 0, time.UTC)
+	if t.Year() < 1 {
+		return 1_01_01
+	}
+	return calendar.DateOf(t)
+}
+
 // firstYear is the year that a fiscal year begins in.
-func firstYear(rule Rule, v *values, has set) uint64 {
+func firstYear(rule Rule, v *values, has set) int {
 	switch {
 	case has.has(year):
-		return v[year]
-	case rule.FirstMonth <= 1:
-		return v[fiscalYear]
+		return int(v[year])
+	case firstMonth(rule) == time.January:
+		return int(v[fiscalYear])
 	case v[fiscalYear] == 0:
 		return 9999
 	default:
-		return v[fiscalYear] - 1
+		return int(v[fiscalYear]) - 1
 	}
 }

@@ -14,8 +14,8 @@ type Formats struct{ all []Format }
 // ParseFormats reads the patterns of a sequence, the current one first. None is allowed. It returns [ErrPattern] for a
 // pattern that [Parse] does not take, and if there could be a text that two of them read as different numbers.
 //
-// The second check is on the safe side. It knows where literals, digits, and fields are in texts of each length, but not
-// which days there are.
+// The second check is on the safe side. It knows where literals, digits, and fields are in texts of each length, but
+// not which days there are.
 func ParseFormats(patterns []string, rule Rule) (Formats, error) {
 	fs := Formats{all: make([]Format, 0, len(patterns))}
 	for _, pattern := range patterns {

@@ -10,13 +10,15 @@ import (
 
 // never and the others are rules by a short name.
 var (
-	never   = numfmt.Rule{}
-	daily   = numfmt.Rule{Every: numfmt.Day}
-	weekly  = numfmt.Rule{Every: numfmt.Week}
-	monthly = numfmt.Rule{Every: numfmt.Month}
-	quarter = numfmt.Rule{Every: numfmt.Quarter}
-	yearly  = numfmt.Rule{Every: numfmt.Year}
-	fiscal  = numfmt.Rule{Every: numfmt.Year, FirstMonth: time.April}
+	never    = numfmt.Rule{}
+	daily    = numfmt.Rule{Every: numfmt.Day}
+	weekly   = numfmt.Rule{Every: numfmt.Week}
+	monthly  = numfmt.Rule{Every: numfmt.Month}
+	quarter  = numfmt.Rule{Every: numfmt.Quarter}
+	yearly   = numfmt.Rule{Every: numfmt.Year}
+	fiscal   = numfmt.Rule{Every: numfmt.Year, FirstMonth: time.April}
+	april    = numfmt.Rule{Every: numfmt.Quarter, FirstMonth: time.April}
+	february = numfmt.Rule{Every: numfmt.Quarter, FirstMonth: time.February}
 )
 
 // tester is a test, or one of rapid's.
@@ -35,29 +37,32 @@ func parse(t tester, pattern string, rule numfmt.Rule) numfmt.Format {
 	return f
 }
 
-// periodWith returns the first day of the period of a day, in the plainest way; zero if there is no such day, and where
-// a sequence never restarts.
+// periodWith returns the first day of the period of a day, in the plainest way: zero where a sequence never restarts.
 func periodWith(rule numfmt.Rule, day time.Time) calendar.Date {
-	switch rule.Every {
-	case numfmt.Day:
-	case numfmt.Week:
-		for day.Weekday() != time.Monday {
-			day = day.AddDate(0, 0, -1)
-		}
-	case numfmt.Month:
-		day = day.AddDate(0, 0, 1-day.Day())
-	case numfmt.Quarter:
-		for day.Day() != 1 || day.Month()%3 != 1 {
-			day = day.AddDate(0, 0, -1)
-		}
-	case numfmt.Year:
-		for day.Day() != 1 || day.Month() != max(1, rule.FirstMonth) {
-			day = day.AddDate(0, 0, -1)
-		}
-	default:
+	if rule.Every == 0 {
 		return 0
 	}
+	for !begins(rule, day) {
+		day = day.AddDate(0, 0, -1)
+	}
 	return calendar.DateOf(day)
+}
+
+// begins reports whether a period begins with a day. With the first day of the calendar one of each rule does.
+func begins(rule numfmt.Rule, day time.Time) bool {
+	months := int(day.Month()) - int(max(1, rule.FirstMonth)) + 12
+	switch {
+	case calendar.DateOf(day) == 1_01_01 || rule.Every == numfmt.Day:
+		return true
+	case rule.Every == numfmt.Week:
+		return day.Weekday() == time.Monday
+	case rule.Every == numfmt.Month:
+		return day.Day() == 1
+	case rule.Every == numfmt.Quarter:
+		return day.Day() == 1 && months%3 == 0
+	default:
+		return day.Day() == 1 && months%12 == 0
+	}
 }
 
 // checkPrinted fails unless the format reads what it prints.

@@ -114,11 +114,12 @@ func fieldsOf(pattern string, parts []part, rule Rule) (has set, err error) {
 		}
 	}
 	missing := want &^ has
-	if has&setOf(year, fiscalYear) != 0 && rule.Every == Year {
+	if has.has(year) || has.has(fiscalYear) {
 		missing &^= setOf(year, fiscalYear)
 	}
 	if missing != 0 {
-		return 0, wrong(pattern, len(pattern), "got no %v, want %v of a sequence that restarts: %v", missing, want, rule.Every)
+		return 0, wrong(pattern, len(pattern),
+			"got no %v, want %v of a sequence that restarts: %v", missing, want, rule.Every)
 	}
 	return has, nil
 }

@@ -24,6 +24,6 @@ func (u Unit) String() string {
 // Rule says when a sequence restarts. The zero value: never.
 type Rule struct {
 	Every Unit
-	// FirstMonth is the month that a year begins with. Zero: January. It counts for [Year] only.
+	// FirstMonth is the month that a fiscal year begins with. Zero: January. Only years and quarters have one.
 	FirstMonth time.Month
 }
