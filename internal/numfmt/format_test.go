@@ -151,7 +151,7 @@ func TestParseRefuses(t *testing.T) {
 		{"{n}", yearly, "byte 3: got no {yyyy} {fy}"},
 		{"{yyyy}{yyyy}{n}", yearly, "byte 6: got {yyyy} again"},
 		{"{yyyy}{fy}", yearly, "byte 10: got no {n}"},
-		{"{n}", strange, "byte 0: got a restart each unknown"},
+		{"{n}", strange, "byte 0: got a restart each unit(6)"},
 		{"{yyyy}{n}", numfmt.Rule{Every: numfmt.Year, FirstMonth: 13}, "from month 13 on"},
 		{"{yyyy}{n}", numfmt.Rule{Every: numfmt.Year, FirstMonth: -1}, "from month -1 on"},
 	} {

@@ -1,6 +1,9 @@
 package numfmt
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Unit is how often a sequence restarts. Zero: never.
 type Unit uint8
@@ -16,7 +19,7 @@ const (
 
 func (u Unit) String() string {
 	if u > Year {
-		return "unknown"
+		return fmt.Sprintf("unit(%d)", uint8(u))
 	}
 	return [...]string{"never", "day", "week", "month", "quarter", "year"}[u]
 }
