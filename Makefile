@@ -79,12 +79,12 @@ demo: ## run the demo: the history of 20 real projects as an application (DEMOFL
 test: ## run all tests (PKG=./actors/... RUN=TestName)
 	$(GO) test $(TESTFLAGS) -run '$(RUN)' $(FIRST) $(PKG)
 
-# What one goroutine does alone has no race. So this leaves out the core, which core-check keeps without goroutines;
-# and the tests of UNRACED, which are slow and show the race detector nothing that another one, which the reason
-# names, does not: the tests of internal/tools check that list.
+# What one goroutine does alone has no race. So this leaves out the core and the formats of numbers, which core-check
+# keeps without goroutines; and the tests of UNRACED, which are slow and show the race detector nothing that another
+# one, which the reason names, does not: the tests of internal/tools check that list.
 .PHONY: race
 race: ## run what may have races under the race detector (needs a C compiler; UNRACED= or RUN=TestName leaves no test out)
-	@what=$$($(GO) list $(FIRST) $(PKG) | grep -v '/internal/sequencer$$'); \
+	@what=$$($(GO) list $(FIRST) $(PKG) | grep -vE '/internal/(numfmt|sequencer)$$'); \
 	skip=$$(awk -F '\t' '/^Test/ { print $$1 }' $(or $(if $(filter .,$(RUN)),$(UNRACED)),/dev/null) | paste -sd '|' -); set -x; \
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' -skip "^($$skip)$$" $$what
 
@@ -96,7 +96,7 @@ lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the lint
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select
-	$(TOOLS) core ./internal/sequencer ./messages
+	$(TOOLS) core ./internal/numfmt ./internal/sequencer ./messages
 
 # A program that imports partition links protoactor-go, golang-lru, zap and what they need, and nothing else.
 .PHONY: deps-check
