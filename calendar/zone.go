@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	// Zones are found on machines without a zone database too. Nothing but LoadZone needs it.
+
+	// Zones are found on machines without a zone database too. It is imported where zones are loaded,
+	// so that no program that needs it can forget it.
 	_ "time/tzdata"
 )
 

@@ -36,6 +36,8 @@ func (z Zones) Add(c ZoneChange) (Zones, error) {
 			return nil, fmt.Errorf("%w: got one of %v, want none before %v", ErrZoneChange, c.Set, last.Set)
 		case i == len(z)-1 && c.Zone == last.Zone:
 			return z, nil
+		// It is not enough that the last change is so old: until one counts for every rule, what was before it
+		// decides in which period the next one was set.
 		case next.Sub(last.Set) >= settled:
 			return append(slices.Clone(z[i:]), c), nil
 		}
@@ -56,7 +58,7 @@ func (z Zones) Add(c ZoneChange) (Zones, error) {
 // last one counts. So the period of rising instants never falls, and its end stays right when
 // later changes are added: one that was asked for once need not be asked for again before.
 func (z Zones) PeriodAt(r Rule, base Zone, at time.Time) (period Date, until time.Time) {
-	now := zoneOf{rule: r, zone: base}
+	now := counting{rule: r, zone: base}
 	for i, c := range z {
 		if c.Set.After(at) {
 			break
@@ -74,22 +76,22 @@ func (z Zones) PeriodAt(r Rule, base Zone, at time.Time) (period Date, until tim
 	return now.period(at)
 }
 
-// zoneOf is the zone that counts for a rule, and the period that had begun when it began to count.
-type zoneOf struct {
+// counting is the zone that counts for a rule, and the period that had begun when it began to count.
+type counting struct {
 	rule  Rule
 	zone  Zone
 	least Date
 }
 
 // period returns the period of an instant, and until when it lasts.
-func (z *zoneOf) period(at time.Time) (period Date, until time.Time) {
-	period = max(z.rule.PeriodOf(z.zone.date(at)), z.least)
+func (c *counting) period(at time.Time) (period Date, until time.Time) {
+	period = max(c.rule.PeriodOf(c.zone.date(at)), c.least)
 	for {
-		next := z.rule.Add(period, 1)
+		next := c.rule.Add(period, 1)
 		if next == period {
 			return period, time.Time{}
 		}
-		until = z.zone.begin(next)
+		until = c.zone.begin(next)
 		if at.Before(until) {
 			return period, until
 		}

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/partita-go/partita/calendar"
-	"github.com/partita-go/partita/internal/numfmt"
 )
 
 // Every period prints and is read again, and no two alike: those of the 400 years after which the calendar repeats itself,
@@ -16,7 +15,7 @@ import (
 func TestEveryPeriod(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		rule    numfmt.Rule
+		rule    calendar.Rule
 		want    int
 	}{
 		{"{yyyy}{mm}{dd}{n}", daily, 2*365 + 146097},
@@ -111,20 +110,20 @@ func smallTexts() []string {
 }
 
 // rules are those that patterns are drawn for.
-var rules = []numfmt.Rule{never, daily, weekly, monthly, quarter, yearly, fiscal, april, february, {Every: numfmt.Year, FirstMonth: time.December}}
+var rules = []calendar.Rule{never, daily, weekly, monthly, quarter, yearly, fiscal, april, february, {Every: calendar.Year, FirstMonth: time.December}}
 
 // fieldsOf are the ways to name a period of a rule.
-func fieldsOf(rule numfmt.Rule) [][]string {
+func fieldsOf(rule calendar.Rule) [][]string {
 	switch rule.Every {
-	case numfmt.Day:
+	case calendar.Day:
 		return [][]string{{"{yyyy}", "{mm}", "{dd}"}}
-	case numfmt.Week:
+	case calendar.Week:
 		return [][]string{{"{gggg}", "{ww}"}}
-	case numfmt.Month:
+	case calendar.Month:
 		return [][]string{{"{yyyy}", "{mm}"}}
-	case numfmt.Quarter:
+	case calendar.Quarter:
 		return [][]string{{"{yyyy}", "{q}"}, {"{fy}", "{q}"}, {"{yyyy}", "{fy}", "{q}"}}
-	case numfmt.Year:
+	case calendar.Year:
 		return [][]string{{"{yyyy}"}, {"{fy}"}, {"{yyyy}", "{fy}"}}
 	default:
 		return [][]string{{}}
@@ -132,7 +131,7 @@ func fieldsOf(rule numfmt.Rule) [][]string {
 }
 
 // drawPattern draws a pattern that is right for a rule: its fields in any order, with text between them.
-func drawPattern(t *rapid.T, rule numfmt.Rule) (pattern string) {
+func drawPattern(t *rapid.T, rule calendar.Rule) (pattern string) {
 	number := rapid.SampledFrom([]string{"{n}", "{n:01}", "{n:02}", "{n:04}", "{n:09}", "{n:020}"}).Draw(t, "number")
 	fields := append([]string{number}, rapid.SampledFrom(fieldsOf(rule)).Draw(t, "fields")...)
 	text := rapid.SampledFrom([]string{"", "", "", "0", "1", "20", "-", "/", "A", "é", "{{", "}}", "№ 0"})
@@ -147,7 +146,7 @@ func drawNumber(t *rapid.T) uint64 {
 	return rapid.OneOf(rapid.Uint64Max(20_000), edge, rapid.Uint64()).Draw(t, "n")
 }
 
-func drawPeriod(t *rapid.T, rule numfmt.Rule) calendar.Date {
+func drawPeriod(t *rapid.T, rule calendar.Rule) calendar.Date {
 	days := rapid.OneOf(rapid.IntRange(0, 3_652_058), rapid.IntRange(730_000, 750_000)).Draw(t, "days")
 	return periodWith(rule, time.Date(1, 1, 1+days, 0, 0, 0, 0, time.UTC))
 }

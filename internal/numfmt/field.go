@@ -55,19 +55,19 @@ func (s set) String() string {
 }
 
 // allowed are the fields of a sequence that restarts so. Of {yyyy} and {fy} one is enough.
-func allowed(every Unit) (s set, ok bool) {
+func allowed(every calendar.Unit) (s set, ok bool) {
 	switch every {
 	case 0:
 		return setOf(number), true
-	case Day:
+	case calendar.Day:
 		return setOf(number, year, month, day), true
-	case Week:
+	case calendar.Week:
 		return setOf(number, isoYear, isoWeek), true
-	case Month:
+	case calendar.Month:
 		return setOf(number, year, month), true
-	case Quarter:
+	case calendar.Quarter:
 		return setOf(number, year, fiscalYear, quarter), true
-	case Year:
+	case calendar.Year:
 		return setOf(number, year, fiscalYear), true
 	default:
 		return 0, false
@@ -75,8 +75,8 @@ func allowed(every Unit) (s set, ok bool) {
 }
 
 // firstMonth is the month that a year of the rule's begins with.
-func firstMonth(rule Rule) time.Month {
-	if rule.Every == Quarter || rule.Every == Year {
+func firstMonth(rule calendar.Rule) time.Month {
+	if rule.Every == calendar.Quarter || rule.Every == calendar.Year {
 		return max(time.January, rule.FirstMonth)
 	}
 	return time.January
@@ -85,7 +85,7 @@ func firstMonth(rule Rule) time.Month {
 // values are what the fields of a number and its period have.
 type values [kinds]uint64
 
-func valuesOf(rule Rule, period calendar.Date, n uint64) (v values) {
+func valuesOf(rule calendar.Rule, period calendar.Date, n uint64) (v values) {
 	v[number] = n
 	v[year], v[month], v[day] = uint64(period.Year()), uint64(period.Month()), uint64(period.Day())
 	first := uint64(firstMonth(rule))
@@ -97,7 +97,7 @@ func valuesOf(rule Rule, period calendar.Date, n uint64) (v values) {
 	if first > 1 {
 		v[fiscalYear]++
 	}
-	if rule.Every == Week {
+	if rule.Every == calendar.Week {
 		y, w := period.Time().ISOWeek()
 		v[isoYear], v[isoWeek] = uint64(y), uint64(w)
 	}
@@ -106,17 +106,17 @@ func valuesOf(rule Rule, period calendar.Date, n uint64) (v values) {
 
 // periodOf returns the period that may have the values, and whether there is a day that it begins with. What is
 // printed of it can be different.
-func periodOf(rule Rule, v *values, has set) (p calendar.Date, ok bool) {
+func periodOf(rule calendar.Rule, v *values, has set) (p calendar.Date, ok bool) {
 	switch rule.Every {
-	case Day:
+	case calendar.Day:
 		p = calendar.Date(v[year]*10000 + v[month]*100 + v[day])
-	case Week:
+	case calendar.Week:
 		p = monday(int(v[isoYear]), int(v[isoWeek]))
-	case Month:
+	case calendar.Month:
 		p = calendar.Date(v[year]*10000 + v[month]*100 + 1)
-	case Quarter:
+	case calendar.Quarter:
 		p = fiscal(rule, firstYear(rule, v, has), int(v[quarter]))
-	case Year:
+	case calendar.Year:
 		p = fiscal(rule, firstYear(rule, v, has), 1)
 	default:
 		return 0, true
@@ -132,7 +132,7 @@ func monday(y, w int) calendar.Date {
 
 // fiscal returns the first day of a quarter of a fiscal year, by the year that this begins in. The period in which the
 // calendar begins has none earlier.
-func fiscal(rule Rule, y, q int) calendar.Date {
+func fiscal(rule calendar.Rule, y, q int) calendar.Date {
 	t := time.Date(y, firstMonth(rule)+time.Month(3*(q-1)), 1, 0, 0, 0, 0, time.UTC)
 	if t.Year() < 1 {
 		return 1_01_01
@@ -141,7 +141,7 @@ func fiscal(rule Rule, y, q int) calendar.Date {
 }
 
 // firstYear is the year that a fiscal year begins in.
-func firstYear(rule Rule, v *values, has set) int {
+func firstYear(rule calendar.Rule, v *values, has set) int {
 	switch {
 	case has.has(year):
 		return int(v[year])

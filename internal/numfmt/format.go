@@ -11,7 +11,7 @@ import (
 // prints nothing and reads nothing; [Parse] makes one.
 type Format struct {
 	pattern string
-	rule    Rule
+	rule    calendar.Rule
 	parts   []part
 	has     set
 	// fixed is how many bytes a text has without the number.
@@ -22,7 +22,7 @@ type Format struct {
 
 // Parse reads a pattern, whose language the package describes, for a sequence that restarts by a rule. It returns
 // [ErrPattern] if the pattern does not tell every number of every period apart.
-func Parse(pattern string, rule Rule) (Format, error) {
+func Parse(pattern string, rule calendar.Rule) (Format, error) {
 	parts, err := partsOf(pattern)
 	if err != nil {
 		return Format{}, err

@@ -15,7 +15,7 @@ import (
 func TestFormat(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		rule    numfmt.Rule
+		rule    calendar.Rule
 		period  calendar.Date
 		n       uint64
 		want    string
@@ -43,7 +43,7 @@ func TestFormat(t *testing.T) {
 		{"FY{fy}-{n}", fiscal, 20260401, 3, "FY2027-3"},
 		{"{yyyy}/{fy}-{n}", fiscal, 20260401, 3, "2026/2027-3"},
 		{"FY{fy}-{n}", yearly, 20260101, 3, "FY2026-3"},
-		{"FY{fy}-{n}", numfmt.Rule{Every: numfmt.Year, FirstMonth: time.January}, 20260101, 3, "FY2026-3"},
+		{"FY{fy}-{n}", calendar.Rule{Every: calendar.Year, FirstMonth: time.January}, 20260101, 3, "FY2026-3"},
 		{"FY{fy}-{n}", fiscal, 99990401, 3, "FY0000-3"},
 		{"{yyyy}/{fy}-{n}", fiscal, 10101, 3, "0000/0001-3"},
 		{"{yyyy}Q{q}-{n}", april, 20260401, 3, "2026Q1-3"},
@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 func TestFormatRefusesText(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		rule    numfmt.Rule
+		rule    calendar.Rule
 		text    string
 		want    string
 	}{
@@ -106,10 +106,10 @@ func TestFormatRefusesText(t *testing.T) {
 
 // A format that does not tell every number of every period apart is refused, at the byte where it is wrong.
 func TestParseRefuses(t *testing.T) {
-	strange := numfmt.Rule{Every: numfmt.Year + 1}
+	strange := calendar.Rule{Every: calendar.Year + 1}
 	for _, c := range []struct {
 		pattern string
-		rule    numfmt.Rule
+		rule    calendar.Rule
 		want    string
 	}{
 		{"", never, "byte 0: got no {n}"},
@@ -152,8 +152,8 @@ func TestParseRefuses(t *testing.T) {
 		{"{yyyy}{yyyy}{n}", yearly, "byte 6: got {yyyy} again"},
 		{"{yyyy}{fy}", yearly, "byte 10: got no {n}"},
 		{"{n}", strange, "byte 0: got a restart each unit(6)"},
-		{"{yyyy}{n}", numfmt.Rule{Every: numfmt.Year, FirstMonth: 13}, "from month 13 on"},
-		{"{yyyy}{n}", numfmt.Rule{Every: numfmt.Year, FirstMonth: -1}, "from month -1 on"},
+		{"{yyyy}{n}", calendar.Rule{Every: calendar.Year, FirstMonth: 13}, "from month 13 on"},
+		{"{yyyy}{n}", calendar.Rule{Every: calendar.Year, FirstMonth: -1}, "from month -1 on"},
 	} {
 		f, err := numfmt.Parse(c.pattern, c.rule)
 		if !errors.Is(err, numfmt.ErrPattern) || !strings.Contains(err.Error(), c.want) || f.String() != "" {
@@ -194,7 +194,7 @@ func TestAppend(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		rule    numfmt.Rule
+		rule    calendar.Rule
 		period  calendar.Date
 	}{{"INV/{yyyy}/{n:04}", yearly, 20260101}, {"{gggg}-W{ww}-{n}", weekly, 20260323}, {"{n}", never, 0}} {
 		f := parse(t, c.pattern, c.rule)

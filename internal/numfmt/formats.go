@@ -16,7 +16,7 @@ type Formats struct{ all []Format }
 //
 // The second check is on the safe side. It knows where literals, digits, and fields are in texts of each length, but
 // not which days there are.
-func ParseFormats(patterns []string, rule Rule) (Formats, error) {
+func ParseFormats(patterns []string, rule calendar.Rule) (Formats, error) {
 	fs := Formats{all: make([]Format, 0, len(patterns))}
 	for _, pattern := range patterns {
 		f, err := Parse(pattern, rule)

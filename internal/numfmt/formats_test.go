@@ -8,13 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/internal/numfmt"
 )
 
 // Formats may follow each other unless a text of the one is another number of the other.
 func TestFormatsTogether(t *testing.T) {
 	for _, c := range []struct {
-		rule numfmt.Rule
+		rule calendar.Rule
 		a, b string
 		ok   bool
 	}{

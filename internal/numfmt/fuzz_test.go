@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/internal/numfmt"
 )
 
@@ -15,7 +16,7 @@ func FuzzPattern(f *testing.F) {
 		f.Add(pattern, uint8(i), uint8(0), uint32(730_000+i), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, pattern string, every, first uint8, days uint32, n uint64) {
-		rule := numfmt.Rule{Every: numfmt.Unit(every % 7), FirstMonth: time.Month(first % 14)}
+		rule := calendar.Rule{Every: calendar.Unit(every % 7), FirstMonth: time.Month(first % 14)}
 		format, err := numfmt.Parse(pattern, rule)
 		if err != nil {
 			wantErrPattern(t, err)
@@ -32,7 +33,7 @@ func FuzzPattern(f *testing.F) {
 // FuzzText: a text is refused by a list of formats, or is what a number prints, whichever of them reads it.
 func FuzzText(f *testing.F) {
 	lists := []struct {
-		rule     numfmt.Rule
+		rule     calendar.Rule
 		patterns []string
 	}{
 		{never, []string{"{n:04}", "{n}", "INV-{n}", "{n}-{{}}"}},

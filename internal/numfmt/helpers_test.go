@@ -10,15 +10,15 @@ import (
 
 // never and the others are rules by a short name.
 var (
-	never    = numfmt.Rule{}
-	daily    = numfmt.Rule{Every: numfmt.Day}
-	weekly   = numfmt.Rule{Every: numfmt.Week}
-	monthly  = numfmt.Rule{Every: numfmt.Month}
-	quarter  = numfmt.Rule{Every: numfmt.Quarter}
-	yearly   = numfmt.Rule{Every: numfmt.Year}
-	fiscal   = numfmt.Rule{Every: numfmt.Year, FirstMonth: time.April}
-	april    = numfmt.Rule{Every: numfmt.Quarter, FirstMonth: time.April}
-	february = numfmt.Rule{Every: numfmt.Quarter, FirstMonth: time.February}
+	never    = calendar.Rule{}
+	daily    = calendar.Rule{Every: calendar.Day}
+	weekly   = calendar.Rule{Every: calendar.Week}
+	monthly  = calendar.Rule{Every: calendar.Month}
+	quarter  = calendar.Rule{Every: calendar.Quarter}
+	yearly   = calendar.Rule{Every: calendar.Year}
+	fiscal   = calendar.Rule{Every: calendar.Year, FirstMonth: time.April}
+	april    = calendar.Rule{Every: calendar.Quarter, FirstMonth: time.April}
+	february = calendar.Rule{Every: calendar.Quarter, FirstMonth: time.February}
 )
 
 // tester is a test, or one of rapid's.
@@ -28,7 +28,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-func parse(t tester, pattern string, rule numfmt.Rule) numfmt.Format {
+func parse(t tester, pattern string, rule calendar.Rule) numfmt.Format {
 	t.Helper()
 	f, err := numfmt.Parse(pattern, rule)
 	if err != nil {
@@ -38,7 +38,7 @@ func parse(t tester, pattern string, rule numfmt.Rule) numfmt.Format {
 }
 
 // periodWith returns the first day of the period of a day, in the plainest way: zero where a sequence never restarts.
-func periodWith(rule numfmt.Rule, day time.Time) calendar.Date {
+func periodWith(rule calendar.Rule, day time.Time) calendar.Date {
 	if rule.Every == 0 {
 		return 0
 	}
@@ -49,16 +49,16 @@ func periodWith(rule numfmt.Rule, day time.Time) calendar.Date {
 }
 
 // begins reports whether a period begins with a day. With the first day of the calendar one of each rule does.
-func begins(rule numfmt.Rule, day time.Time) bool {
+func begins(rule calendar.Rule, day time.Time) bool {
 	months := int(day.Month()) - int(max(1, rule.FirstMonth)) + 12
 	switch {
-	case calendar.DateOf(day) == 1_01_01 || rule.Every == numfmt.Day:
+	case calendar.DateOf(day) == 1_01_01 || rule.Every == calendar.Day:
 		return true
-	case rule.Every == numfmt.Week:
+	case rule.Every == calendar.Week:
 		return day.Weekday() == time.Monday
-	case rule.Every == numfmt.Month:
+	case rule.Every == calendar.Month:
 		return day.Day() == 1
-	case rule.Every == numfmt.Quarter:
+	case rule.Every == calendar.Quarter:
 		return day.Day() == 1 && months%3 == 0
 	default:
 		return day.Day() == 1 && months%12 == 0
@@ -89,7 +89,7 @@ func checkRead(t tester, f numfmt.Format, text string) (ok bool) {
 }
 
 // checkList fails if formats of a list read a text as different numbers, or the list reads it in another way.
-func checkList(t tester, fs numfmt.Formats, patterns []string, rule numfmt.Rule, text string) {
+func checkList(t tester, fs numfmt.Formats, patterns []string, rule calendar.Rule, text string) {
 	t.Helper()
 	period, n, err := fs.Parse(text)
 	if err != nil && (!errors.Is(err, numfmt.ErrText) || period != 0 || n != 0) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 const (
@@ -95,7 +97,7 @@ func fieldAt(pattern string, at int) (p part, size int, err error) {
 }
 
 // fieldsOf returns the fields of the parts. They must be the ones that name a number and its period, each once.
-func fieldsOf(pattern string, parts []part, rule Rule) (has set, err error) {
+func fieldsOf(pattern string, parts []part, rule calendar.Rule) (has set, err error) {
 	want, ok := allowed(rule.Every)
 	if !ok || rule.FirstMonth < 0 || rule.FirstMonth > 12 {
 		return 0, wrong(pattern, 0, "got a restart each %v from month %d on, want a unit of time and a month of 1 to 12",
