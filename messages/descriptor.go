@@ -75,6 +75,7 @@ func (d *Descriptor) Normalized() Descriptor {
 		slices.SortFunc(seqs, func(a, b Sequence) int { return int(a.ID) - int(b.ID) })
 		for j := range seqs {
 			seqs[j].Largest = seqs[j].Max()
+			seqs[j].Formats = append([]string(nil), seqs[j].Formats...)
 		}
 		n.Kinds[i].Sequences = seqs
 	}
@@ -129,7 +130,7 @@ func (k Kind) validate() error {
 // Extends returns nil if a store made under old may be opened under d: the
 // same application, partitions and trust level, and every kind and sequence of
 // old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, and
-// Keep and Ahead of its restart may change. Otherwise it returns an [ErrDescriptor] that
+// Formats, and Keep and Ahead of its restart, may change. Otherwise it returns an [ErrDescriptor] that
 // says got and want.
 func (d *Descriptor) Extends(old *Descriptor) error {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/internal/numfmt"
 )
 
 // The built-in sequences, which every workspace kind has.
@@ -70,7 +71,16 @@ type Sequence struct {
 
 	// Restart says when the sequence begins anew at Initial. The zero value means never.
 	Restart Restart
+
+	// Formats are how the numbers are printed, as "INV/{yyyy}/{n:04}": see [ParseFormats]. The first
+	// one prints, all of them are read: so what was printed before a format was changed can still be read
+	// if that is listed behind the new one. They may change whenever a store is opened. At most
+	// [MaxFormats]. Empty means that numbers are printed as they are.
+	Formats []string
 }
+
+// MaxFormats is how many formats a sequence can have.
+const MaxFormats = 16
 
 // Restart says that a sequence begins anew in each period of local time. Its numbers are
 // unique, and without gaps, in each (workspace, sequence, period). They can't be ids of records,
@@ -188,5 +198,12 @@ func (s Sequence) validate() error {
 	case s.Initial > s.Max():
 		return fmt.Errorf("initial value: got %d, want at most %d, the largest number", s.Initial, s.Max())
 	}
-	return s.Restart.validate()
+	if err := s.Restart.validate(); err != nil {
+		return err
+	}
+	if len(s.Formats) > MaxFormats {
+		return fmt.Errorf("formats: got %d, want at most %d", len(s.Formats), MaxFormats)
+	}
+	_, err := numfmt.ParseFormats(s.Formats, s.Restart.Rule)
+	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
@@ -132,7 +133,12 @@ func TestLargeEventNumbering(t *testing.T) {
 
 var someDescriptor = messages.Descriptor{
 	Application: "test", Partitions: 4, TrustLevel: messages.TrustRecords,
-	Kinds: []messages.Kind{{ID: 1, Name: "tenant", Sequences: []messages.Sequence{{ID: 16, Name: "invoice", Initial: 1000, Largest: 9_999_999}}}},
+	Kinds: []messages.Kind{{ID: 1, Name: "tenant", Sequences: []messages.Sequence{
+		{ID: 16, Name: "invoice", Initial: 1000, Largest: 9_999_999, Formats: []string{"INV-{n}", "{n:07}"}},
+		{ID: 17, Name: "receipt", Initial: 1, Largest: messages.LargestDefault, Restart: messages.Restart{
+			Rule: calendar.Rule{Every: calendar.Year, FirstMonth: 7}, Zone: "Europe/Zurich", Keep: 2, Ahead: -1,
+		}},
+	}}},
 }
 
 func TestHeaderErrors(t *testing.T) {

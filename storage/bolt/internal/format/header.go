@@ -22,8 +22,9 @@ import (
 //	+--------+---------+------+----------+----------------+---------+
 //
 //	descriptor = application partitions trust-level count { kind }
-//	kind       = WSKind name count { SeqID name initial [ largest restart ] }
+//	kind       = WSKind name count { SeqID name initial [ largest restart formats ] }
 //	restart    = unit [ first-month zone keep ahead ]
+//	formats    = count { length bytes }
 //
 // The descriptor is normalized; its integers are unsigned varints, the trust level
 // a byte, and so are the unit of time, which is 0 if the sequence never restarts, and the first
@@ -106,7 +107,7 @@ func appendDescriptor(b []byte, d *messages.Descriptor, rules bool) []byte {
 			b = appendBytes(b, s.Name)
 			b = binary.AppendUvarint(b, uint64(s.Initial))
 			if rules {
-				b = appendRestart(binary.AppendUvarint(b, uint64(s.Largest)), &s.Restart)
+				b = appendRules(b, &s)
 			}
 		}
 	}
@@ -173,12 +174,25 @@ func decodeSequence(r *ByteReader, of Role, format uint16) messages.Sequence {
 	case of.hasRules(format):
 		s.Largest = messages.Number(r.Uvarint(math.MaxUint64))
 		s.Restart = decodeRestart(r)
+		for formats := r.Count(1); formats > 0 && !r.Bad; formats-- {
+			s.Formats = append(s.Formats, string(r.bytes()))
+		}
 	case of == RoleSubscriptions:
 		s.Largest = s.Initial // it is not known, and what the log has extends this
 	default:
 		s.Largest = math.MaxUint64 // before there were rules, sequences went on to the end
 	}
 	return s
+}
+
+func appendRules(b []byte, s *messages.Sequence) []byte {
+	b = binary.AppendUvarint(b, uint64(s.Largest))
+	b = appendRestart(b, &s.Restart)
+	b = binary.AppendUvarint(b, uint64(len(s.Formats)))
+	for _, f := range s.Formats {
+		b = appendBytes(b, f)
+	}
+	return b
 }
 
 func appendRestart(b []byte, r *messages.Restart) []byte {
