@@ -13,7 +13,7 @@ import (
 // and imports, in its tests too, only what is on floors further down, or lies below the same name.
 var floors = [][]string{
 	{"internal/backoff", "internal/quiet", "internal/tools", "storage/bolt/internal/expect", "storage/internal/watch"},
-	{"messages"},
+	{"ids", "messages"},
 	{"internal/sequencer", "internal/subscription", "storage"},
 	{"storage/bolt/internal/format", "storage/bolt/internal/queue", "storage/bolt/internal/schema"},
 	{"storage/bolt/internal/boltfile"},
