@@ -81,11 +81,13 @@ func (c *fakeClock) pass(d time.Duration) {
 }
 
 // ended is a context that has ended: who has it does not wait.
-func ended() context.Context {
+func ended() context.Context { return endedContext }
+
+var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
-}
+}()
 
 // ready returns a generator whose first second has passed, and its clock.
 func ready(o ids.TraceOptions) (*ids.TraceGenerator, *fakeClock) {
