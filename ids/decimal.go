@@ -20,9 +20,10 @@ const (
 	generatorFactor = 100_000
 	counterFactor   = 100_000 * generatorFactor
 
-	// MaxGenerator is the largest number of a generator, and MaxLaunch of a launch.
+	// MaxGenerator is the largest number of a generator.
 	MaxGenerator = generatorFactor - 1
-	MaxLaunch    = generatorFactor - 1
+	// MaxLaunch is the largest number of a launch.
+	MaxLaunch = generatorFactor - 1
 
 	maxDecimalCounter = 922_337_202
 )

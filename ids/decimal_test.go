@@ -126,10 +126,11 @@ func TestDecimalCounterIsUsedUp(t *testing.T) {
 	for taker := range takers {
 		wait.Go(func() {
 			for n := range each {
-				all[taker][n], err = g.Next(context.Background())
+				id, err := g.Next(context.Background())
 				if err != nil {
 					t.Error(err)
 				}
+				all[taker][n] = id
 			}
 		})
 	}
