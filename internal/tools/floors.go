@@ -18,7 +18,7 @@ var floors = [][]string{
 	{"storage/bolt/internal/format", "storage/bolt/internal/queue", "storage/bolt/internal/schema"},
 	{"storage/bolt/internal/boltfile"},
 	{"storage/bolt/internal/faulty"},
-	{"storage/bolt/internal/dedup", "storage/bolt/internal/statedb", "storage/bolt/internal/wal"},
+	{"storage/bolt/internal/dedup", "storage/bolt/internal/idsdb", "storage/bolt/internal/statedb", "storage/bolt/internal/wal"},
 	{"storage/bolt/internal/logdb"},
 	{"storage/bolt/internal/subsdb"},
 	{"storage/bolt/internal/files"},

@@ -39,11 +39,14 @@ const (
 	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
 	// says on which event it rests.
 	SubscriptionsFormat = 2
+
+	// IDsFormat is that of ids.db, which counts for itself.
+	IDsFormat = 1
 )
 
 // oldest returns the oldest format of the role's files that can be read.
 func (r Role) oldest() uint16 {
-	if r == RoleSubscriptions {
+	if r == RoleSubscriptions || r == RoleIDs {
 		return 1
 	}
 	return Version // the header of state.db has not changed since
