@@ -29,7 +29,7 @@ power: of=load images=82 losable=55 went-on=10 acked-checks=67271 positions=1520
 power: of=recovery with-wal=3 images=40 losable=30 went-on=10 acked-checks=50000 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
 power: of=failed-syncs rounds=9 doomed=20 images=42 losable=35 went-on=10 acked-checks=38286 positions=1052 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
 `,
-	"fuzz":           "fuzz: targets=25 inputs=345678, 4s each\n",
+	"fuzz":           "fuzz: targets=26 inputs=345678, 4s each\n",
 	"mutants-listed": fmt.Sprintf("mutants: planted=%d caught=%[1]d survived=0\n", provedFaults),
 	"mutants-small":  "mutate: seed=1 planted=4 caught=4 survived=0 unbuilt=0\n",
 	"soak": `soak: seconds=60 acked=228737 repeats=3741 reads=18981 refused=444 unknown=240 busy=196182 deployments=46 starts=37 unclean-stops=35 faults=537 hangs=14 dead-owners=64 time-outs=854 checked=228737 delivered=258644 delivered-again=34 parked=92 positions=536

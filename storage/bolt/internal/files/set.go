@@ -115,8 +115,7 @@ func (s *Set) bboltOptions(r format.Role, readOnly bool) *bbolt.Options {
 		o.MaxSize = int(s.options.SubscriptionsMaxSize)
 		o.InitialMmapSize = min(o.InitialMmapSize, smallMmapSize)
 	case format.RoleIDs:
-		o.MaxSize = 0
-		o.InitialMmapSize = min(o.InitialMmapSize, smallMmapSize)
+		o.MaxSize, o.InitialMmapSize = 0, min(o.InitialMmapSize, smallMmapSize)
 	}
 	return o
 }
