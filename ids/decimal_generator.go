@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// GeneratorCounter gives out the numbers of generators. storage/bolt/generators keeps one in a store's directory.
+// GeneratorCounter gives out the numbers of generators. A bolt.Store is one: it keeps them in a file of its own, ids.db.
 type GeneratorCounter interface {
-	// NextGenerator returns a number from 1 to [MaxGenerator] that it never returned for this launch before, whatever
-	// has crashed since: it is durable when it is returned. It returns [ErrLaunchUsedUp] if there is none left. It is
-	// safe for concurrent use.
+	// NextGenerator returns a number that it never returned for this launch before, whatever has crashed since: it is
+	// durable when it is returned. Numbers begin at 1; one above [MaxGenerator] says that there is none left. It is safe
+	// for concurrent use.
 	NextGenerator(ctx context.Context, launch uint32) (uint32, error)
 }
 

@@ -28,8 +28,8 @@ var (
 	ErrLaunch = errors.New("bad launch number")
 	// ErrLaunchUsedUp is returned when all 99,999 generators of a launch are used up.
 	//
-	// From: NewDecimalGenerator, DecimalGenerator.Next, and what implements GeneratorCounter.
-	// Do: deploy with another launch number, which was never used with this store.
+	// From: NewDecimalGenerator, DecimalGenerator.Next.
+	// Do: deploy with another launch number, which was never used with this store. A restored store wants one too.
 	ErrLaunchUsedUp = errors.New("generators of the launch are used up")
 	// ErrDomain is returned when a permutation is wanted of a number of bits that it can't have.
 	//
