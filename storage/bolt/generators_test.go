@@ -166,11 +166,13 @@ func TestGeneratorsOfCopies(t *testing.T) {
 	}
 }
 
-// doctored are ways to make ids.db wrong, each with what the error says.
-func doctored() map[string]struct {
+// generatorDoctoring is a way to make ids.db wrong, and what the error says.
+type generatorDoctoring struct {
 	do   func(*testing.T, *boltfile.File)
 	want string
-} {
+}
+
+func generatorDoctorings() map[string]generatorDoctoring {
 	key := []byte{0, 0, 0, 1}
 	moved := func(t *testing.T, f *boltfile.File) {
 		put(t, f, format.BucketLaunches, []byte{0, 0, 0, 2}, get(t, f, format.BucketLaunches, key))
@@ -179,11 +181,7 @@ func doctored() map[string]struct {
 	zero := func(t *testing.T, f *boltfile.File) {
 		put(t, f, format.BucketLaunches, key, format.SealedUint(nil, format.BucketLaunches, key, 0))
 	}
-	type way = struct {
-		do   func(*testing.T, *boltfile.File)
-		want string
-	}
-	return map[string]way{
+	return map[string]generatorDoctoring{
 		"a launch is lost":       {removing(format.BucketLaunches, key), "got 1 launches, want 2"},
 		"a launch is damaged":    {spoiling(format.BucketLaunches, key), "launch 00000001: checksum"},
 		"a launch is another's":  {moved, "launch 00000002: checksum"},
@@ -202,7 +200,7 @@ func mustPutCount(t *testing.T, f *boltfile.File, n uint64) {
 
 // What is damaged gives no number, and no copy; verify finds it. The store is not held up otherwise.
 func TestDamagedGenerators(t *testing.T) {
-	for name, way := range doctored() {
+	for name, way := range generatorDoctorings() {
 		t.Run(name, func(t *testing.T) {
 			dir := withGenerators(t)
 			f := openPlain(t, dir, format.RoleIDs)
