@@ -21,31 +21,38 @@ const perSecond = 4096 * 1023
 
 // The layout's limit of a second is reached, in order, and not passed.
 func TestSecondIsUsedUp(t *testing.T) {
-	for _, ordered := range []bool{false, true} {
-		g, clock := ready(ids.TraceOptions{Ordered: ordered})
-		for second := range uint64(2) {
-			for n := range uint64(perSecond) {
-				id, want := next(t, g), traceID((1_800_000_001+second)%(1<<25), 7, n/1023, n%1023+1)
-				if id != want {
-					t.Fatalf("id %d: got %v, want %v", n, id, want)
-				}
+	g, clock := ready(ids.TraceOptions{})
+	for second := range uint64(2) {
+		for n := range uint64(perSecond) {
+			id, want := next(t, g), traceID((1_800_000_001+second)%(1<<25), 7, n/1023, n%1023+1)
+			if id != want {
+				t.Fatalf("id %d: got %v, want %v", n, id, want)
 			}
-			none(t, g)
-			clock.pass(499 * time.Millisecond)
-			none(t, g)
-			clock.pass(501 * time.Millisecond)
 		}
+		none(t, g)
+		clock.pass(499 * time.Millisecond)
+		none(t, g)
+		clock.pass(501 * time.Millisecond)
 	}
 }
 
 // However many take from a second, each of its ids is given out once.
-func TestSecondIsUsedUpByMany(t *testing.T) {
+func TestSecondIsUsedUpByMany(t *testing.T) { usedUpByMany(t, 4096) }
+
+// The same for the end of a second, where they get in each other's way.
+func TestLastChunksAreUsedUpByMany(t *testing.T) { usedUpByMany(t, 20) }
+
+// usedUpByMany lets goroutines use up the last chunks of two seconds, on several numbers of processors.
+func usedUpByMany(t *testing.T, chunks uint32) {
+	t.Helper()
 	for _, processors := range []int{2, 7} {
 		before := runtime.GOMAXPROCS(processors)
 		t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 		g, clock := ready(ids.TraceOptions{})
 		for second := range uint64(2) {
+			g.SkipChunks(4096 - chunks)
 			seen := make([]atomic.Bool, 1<<22)
+			var given atomic.Int64
 			var wait sync.WaitGroup
 			for range 8 {
 				wait.Go(func() {
@@ -58,18 +65,13 @@ func TestSecondIsUsedUpByMany(t *testing.T) {
 							t.Errorf("got %v, %v, want another id of second %d", id, err, second)
 							return
 						}
+						given.Add(1)
 					}
 				})
 			}
 			wait.Wait()
-			given := 0
-			for i := range seen {
-				if seen[i].Load() {
-					given++
-				}
-			}
-			if given != perSecond {
-				t.Errorf("got %d ids, want %d", given, perSecond)
+			if given.Load() != int64(chunks)*1023 {
+				t.Errorf("got %d ids, want %d", given.Load(), chunks*1023)
 			}
 			clock.pass(time.Second)
 		}
@@ -109,8 +111,9 @@ func TestClockIsSetBack(t *testing.T) {
 	g, clock := ready(ids.TraceOptions{})
 	last := next(t, g)
 	clock.set(clock.Now().Add(-10 * time.Second))
-	for n := 1; n < perSecond; n++ {
-		if n%1000 == 0 && n < 8000 {
+	g.SkipChunks(4096 - 10)
+	for n := range 10*1023 - 1 {
+		if n%1000 == 999 && n < 7000 {
 			clock.pass(time.Second)
 		}
 		id := next(t, g)
@@ -264,7 +267,10 @@ func TestNextWaits(t *testing.T) {
 		g := ids.NewTraceGenerator(7, ids.TraceOptions{})
 		made := time.Now().Truncate(time.Second)
 		for second := range 2 {
-			for range perSecond {
+			for n := range 3 * 1023 {
+				if n == 1 {
+					g.SkipChunks(4096 - 3)
+				}
 				id, err := g.Next(t.Context())
 				if err != nil {
 					t.Fatal(err)
