@@ -16,8 +16,9 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is one call that a [Clock] owes.
-type Timer interface {
+// Timer is one call that a [Clock] owes. It is an alias so that other packages can describe the same clocks without
+// importing this one.
+type Timer = interface {
 	// Stop prevents the call and reports whether it did: false if the call has
 	// begun or was stopped before.
 	Stop() bool

@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runLoadChild(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(idsChildEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, runIDsChild(dir, os.Stdout))
+		os.Exit(1)
+	}
 	if dir := os.Getenv(fullLoadEnv); dir != "" {
 		if err := runFullLoadChild(dir, os.Stdin); err != nil {
 			fmt.Fprintln(os.Stderr, err)

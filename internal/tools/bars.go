@@ -59,6 +59,10 @@ var bars = []bar{
 	{promise: "nine fast subscriptions beside a slow one at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^SlowSubscription$`, atMost: 100},
 	{promise: "a subscription at 10 events/s beside nine fast ones, heap that it adds, MiB", unit: "grown-MiB", figure: `^SlowSubscription$`, atMost: 32},
 	{promise: "100 live followers of 8 partitions at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=partitions$`, atMost: 50},
+	{promise: "a trace id, from one goroutine, ns", unit: "ns/op", figure: `^TraceID/chunks=own/goroutines=1$`, atMost: 15},
+	{promise: "a trace id, from as many goroutines as processors, ns", unit: "ns/op", figure: `^TraceID/chunks=own/goroutines=processors$`, atMost: 30},
+	{promise: "the same with one chunk for all (for comparison)", unit: "ns/op", figure: `^TraceID/chunks=one/goroutines=processors$`},
+	{promise: "a trace id, allocations", unit: "allocs/op", figure: `^TraceID/chunks=own/goroutines=processors$`, atMost: 0.5},
 }
 
 // figures holds the values of a benchmark run: name, then unit.

@@ -31,7 +31,7 @@ type CopyOptions struct {
 
 // CopyProgress is how far a copy has come.
 type CopyProgress struct {
-	// Phase is what is being done: "copy subscriptions.db", "copy state.db", "copy log.db",
+	// Phase is what is being done: "copy ids.db", "copy subscriptions.db", "copy state.db", "copy log.db",
 	// "rebuild state.db".
 	Phase string
 	// Done and Total are events of log.db or bytes of the others; a Total of 0 is not known.
@@ -109,7 +109,7 @@ func (c *copying) check(ctx context.Context, d *boltfile.Directory) error {
 // files, synced, and checked unless the options say otherwise. The store can be in use.
 // A copy whose check finds a fault, or that is not finished, is not kept.
 //
-// subscriptions.db, if there is one, is copied first, then state.db, and log.db after them, so
+// ids.db and subscriptions.db, if there, are copied first, then state.db, and log.db after them, so
 // that neither the subscriptions nor the projections of the copy are ever ahead of its log;
 // opening the copy reads what the projections lack. Both are copied under one read transaction,
 // page by page: meanwhile flushes do not use pages again, and wait if the file outgrows
@@ -123,6 +123,9 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	c.of(s.files.ID, s.files)
 	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
 		c.target.Directory = temporary
+		if err := s.backupIDs(ctx, &c.target); err != nil {
+			return err
+		}
 		if f := s.files.Subscriptions.Load(); f != nil {
 			c.result.SubscriptionsFrom = f.Size()
 			if err := c.target.Pages(ctx, f, format.RoleSubscriptions); err != nil {
@@ -166,6 +169,9 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	c.of(s.files.ID, s.files)
 	err = c.into(ctx, to, func(temporary *boltfile.Directory) error {
 		c.target.Directory = temporary
+		if err := c.ids(ctx, s.files); err != nil {
+			return err
+		}
 		if err := c.subscriptions(ctx, s.files.Subscriptions.Load()); err != nil {
 			return err
 		}
@@ -182,7 +188,8 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 // Restore makes a store of a copy: log.db with a new store id, and state.db rebuilt from
 // it, since the index of deduplication ids in it depends on the store's id. Of the copy
 // only log.db is needed, and log.wal if it has one; it is not changed; its subscriptions are carried over if
-// subscriptions.db is there too: a damaged one is an error, and goes on being one until it is taken away. The
+// subscriptions.db is there too, and so are the launches of ids.db, which give no number any more (see
+// [Store.NextGenerator]): a damaged one is an error, and goes on being one until it is taken away. The
 // directory must be new or empty. What is not finished, or has a fault, is not kept.
 //
 // If state.db is there too, it is asked whether the log is the one that it was made from, and whole: a log that has
@@ -212,6 +219,9 @@ func (c *copying) restore(ctx context.Context, from *files.Set, dir *boltfile.Di
 	}
 	c.of(id, from)
 	c.target.Directory = dir
+	if err := c.ids(ctx, from); err != nil {
+		return err
+	}
 	if err := from.OpenSubscriptions(); err != nil {
 		return err
 	}
@@ -227,5 +237,5 @@ func (c *copying) restore(ctx context.Context, from *files.Set, dir *boltfile.Di
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.checkOwnPositions(), s.Close(context.WithoutCancel(ctx)))
+	return errors.Join(s.checkOwnPositions(), s.closeLaunches(ctx), s.Close(context.WithoutCancel(ctx)))
 }

@@ -4,7 +4,8 @@
 //	log.wal    what was appended last, and log.db has not got yet
 //	state.db   projections of the log, each partition's valid up to its checkpoint
 //
-// A third file, subscriptions.db, is made with the first subscription: where durable consumers stand.
+// A third file, subscriptions.db, is made with the first subscription: where durable consumers stand. A fourth, ids.db, is
+// made by who first numbers a generator of ids, and open only meanwhile.
 //
 // Four goroutines write, each one file: the committer log.wal, the applier log.db, the flusher state.db, and the
 // keeper subscriptions.db. Each takes all that waits for it and makes one transaction of it. The flusher, whose memory
@@ -37,6 +38,7 @@
 //	internal/dedup     the index of deduplication ids
 //	internal/schema    what an event may contain
 //	internal/subsdb    subscriptions.db in a transaction
+//	internal/idsdb     ids.db in a transaction
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/check     pages and contents of the files, as who verifies them sees them
 //	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows
@@ -45,6 +47,6 @@
 //	internal/faulty    a disk and files that fail in tests
 //
 // Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, project.go,
-// numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), and the
+// numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), generators of ids (generators.go), and the
 // tools (verify.go, copy.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above each codec.
 package bolt

@@ -58,6 +58,8 @@ type Store struct {
 	stuck dedup.StuckMerges
 
 	subscriptions subscriptions
+	// ids is full as long as somebody has ids.db open.
+	ids chan struct{}
 
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken atomic.Pointer[error]
@@ -118,6 +120,7 @@ func (s *Store) start() {
 	s.released = make(chan struct{})
 	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
 	s.subscriptions.ended = make(chan struct{})
+	s.ids = make(chan struct{}, 1)
 	if s.options.ReadOnly {
 		close(s.subscriptions.ended)
 		close(s.committed)
@@ -158,6 +161,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	<-s.subscriptions.ended
+	s.ids <- struct{}{}
 	s.releaseErr = s.files.Close()
 	close(s.released)
 }

@@ -59,7 +59,11 @@ func verifyContents(ctx context.Context, dir string, o verify.Options) (report v
 	if err != nil {
 		report, err = check.AddDamage(dir, report, err, &o)
 	}
-	return report, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	ids, idsErr := s.files.OpenIDs(ctx) // its contents were checked with its pages; it may be another store's
+	if ids != nil {
+		idsErr = ids.Close()
+	}
+	return report, errors.Join(err, idsErr, s.Close(context.WithoutCancel(ctx)))
 }
 
 // verifyLog checks log.db alone, and says why the rest is not looked at.

@@ -599,6 +599,11 @@ func TestVerifySaysWhatToDo(t *testing.T) {
 			subscribe(t, dir)
 			standsAhead(t, dir)
 		}, exitFault, []string{"Not if log.db was put back from an older copy, or has lost its end", "'Subscriptions of another log'"}},
+		{"generators of ids", func(t *testing.T, dir string) {
+			takeGenerator(t, dir)
+			remove(t, dir, "ids.db")
+			check(t, os.WriteFile(filepath.Join(dir, "ids.db"), nil, 0o600))
+		}, exitFault, []string{"-> deploy with a new launch number", "ids.db away"}},
 		{"key of a header", func(t *testing.T, dir string) { strayKey(t, dir, "log.db") }, exitFault, []string{"-> compact", "partita compact --db"}},
 		{"key of the header of state.db", func(t *testing.T, dir string) { strayKey(t, dir, "state.db") }, exitFault, []string{"-> delete state.db"}},
 		{"no state", func(t *testing.T, dir string) { remove(t, dir, "state.db") }, exitFault, []string{"-> start the application", "it rebuilds the file from log.db"}},
@@ -639,6 +644,15 @@ func TestVerifySaysWhatToDo(t *testing.T) {
 			untouched(t, dir, before)
 		})
 	}
+}
+
+func takeGenerator(t *testing.T, dir string) {
+	t.Helper()
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	_, err = s.NextGenerator(limit(t), 1)
+	check(t, err)
+	check(t, s.Close(limit(t)))
 }
 
 // loseEnd puts an older log.db beside the state.db of a store.
@@ -690,7 +704,8 @@ func strayKey(t *testing.T, dir, file string) {
 func TestCompactLeavesStrayKeys(t *testing.T) {
 	dir, to := newStore(t), filepath.Join(t.TempDir(), "copy")
 	subscribe(t, dir)
-	for _, file := range []string{"log.db", "state.db", "subscriptions.db"} {
+	takeGenerator(t, dir)
+	for _, file := range []string{"log.db", "state.db", "subscriptions.db", "ids.db"} {
 		strayKey(t, dir, file)
 	}
 	run(t, "verify", "--db", dir).has(t, exitFault)

@@ -18,6 +18,8 @@ const (
 	deleteState remedy = "delete state.db"
 	// forgetSubscriptions: where consumers stand cannot be derived from the log.
 	forgetSubscriptions remedy = "delete subscriptions.db"
+	// newLaunch: which numbers generators of ids have cannot be derived from the log.
+	newLaunch remedy = "deploy with a new launch number"
 	// copyMeta: a meta page of the log can be taken from the other one.
 	copyMeta remedy = "copy the meta page"
 	// compactStore: what is wrong is not taken along.
@@ -37,6 +39,8 @@ func (r remedy) words(dir string) string {
 		return fmt.Sprintf("stop the application, move %s/state.db away, start it: it rebuilds the file from log.db. Not if log.db was put back from an older copy: then the last numbers would be given again", dir)
 	case forgetSubscriptions:
 		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told. Not if log.db was put back from an older copy, or has lost its end: then restore from a newer backup, since its last numbers would be given again. docs/operating.md, 'Subscriptions of another log', says more", dir, dir)
+	case newLaunch:
+		return fmt.Sprintf("stop the application, move %s/ids.db away, and deploy with a launch number that was never used with this store: ids of earlier launches stay as they are", dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
 	case compactStore:
@@ -60,6 +64,8 @@ func remedyOf(f verify.Fault) remedy {
 		return newerLog
 	case f.Check == verify.CheckHeader:
 		return compactStore
+	case strings.Contains(f.Where, "/ids.db"):
+		return newLaunch
 	case f.Check == verify.CheckSubscription, strings.Contains(f.Where, "subscriptions.db"):
 		return forgetSubscriptions
 	case strings.Contains(f.Where, "meta page"):
@@ -97,7 +103,7 @@ type actionResult struct {
 // actions returns what is to be done about a store, in this order.
 func (all remedies) actions(dir string) []actionResult {
 	actions := []actionResult{}
-	for _, r := range []remedy{startIt, deleteState, forgetSubscriptions, compactStore, copyMeta, newerLog, restoreLog} {
+	for _, r := range []remedy{startIt, deleteState, forgetSubscriptions, newLaunch, compactStore, copyMeta, newerLog, restoreLog} {
 		if all[r] && all.beside(r) == r {
 			actions = append(actions, actionResult{Remedy: r, Text: r.words(dir)})
 		}

@@ -215,7 +215,7 @@ func (d *Directory) PresentWhole(name string) (there bool, err error) {
 
 // PresentAs reports whether a file of a store is there.
 func (d *Directory) PresentAs(name string) (bool, error) {
-	if name == format.SubscriptionsFileName {
+	if name == format.SubscriptionsFileName || name == format.IDsFileName {
 		return d.PresentWhole(name)
 	}
 	return d.Present(name)

@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -31,7 +32,7 @@ func unread(dir string) (all []string) {
 	}
 	defer func() { _ = d.Close() }() // nothing was written
 	for _, name := range []string{
-		format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName,
+		format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName, format.IDsFileName,
 	} {
 		if there, err := d.PresentAs(name); there || err != nil {
 			all = append(all, "what stands in "+name)
@@ -140,6 +141,9 @@ func verifyFile(
 	default:
 		if _, err = f.ReadHeader(role); err == nil {
 			err = f.CheckHeaderKeys(role, stray)
+		}
+		if err == nil && role == format.RoleIDs {
+			err = idsdb.Check(f)
 		}
 	}
 	return errors.Join(err, f.Close())

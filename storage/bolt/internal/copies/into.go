@@ -21,7 +21,7 @@ var ErrExists = errors.New("there is something already")
 func Into(dir string, build func(temporary *boltfile.Directory) error) (err error) {
 	dir = filepath.Clean(dir)
 	switch name := filepath.Base(dir); name {
-	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName:
+	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName, format.IDsFileName:
 		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
 	}
 	if err := mustBeFree(dir); err != nil {

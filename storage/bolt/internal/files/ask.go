@@ -148,7 +148,7 @@ func (s *Set) CheckEnd() error {
 
 // RolesThere returns which files are there. Opening says what it means that one is not.
 func (s *Set) RolesThere() (roles []format.Role, err error) {
-	for _, role := range []format.Role{format.RoleLog, format.RoleState, format.RoleSubscriptions} {
+	for _, role := range []format.Role{format.RoleLog, format.RoleState, format.RoleSubscriptions, format.RoleIDs} {
 		there, err := s.Directory.PresentAs(role.FileName())
 		damaged := errors.Is(err, storage.ErrDamaged)
 		if err != nil && !damaged {

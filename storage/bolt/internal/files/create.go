@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
@@ -91,7 +92,12 @@ func (s *Set) MakeSubscriptions() (*boltfile.File, error) {
 	if there {
 		return s.openAgain(format.RoleSubscriptions)
 	}
-	f, err := s.create(format.RoleSubscriptions)
+	return s.createLate(format.RoleSubscriptions)
+}
+
+// createLate makes a file of a store that is in use. It says so if there is no space for it.
+func (s *Set) createLate(r format.Role) (*boltfile.File, error) {
+	f, err := s.create(r)
 	if err != nil && boltfile.LacksSpace(err) && !errors.Is(err, messages.ErrOutcomeUnknown) {
 		err = fmt.Errorf("%w: %w", storage.ErrFull, err)
 	}
@@ -100,9 +106,13 @@ func (s *Set) MakeSubscriptions() (*boltfile.File, error) {
 
 // beginFile writes what a new file has beside its header.
 func beginFile(r format.Role, tx *bbolt.Tx) error {
-	if r != format.RoleSubscriptions {
-		return nil
+	switch r {
+	case format.RoleSubscriptions:
+		c := subsdb.CountChange(0)
+		return tx.Bucket(c.Bucket).Put(c.Key, c.Value)
+	case format.RoleIDs:
+		return idsdb.PutCount(tx, 0)
+	case format.RoleLog, format.RoleState:
 	}
-	c := subsdb.CountChange(0)
-	return tx.Bucket(c.Bucket).Put(c.Key, c.Value)
+	return nil
 }

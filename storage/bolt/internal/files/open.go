@@ -198,7 +198,7 @@ func (s *Set) ReadEnd() (err error) {
 
 // nothingElse makes sure that no other file of a store is there without its log.
 func (s *Set) nothingElse() error {
-	for _, name := range []string{format.WALFileName, format.StateFileName, format.SubscriptionsFileName} {
+	for _, name := range []string{format.WALFileName, format.StateFileName, format.SubscriptionsFileName, format.IDsFileName} {
 		there, err := s.Directory.PresentAs(name)
 		if err != nil {
 			return err

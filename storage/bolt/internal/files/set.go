@@ -90,9 +90,9 @@ func (s *Set) openAs(name string, r format.Role, readOnly bool) (*boltfile.File,
 	return boltfile.OpenFile(s.Directory, name, s.Path(r.FileName()), s.bboltOptions(r, readOnly))
 }
 
-// subscriptionsMmapSize is how much of subscriptions.db is mapped first, which makes it as
+// smallMmapSize is how much of subscriptions.db or ids.db is mapped first, which makes it as
 // large. Whoever reads it is done at once.
-const subscriptionsMmapSize = 1 << 20
+const smallMmapSize = 1 << 20
 
 // bboltOptions are the same for every open but for the limits of size. The
 // freelist is written with every commit: log.db has hardly any free page, and
@@ -113,7 +113,9 @@ func (s *Set) bboltOptions(r format.Role, readOnly bool) *bbolt.Options {
 		o.MaxSize = int(s.options.StateMaxSize)
 	case format.RoleSubscriptions:
 		o.MaxSize = int(s.options.SubscriptionsMaxSize)
-		o.InitialMmapSize = min(o.InitialMmapSize, subscriptionsMmapSize)
+		o.InitialMmapSize = min(o.InitialMmapSize, smallMmapSize)
+	case format.RoleIDs:
+		o.MaxSize, o.InitialMmapSize = 0, min(o.InitialMmapSize, smallMmapSize)
 	}
 	return o
 }

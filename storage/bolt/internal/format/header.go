@@ -44,11 +44,14 @@ const (
 	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
 	// says on which event it rests.
 	SubscriptionsFormat = 2
+
+	// IDsFormat is that of ids.db, which counts for itself.
+	IDsFormat = 1
 )
 
 // oldest returns the oldest format of the role's files whose header can be read.
 func (r Role) oldest() uint16 {
-	if r == RoleSubscriptions {
+	if r == RoleSubscriptions || r == RoleIDs {
 		return 1
 	}
 	return 3

@@ -15,6 +15,7 @@ const (
 	WALFileName   = "log.wal"
 
 	SubscriptionsFileName = "subscriptions.db"
+	IDsFileName           = "ids.db"
 )
 
 // Buckets. All integers in keys are big endian, so that the byte order of keys is
@@ -40,6 +41,9 @@ const (
 //	          subscriptions  name                           -> sealed definition
 //	          positions      name, 0 1, partition 4         -> sealed offset 8
 //	          parked         name, 0 1, partition 4, offset 8 -> sealed parked event
+//	ids.db    header       "header"                         -> header
+//	                       "launches"                       -> sealed count 8
+//	          launches     launch 4                         -> sealed number 8 of its last generator
 var (
 	BucketHeader      = []byte("header")
 	BucketLog         = []byte("log")
@@ -63,6 +67,9 @@ var (
 	BucketParked        = []byte("parked")
 	KeySubscriptions    = []byte("subscriptions")
 
+	BucketLaunches = []byte("launches")
+	KeyLaunches    = []byte("launches")
+
 	logBuckets   = [][]byte{BucketHeader, BucketLog, BucketEpochs}
 	stateBuckets = [][]byte{
 		BucketHeader, BucketPLog, BucketWorkspaces, BucketIndex,
@@ -70,6 +77,8 @@ var (
 	}
 
 	subscriptionsBuckets = [][]byte{BucketHeader, BucketSubscriptions, BucketPositions, BucketParked}
+
+	idsBuckets = [][]byte{BucketHeader, BucketLaunches}
 )
 
 // Lengths of keys in bytes.
@@ -81,6 +90,7 @@ const (
 	IndexPrefixLen   = 10
 	IndexKeyLen      = 18
 	PackKeyLen       = 8
+	LaunchKeyLen     = 4
 	ConflictKeyLen   = 11
 	CheckpointLen    = 52
 	checkpointLen3   = 36

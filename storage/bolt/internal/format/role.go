@@ -14,6 +14,8 @@ const (
 	RoleState Role = 'S'
 	// RoleSubscriptions is the role of a file that is made with the first subscription.
 	RoleSubscriptions Role = 'U'
+	// RoleIDs is the role of a file that is made when the first generator of ids takes its number.
+	RoleIDs Role = 'I'
 )
 
 func (r Role) String() string {
@@ -24,6 +26,8 @@ func (r Role) String() string {
 		return "state"
 	case RoleSubscriptions:
 		return "subscriptions"
+	case RoleIDs:
+		return "ids"
 	}
 	return fmt.Sprintf("role %d", byte(r))
 }
@@ -33,6 +37,8 @@ func (r Role) format() uint16 {
 	switch r {
 	case RoleSubscriptions:
 		return SubscriptionsFormat
+	case RoleIDs:
+		return IDsFormat
 	case RoleState:
 		return StateFormat
 	case RoleLog:
@@ -48,6 +54,8 @@ func (r Role) FileName() string {
 		return LogFileName
 	case RoleSubscriptions:
 		return SubscriptionsFileName
+	case RoleIDs:
+		return IDsFileName
 	}
 	return StateFileName
 }
@@ -60,6 +68,8 @@ func (r Role) Buckets() [][]byte {
 		return logBuckets
 	case RoleSubscriptions:
 		return subscriptionsBuckets
+	case RoleIDs:
+		return idsBuckets
 	}
 	return stateBuckets
 }
@@ -72,6 +82,8 @@ func (r Role) HeaderKeys() [][]byte {
 		return [][]byte{KeyHeader, KeyWAL}
 	case RoleSubscriptions:
 		return [][]byte{KeyHeader, KeySubscriptions}
+	case RoleIDs:
+		return [][]byte{KeyHeader, KeyLaunches}
 	}
 	return [][]byte{KeyHeader, KeyDedup, KeyProjected, KeyWitness}
 }
@@ -84,6 +96,8 @@ func (r Role) MetaAdvice() string {
 		return "the last commit may be lost with it: restore the file from a copy, or repair it as docs/operating.md says"
 	case RoleSubscriptions:
 		return "restore the file from a copy; without it the subscriptions are forgotten"
+	case RoleIDs:
+		return "move the file away, and deploy with a launch number that was never used"
 	}
 	return "delete the file, unless partita verify says that the log is too short: the next open rebuilds it from the log"
 }

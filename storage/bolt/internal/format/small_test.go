@@ -19,21 +19,22 @@ func TestRoles(t *testing.T) {
 		format.RoleLog:           "log, log.db: header log epochs; header wal",
 		format.RoleState:         "state, state.db: header plog workspaces index packs checkpoints conflicts dedup; header dedup projected witness",
 		format.RoleSubscriptions: "subscriptions, subscriptions.db: header subscriptions positions parked; header subscriptions",
+		format.RoleIDs:           "ids, ids.db: header launches; header launches",
 		format.Role(9):           "role 9, state.db: header plog workspaces index packs checkpoints conflicts dedup; header dedup projected witness",
 	} {
 		words := func(list [][]byte) string { return string(bytes.Join(list, []byte(" "))) }
 		expect.Equal(t, want, r.String()+", "+r.FileName()+": "+words(r.Buckets())+"; "+words(r.HeaderKeys()))
 	}
-	advice := []string{format.RoleLog.MetaAdvice(), format.RoleState.MetaAdvice(), format.RoleSubscriptions.MetaAdvice()}
+	advice := []string{format.RoleLog.MetaAdvice(), format.RoleState.MetaAdvice(), format.RoleSubscriptions.MetaAdvice(), format.RoleIDs.MetaAdvice()}
 	slices.Sort(advice)
-	if len(slices.Compact(advice)) != 3 || slices.Contains(advice, "") {
-		t.Errorf("got %q, want three that differ", advice)
+	if len(slices.Compact(advice)) != 4 || slices.Contains(advice, "") {
+		t.Errorf("got %q, want four that differ", advice)
 	}
 }
 
 // A header keeps its format where it is, and each role counts its own.
 func TestHeaderFormats(t *testing.T) {
-	for r, oldest := range map[format.Role]uint16{format.RoleLog: 3, format.RoleState: 3, format.RoleSubscriptions: 1} {
+	for r, oldest := range map[format.Role]uint16{format.RoleLog: 3, format.RoleState: 3, format.RoleSubscriptions: 1, format.RoleIDs: 1} {
 		h := format.Header{Role: r, ID: format.StoreID{15: 255}, Descriptor: messages.Descriptor{Application: "test", Partitions: 1}}
 		expect.Equal(t, strings.Repeat("00", 15)+"ff", h.ID.String())
 		good := h.Encode()
