@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -55,21 +56,36 @@ func (s *Sequencer) Status() messages.PartitionStatus { return s.partition.Statu
 //
 // It returns [messages.ErrBusy] (a *BusyError with the reason and a hint when to
 // retry) if the partition takes none now, the request lane being full among the
-// reasons; ErrUnknownKind, ErrWrongPartition, ErrKindMismatch or ErrOverflow if
-// the workspace cannot have one; ErrPartitionFailed, ErrStopped, ErrInterrupted;
-// a storage error if the workspace's numbers cannot be read; the error of ctx.
-func (s *Sequencer) Start(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
-	return s.open(ctx, kind, ws, false)
+// reasons; ErrUnknownKind, ErrWrongPartition, ErrKindMismatch, ErrOverflow or a
+// [*messages.BusinessDateError] if the workspace cannot have one; ErrPartitionFailed, ErrStopped,
+// ErrInterrupted; a storage error if the workspace's numbers cannot be read; the error of ctx.
+func (s *Sequencer) Start(ctx context.Context, kind messages.WSKind, ws messages.WSID, options ...StartOption) (*Transaction, error) {
+	return s.open(ctx, kind, ws, false, options)
+}
+
+// StartOption says more about a transaction.
+type StartOption func(*messages.Start)
+
+// OnDate gives the transaction's event a business date: see [messages.Draft].
+func OnDate(date calendar.Date) StartOption {
+	return func(m *messages.Start) { m.Date = date }
 }
 
 // StartWaiting is Start, but waits until ctx ends for a place in the request lane
 // instead of returning ErrBusy when the lane is full.
-func (s *Sequencer) StartWaiting(ctx context.Context, kind messages.WSKind, ws messages.WSID) (*Transaction, error) {
-	return s.open(ctx, kind, ws, true)
+func (s *Sequencer) StartWaiting(
+	ctx context.Context, kind messages.WSKind, ws messages.WSID, options ...StartOption,
+) (*Transaction, error) {
+	return s.open(ctx, kind, ws, true, options)
 }
 
-func (s *Sequencer) open(ctx context.Context, kind messages.WSKind, ws messages.WSID, wait bool) (*Transaction, error) {
+func (s *Sequencer) open(
+	ctx context.Context, kind messages.WSKind, ws messages.WSID, wait bool, options []StartOption,
+) (*Transaction, error) {
 	tx := &Transaction{sequencer: s, ctx: ctx, start: messages.Start{Workspace: ws, Kind: kind, WithNumbers: true}}
+	for _, option := range options {
+		option(&tx.start)
+	}
 	tx.start.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	reply, err := s.ask(ctx, &tx.start, s.late, wait)
 	if err != nil {

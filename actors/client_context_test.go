@@ -36,8 +36,8 @@ func TestClientContextEndedBeforeStart(t *testing.T) {
 }
 
 // starts are the two ways to begin.
-func (r *rig) starts() map[string]func(context.Context, messages.WSKind, messages.WSID) (*actors.Transaction, error) {
-	return map[string]func(context.Context, messages.WSKind, messages.WSID) (*actors.Transaction, error){
+func (r *rig) starts() map[string]func(context.Context, messages.WSKind, messages.WSID, ...actors.StartOption) (*actors.Transaction, error) {
+	return map[string]func(context.Context, messages.WSKind, messages.WSID, ...actors.StartOption) (*actors.Transaction, error){
 		"Start": r.sequencers[0].Start, "StartWaiting": r.sequencers[0].StartWaiting,
 	}
 }

@@ -96,7 +96,7 @@ func TestClientFullLane(t *testing.T) {
 	open := r.start(7)
 	order := make(chan string, lane+waiters)
 	var all sync.WaitGroup
-	turn := func(name string, start func(context.Context, messages.WSKind, messages.WSID) (*actors.Transaction, error)) {
+	turn := func(name string, start func(context.Context, messages.WSKind, messages.WSID, ...actors.StartOption) (*actors.Transaction, error)) {
 		all.Go(func() {
 			tx, err := start(r.ctx, shop, 7)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -32,7 +33,7 @@ type DraftContext struct {
 func newDraftContext(m *messages.Command) *DraftContext {
 	d := &DraftContext{
 		command: m,
-		draft:   messages.Draft{Body: m.Body},
+		draft:   messages.Draft{Body: m.Body, Date: m.Date},
 		places:  make(map[messages.RawID]int, len(m.RawRecords)),
 	}
 	for _, raw := range m.RawRecords {
@@ -59,6 +60,9 @@ func (d *DraftContext) Number(raw messages.RawID) (int, error) {
 	}
 	return i, nil
 }
+
+// SetDate sets the event's business date. Default: the command's date.
+func (d *DraftContext) SetDate(date calendar.Date) { d.draft.Date = date }
 
 // SetBody sets the event's body. Default: the command's body.
 func (d *DraftContext) SetBody(body []byte) { d.draft.Body = body }

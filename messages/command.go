@@ -1,6 +1,10 @@
 package messages
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/partita-go/partita/calendar"
+)
 
 // CommandProcessorMessage is what a command processor takes.
 //
@@ -23,6 +27,10 @@ type Command struct {
 	// appends; another one refuses them.
 	DedupID  DedupID
 	Expected *WLogOffset
+
+	// Date is the business date of the command's event, as in [Draft]. Zero means the time at which it is
+	// registered.
+	Date calendar.Date
 
 	// Deadline is when the sender stops waiting: the command is not begun later,
 	// and its write not either. It is by the

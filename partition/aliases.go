@@ -2,6 +2,7 @@ package partition
 
 import (
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -9,6 +10,8 @@ import (
 type (
 	// Sequencer is the typed client of one partition.
 	Sequencer = actors.Sequencer
+	// StartOption says more about a transaction, like [OnDate].
+	StartOption = actors.StartOption
 	// Transaction is an open sequencing transaction.
 	Transaction = actors.Transaction
 	// CommandProcessor is a handle on a command processor and its typed client.
@@ -42,3 +45,7 @@ type (
 	// Status is a partition's state with details.
 	Status = messages.PartitionStatus
 )
+
+// OnDate gives the event of a transaction a business date: it decides in which periods the numbers
+// are, of sequences that restart.
+func OnDate(date calendar.Date) StartOption { return actors.OnDate(date) }
