@@ -137,7 +137,7 @@ func TestAppendRefused(t *testing.T) {
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5"}, {"sequence": 16, "number": "18446744073709551615", "new": true}]}`, invalidEvent, "records[1].number"},
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5", "data": 1, "data_base64": ""}]}`, invalidEvent, "records[0].data"},
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5", "data_base64": "x"}]}`, invalidEvent, "records[0].data_base64"},
-		{`{"kind": 1, "records": [{"sequence": 17, "number": "18446744073709551615", "new": true}]}`, recordExists, "records[0]"},
+		{`{"kind": 1, "records": [{"sequence": 17, "number": "9223372036854775807", "new": true}]}`, recordExists, "records[0]"},
 		{`{"kind": 1, "body": 1, "body_base64": ""}`, invalidEvent, "body"},
 		{`{"kind": 1, "body_base64": null}`, invalidEvent, "body_base64"},
 	} {

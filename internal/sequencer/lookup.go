@@ -72,6 +72,7 @@ func (c *Core) lookup(id messages.WSID, kind *kindDef) *workspace {
 	}
 	ws := newWorkspace(id, kind)
 	c.overlay(ws)
+	c.noticeUses(ws)
 	c.cache.Add(id, ws)
 	return ws
 }
@@ -173,6 +174,7 @@ func (c *Core) assemble(m *messages.Loaded, wanted *kindDef) (*workspace, error)
 		return nil, err
 	}
 	c.overlay(ws)
+	c.noticeUses(ws)
 	return ws, nil
 }
 

@@ -217,6 +217,7 @@ func (c *Core) commitNumbers(ws *workspace, last []messages.Number) {
 		if n != ws.last[i] || d.last[i] != 0 {
 			ws.last[i] = n
 			c.unflushed.raise(d, i, n)
+			c.noticeUse(ws, i)
 		}
 	}
 }

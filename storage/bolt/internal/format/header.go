@@ -22,9 +22,10 @@ import (
 //	descriptor = application partitions trust-level count { kind }
 //	kind       = WSKind name count { SeqID name initial [ largest ] }
 //
-// The descriptor is normalized; its integers are unsigned varints, the trust level
-// one byte, and names are a length and bytes. Where sequences had no largest number yet, and
-// in subscriptions.db, there is none. The CRC covers everything before it. Magic and format keep their places in every format to come.
+// The descriptor is normalized; its integers are unsigned varints, the trust level one byte,
+// and names are a length and bytes. There is no largest number in files of formats that had
+// none, and in subscriptions.db. The CRC covers everything before it. Magic and format keep
+// their places in every format to come.
 const (
 	Version     = 4 // of log.db
 	Magic       = "partita\n"
@@ -168,7 +169,7 @@ func decodeSequence(r *ByteReader, of Role, format uint16) messages.Sequence {
 	switch {
 	case of.hasRules(format):
 		s.Largest = messages.Number(r.Uvarint(math.MaxUint64))
-	case of == RoleSubscriptions:
+	case of == RoleSubscriptions && s.Initial <= messages.LargestDefault:
 		s.Largest = s.Initial // it is not known, and what the log has extends this
 	default:
 		s.Largest = math.MaxUint64 // before there were rules, sequences went on to the end
