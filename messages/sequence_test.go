@@ -17,7 +17,7 @@ func TestNearlyUsed(t *testing.T) {
 		{1, 100, 90, false}, {1, 100, 91, true}, {1, 100, 100, true},
 		{98, 100, 97, false}, {98, 100, 98, false}, {98, 100, 99, false}, {98, 100, 100, true},
 		{7, 7, 0, false}, {7, 7, 7, true},
-		{1, 0, math.MaxInt64/10*9 + 7, false}, {1, 0, math.MaxInt64/10*9 + 8, true}, {1, 0, math.MaxUint64, true},
+		{1, 0, math.MaxInt64/10*9 + 6, false}, {1, 0, math.MaxInt64/10*9 + 7, true}, {1, 0, math.MaxUint64, true},
 		{math.MaxUint64 - 4, 0, math.MaxUint64 - 1, false}, {math.MaxUint64 - 4, 0, math.MaxUint64, true},
 	} {
 		s := messages.Sequence{Initial: tt.initial, Largest: tt.largest}
