@@ -52,8 +52,11 @@ func TestAppend(t *testing.T) {
 	r.get("/v1/workspaces/9223372036854775809/records/16/2").is(http.StatusOK,
 		`{"sequence":16,"number":"2","data":{"a":[1,2.50,"<&>"]},"partition":1,"plog_offset":"1"}`)
 	r.get("/v1/workspaces/9223372036854775809/numbers").is(http.StatusOK, `{"workspace":"9223372036854775809","workspace_kind":1,"as_of_offset":"1","sequences":[`+
-		`{"sequence":1,"name":"WLogOffset","last":"1"},{"sequence":2,"name":"CRecordID","last":"322685000131072"},`+
-		`{"sequence":3,"name":"OWRecordID","last":"322680000131100"},{"sequence":16,"name":"Invoice","last":"2"},{"sequence":17,"name":"Rare","last":"0"}]}`)
+		`{"sequence":1,"name":"WLogOffset","last":"1","largest":"18446744073709551615","nearly_used":false},`+
+		`{"sequence":2,"name":"CRecordID","last":"322685000131072","largest":"18446744073709551615","nearly_used":false},`+
+		`{"sequence":3,"name":"OWRecordID","last":"322680000131100","largest":"322685000131071","nearly_used":false},`+
+		`{"sequence":16,"name":"Invoice","last":"2","largest":"9223372036854775807","nearly_used":false},`+
+		`{"sequence":17,"name":"Rare","last":"0","largest":"9223372036854775807","nearly_used":false}]}`)
 	if err := r.contract.valid(pointer{"components", "schemas", "Append"}, []byte(`{"kind": 1, "body": 1, "body_base64": ""}`)); err == nil {
 		t.Error("the document allows two bodies")
 	}
@@ -137,7 +140,7 @@ func TestAppendRefused(t *testing.T) {
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5"}, {"sequence": 16, "number": "18446744073709551615", "new": true}]}`, invalidEvent, "records[1].number"},
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5", "data": 1, "data_base64": ""}]}`, invalidEvent, "records[0].data"},
 		{`{"kind": 1, "records": [{"sequence": 16, "number": "5", "data_base64": "x"}]}`, invalidEvent, "records[0].data_base64"},
-		{`{"kind": 1, "records": [{"sequence": 17, "number": "18446744073709551615", "new": true}]}`, recordExists, "records[0]"},
+		{`{"kind": 1, "records": [{"sequence": 17, "number": "9223372036854775807", "new": true}]}`, recordExists, "records[0]"},
 		{`{"kind": 1, "body": 1, "body_base64": ""}`, invalidEvent, "body"},
 		{`{"kind": 1, "body_base64": null}`, invalidEvent, "body_base64"},
 	} {
@@ -266,5 +269,31 @@ func TestAppendTimeout(t *testing.T) {
 	p := r.get("/v1/workspaces/4/log").page()
 	if e := p.events(t); len(e) != 2 || string(e[0].Body) != "1" || string(e[1].Body) != "3" {
 		t.Errorf("got %q", p.results())
+	}
+}
+
+// TestSequenceEnds: who asks for more than there is learns which sequence has ended; the numbers and the partition's
+// status said before that it would.
+func TestSequenceEnds(t *testing.T) {
+	r := newRig(t, Options{})
+	r.post(4, `{"kind": 1}`).has(http.StatusCreated)
+	if a := r.get("/v1/partitions/0"); strings.Contains(a.body, "nearly_used") {
+		t.Errorf("got %s", a.body)
+	}
+	r.post(4, `{"kind": 1, "wanted": [{"sequence": 17, "count": 2}]}`).problem(exhausted, "")
+	r.post(4, `{"kind": 1, "wanted": [{"sequence": 17}]}`).has(http.StatusCreated)
+	const use = `"last":"9223372036854775807","largest":"9223372036854775807"`
+	if a := r.get("/v1/workspaces/4/numbers"); !strings.Contains(a.body, `"name":"Rare",`+use+`,"nearly_used":true}`) {
+		t.Errorf("got %s", a.body)
+	}
+	if a := r.get("/v1/partitions/0"); !strings.Contains(a.body, `"nearly_used":[{"workspace":"4","sequence":17,"name":"Rare",`+use+`}]`) {
+		t.Errorf("got %s", a.body)
+	}
+	r.post(4, `{"kind": 1, "wanted": [{"sequence": 16}, {"sequence": 17}]}`).is(http.StatusConflict,
+		`{"type":"`+problemBase+`sequence-exhausted","title":"The sequence has not as many numbers left","status":409,`+
+			`"detail":"sequence is exhausted: workspace 4, sequence 17 \"Rare\": got 1 wanted after 9223372036854775807, want at most 9223372036854775807",`+
+			`"sequence":17,"name":"Rare","largest":"9223372036854775807"}`)
+	if got := len(r.logged(4)); got != 2 {
+		t.Errorf("got %d events, want 2", got)
 	}
 }

@@ -102,5 +102,9 @@ func (p *problem) tellMore(err error) {
 		if o, ok := errors.AsType[*messages.OffsetError](err); ok {
 			p.detail, p.last = o.Error(), &o.Got
 		}
+	case exhausted:
+		if o, ok := errors.AsType[*messages.OverflowError](err); ok {
+			p.detail, p.ended = o.Error(), o
+		}
 	}
 }

@@ -30,7 +30,7 @@ var (
 	expectedOffset = &problemKind{"expected-offset", "The workspace has moved on", http.StatusConflict}
 	kindMismatch   = &problemKind{"kind-mismatch", "The workspace is of another kind", http.StatusConflict}
 	recordExists   = &problemKind{"record-exists", "The record exists already", http.StatusConflict}
-	exhausted      = &problemKind{"sequence-exhausted", "The sequence has no number left", http.StatusConflict}
+	exhausted      = &problemKind{"sequence-exhausted", "The sequence has not as many numbers left", http.StatusConflict}
 	notRunning     = &problemKind{"not-running", "The subscription does not run here", http.StatusConflict}
 	notHandled     = &problemKind{"not-handled", "The handler could not handle the event", http.StatusConflict}
 	aheadOfLog     = &problemKind{"ahead-of-log", "The position is ahead of the log", http.StatusConflict}
@@ -58,6 +58,8 @@ type problem struct {
 	field string
 	// last is where the workspace's log ends, for expectedOffset.
 	last *messages.WLogOffset
+	// ended is the sequence, for exhausted.
+	ended *messages.OverflowError
 	// retryAfter is set for every problem with status 503.
 	retryAfter time.Duration
 	// hides says that the detail does not tell the cause, which is logged.
@@ -68,14 +70,21 @@ func (p *problem) Error() string { return p.kind.title + ": " + p.detail }
 
 // MarshalJSON implements json.Marshaler.
 func (p *problem) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Type   string               `json:"type"`
-		Title  string               `json:"title"`
-		Status int                  `json:"status"`
-		Detail string               `json:"detail"`
-		Field  string               `json:"field,omitempty"`
-		Last   *messages.WLogOffset `json:"last_offset,string,omitempty"`
-	}{problemBase + p.kind.name, p.kind.title, p.kind.status, p.detail, p.field, p.last})
+	j := struct {
+		Type     string               `json:"type"`
+		Title    string               `json:"title"`
+		Status   int                  `json:"status"`
+		Detail   string               `json:"detail"`
+		Field    string               `json:"field,omitempty"`
+		Last     *messages.WLogOffset `json:"last_offset,string,omitempty"`
+		Sequence messages.SeqID       `json:"sequence,omitempty"`
+		Name     string               `json:"name,omitempty"`
+		Largest  messages.Number      `json:"largest,string,omitempty"`
+	}{Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last}
+	if p.ended != nil {
+		j.Sequence, j.Name, j.Largest = p.ended.Seq, p.ended.Name, p.ended.Largest
+	}
+	return json.Marshal(j)
 }
 
 func (p *problem) setHeaders(h http.Header) {

@@ -18,6 +18,17 @@ type partitionJSON struct {
 	Restarts  uint64               `json:"restarts,string"`
 	Error     string               `json:"error,omitempty"`
 	Displaced string               `json:"displaced,omitempty"`
+	// NearlyUsed are sequences that end soon.
+	NearlyUsed []nearlyUsedJSON `json:"nearly_used,omitempty"`
+}
+
+// nearlyUsedJSON is a sequence of which more than 90 % is used.
+type nearlyUsedJSON struct {
+	Workspace messages.WSID   `json:"workspace,string"`
+	Sequence  messages.SeqID  `json:"sequence"`
+	Name      string          `json:"name"`
+	Last      messages.Number `json:"last,string"`
+	Largest   messages.Number `json:"largest,string"`
 }
 
 func (a *API) partitions(c *call) error {
@@ -54,6 +65,9 @@ func (a *API) status(c *call, s *messages.PartitionStatus) partitionJSON {
 	}
 	if s.Displaced != nil {
 		j.Displaced = s.Displaced.Error()
+	}
+	for _, n := range s.NearlyUsed {
+		j.NearlyUsed = append(j.NearlyUsed, nearlyUsedJSON{n.Workspace, n.Seq, n.Name, n.Last, n.Largest})
 	}
 	// A status is as of its last change. Of a log that cannot be read it is all there is.
 	if end, err := a.reader.End(c.r.Context(), s.Partition); err == nil {

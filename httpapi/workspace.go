@@ -48,6 +48,10 @@ type lastJSON struct {
 	Name     string         `json:"name"`
 	// Last is the last number given out, 0 if none was.
 	Last messages.Number `json:"last,string"`
+	// Largest is the last number that can be given out.
+	Largest messages.Number `json:"largest,string"`
+	// NearlyUsed says that more than 90 % of the numbers are used.
+	NearlyUsed bool `json:"nearly_used"`
 }
 
 func (a *API) numbers(c *call) error {
@@ -75,7 +79,7 @@ func (a *API) numbers(c *call) error {
 	}{Workspace: ws, WorkspaceKind: numbers.Kind, AsOf: last[messages.SeqWLogOffset]}
 	kind, _ := a.descriptor.Kind(numbers.Kind)
 	for _, s := range kind.All() {
-		answer.Sequences = append(answer.Sequences, lastJSON{s.ID, s.Name, last[s.ID]})
+		answer.Sequences = append(answer.Sequences, lastJSON{s.ID, s.Name, last[s.ID], s.Max(), s.NearlyUsed(last[s.ID])})
 	}
 	return c.sendJSON(http.StatusOK, jsonType, &answer)
 }

@@ -178,6 +178,18 @@ func (k Kind) sequence(id SeqID) *Sequence {
 	return &k.Sequences[i]
 }
 
+// WithoutRules returns a copy whose sequences have no largest number of their own, never restart and have no
+// formats.
+func (d *Descriptor) WithoutRules() Descriptor {
+	n := d.Normalized()
+	for _, k := range n.Kinds {
+		for i, s := range k.Sequences {
+			k.Sequences[i] = Sequence{ID: s.ID, Name: s.Name, Initial: s.Initial, Largest: max(s.Largest, LargestDefault)}
+		}
+	}
+	return n
+}
+
 // Over returns what a store made under old has once it was opened under d, which extends
 // old: d normalized, but for what stays as it was.
 func (d *Descriptor) Over(old *Descriptor) Descriptor {

@@ -63,10 +63,10 @@ type Sequence struct {
 	Initial Number
 
 	// Largest is the last number that can be given out: at least Initial, and at most
-	// [LargestDefault], which zero means. Whoever asks for more gets an [*ExhaustedError].
-	// It can be raised when a store is opened, but not lowered. In a store of a version
-	// that had no such limit the sequence goes on to 2^64-1, whatever is given here that
-	// is not lower than LargestDefault.
+	// [LargestDefault], which zero means. Whoever asks for more gets an [*OverflowError].
+	// It can be raised when a store is opened, but not lowered. A sequence that a store has
+	// from a version without limits goes on to 2^64-1: zero and LargestDefault mean that
+	// then, and less is refused. So does one that begins above LargestDefault.
 	Largest Number
 
 	// Restart says when the sequence begins anew at Initial. The zero value means never.
@@ -161,13 +161,22 @@ func (r *Restart) sameAs(was *Restart) bool { return r.Rule == was.Rule && r.Zon
 
 // Max returns the last number that the sequence can give out.
 func (s Sequence) Max() Number {
-	if s.Largest == 0 {
-		return LargestDefault
+	switch {
+	case s.Largest != 0:
+		return s.Largest
+	case s.Initial > LargestDefault:
+		return endless
 	}
-	return s.Largest
+	return LargestDefault
 }
 
-// endless is what the sequences have for Largest that a store has from before there were limits.
+// NearlyUsed reports whether more than 90 % of the sequence's numbers are used once last was given
+// out. It is false if last is below Initial: then none was.
+func (s Sequence) NearlyUsed(last Number) bool {
+	return last >= s.Initial && (last >= s.Max() || s.Max()-last <= (s.Max()-s.Initial)/10)
+}
+
+// endless is what sequences have for Largest that are from before there were limits.
 const endless Number = math.MaxUint64
 
 // kept returns which largest number a sequence of a store has once the store was opened with another one.

@@ -64,7 +64,24 @@ type PartitionStatus struct {
 	Clean bool
 	// Err is the last error: why it failed, or why flushing or actualizing fails.
 	Err error
+	// NearlyUsed are sequences of which more than 90 % is used, see [Sequence.NearlyUsed], in the order in which the
+	// partition noticed it: when a number was given out, or a workspace was loaded. There are at most MaxNearlyUsed:
+	// of further ones it says nothing. A partition that begins anew has noticed none.
+	NearlyUsed []NearlyUsed
 	// Displaced says that the directory of the store is not under its name any more, nil if it is, as of the last
 	// flush of any partition. It is storage.ErrDisplaced; the partition works on in the directory that it has.
 	Displaced error
+}
+
+// MaxNearlyUsed is how many sequences a partition's status lists as nearly used.
+const MaxNearlyUsed = 16
+
+// NearlyUsed is a sequence of a workspace of which more than 90 % is used.
+type NearlyUsed struct {
+	Workspace WSID
+	Seq       SeqID
+	// Name is the sequence's.
+	Name string
+	// Last is the last number given out, as of the last change of the status, Largest the last one that can be.
+	Last, Largest Number
 }

@@ -105,6 +105,8 @@ func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.St
 	if err := cmp.Or(app.Extends(&stored), stored.Extends(&app.Descriptor)); err != nil {
 		return nil, fmt.Errorf("%w: got %+v, the store is open under %+v", err, app.Descriptor, stored)
 	}
+	// In a store of an earlier version sequences may go on further than the application says.
+	app.Descriptor = stored
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

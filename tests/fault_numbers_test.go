@@ -84,7 +84,7 @@ func TestFaultLowID(t *testing.T) {
 func TestFaultHugeID(t *testing.T) {
 	s := newSite(t, 1, neverFlushed())
 	d := s.run(t)
-	sequence := messages.Sequence{ID: messages.SeqCRecordID, Initial: messages.InitialCRecordID}
+	sequence := messages.Kind{}.All()[1]
 	huge := sequence.MaxExplicit() + 1
 	wantError(t, d.bring(t, 7, cRecord(huge)), messages.ErrExplicitID)
 	wantError(t, d.bring(t, 7, cRecord(sequence.Max())), messages.ErrExplicitID)

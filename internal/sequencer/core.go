@@ -116,6 +116,8 @@ type Core struct {
 	fault  *messages.PartitionError
 	// clockErr is why the clock is not trusted.
 	clockErr error
+	// nearlyUsed is what the status says of sequences that will end.
+	nearlyUsed []messages.NearlyUsed
 	// refusal is what a partition that has failed answers.
 	refusal error
 	lastErr error
@@ -208,6 +210,7 @@ func (c *Core) Status() messages.PartitionStatus {
 		FlushFailures:  c.flight.failures,
 		Clean:          c.state == messages.StateTerminated && c.stop.clean,
 		Err:            c.lastErr,
+		NearlyUsed:     slices.Clone(c.nearlyUsed),
 	}
 	if c.fault != nil {
 		s.Err = c.fault

@@ -48,6 +48,7 @@
 //	append_repeat.go   it was written before: the log has the answer
 //	workspace.go       a kind with its sequences, a workspace with its last numbers
 //	lookup.go          where last numbers are found, and in which order
+//	nearly_used.go     which sequences end soon
 //	pending.go         what is durable in the log and not stored yet
 //	flight.go          how it is flushed
 //	actualize.go       a new epoch is taken, and the tail of the log replayed

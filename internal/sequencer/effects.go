@@ -21,7 +21,7 @@ type Effects struct {
 	Actualizer []messages.ActualizerMessage
 	Arm        []Alarm
 
-	// Status says that Core.Status has changed in state or error.
+	// Status says that Core.Status has changed in state, in error, or in what is nearly used.
 	Status bool
 	// Stopped says that the partition has ended and the actor should stop.
 	Stopped bool

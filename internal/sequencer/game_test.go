@@ -144,7 +144,8 @@ func (g *game) hitStart(m messages.Start, o *owner) {
 func (g *game) take() {
 	if o := g.open; o != nil && !o.wrote {
 		all := []messages.SeqID{seqPlain, seqFrom, seqNarrow, seqNarrow, seqOther, messages.SeqCRecordID, messages.SeqOWRecordID, messages.SeqWLogOffset, 15}
-		g.next(o, all[g.dice.roll(len(all), "sequence")])
+		seq := all[g.dice.roll(len(all), "sequence")]
+		g.nextRange(o, messages.Wanted{Seq: seq, Count: uint32(g.dice.roll(4, "count"))})
 	}
 }
 

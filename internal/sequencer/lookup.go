@@ -78,6 +78,7 @@ func (c *Core) lookup(id messages.WSID, kind *kindDef) *workspace {
 	}
 	ws := newWorkspace(id, kind)
 	c.overlay(ws)
+	c.noticeUses(ws)
 	c.cache.Add(id, ws)
 	return ws
 }
@@ -193,6 +194,7 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	}
 	ws.span(&stored, l.periods)
 	c.overlay(ws)
+	c.noticeUses(ws)
 	return ws, nil
 }
 

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 var situations = []string{
 	"granted at once", "granted after a load", "granted after waiting", "kind chosen anew", "kind mismatch",
 	"stale load", "flushed while loading", "evicted while waiting", "born in flight",
-	"number", "counted by the owner", "overflow", "unknown sequence", "WLog offset asked for",
+	"number", "range", "counted by the owner", "overflow", "overflow of a range only", "unknown sequence", "WLog offset asked for",
 	"raised", "raised to a low id", "raised below the last", "raised above the cap", "raised a foreign sequence",
 	"wrong token", "deadline passed", "busy: unflushed", "busy: actualizing", "busy: stopping",
 	"busy on the limit of keys", "busy on the limit of events",

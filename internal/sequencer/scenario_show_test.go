@@ -142,7 +142,8 @@ func (s *scenario) replyText(c *call, reply any) string {
 	case *messages.Started:
 		return fmt.Sprintf("started event %d, offset %d%s", m.Token.PLogOffset, m.WLogOffset, s.at(m.RegisteredAt))
 	case *messages.Given:
-		return "given " + s.numbers([]messages.SequenceNumber{{Seq: c.message.(*messages.Next).Seq, Number: m.Number}})
+		next := c.message.(*messages.Next)
+		return "given " + s.numbers(messages.AppendNumbers(nil, messages.Wanted{Seq: next.Seq, Count: next.Count}, m.Number))
 	case *messages.Appended:
 		text := fmt.Sprintf("appended event %d, offset %d%s", m.PLogOffset, m.WLogOffset, s.at(m.RegisteredAt))
 		if len(m.Numbers) > 0 {
@@ -234,6 +235,9 @@ func (s *scenario) sayList(of string, all []string) {
 func (s *scenario) summary() {
 	st := s.core.Status()
 	s.say("status: %v, epoch %d%s", st.State, st.Epoch, unlessNil(": ", st.Err))
+	for _, n := range st.NearlyUsed {
+		s.say("  nearly used: workspace %d, %s %d of %d", n.Workspace, n.Name, n.Last, n.Largest)
+	}
 }
 
 // showState writes down what the core holds, as far as there is any.

@@ -38,7 +38,7 @@ import (
 //	                        many events are replayed at once) are settings too
 //	new [SETTING=N]...      the same, but nothing is done yet
 //	start a ws=1 [kind=shop] [deadline=1s] [watch] [counts]
-//	next a invoice          raise a invoice=7      the owner wants a number, brings an id
+//	next a invoice order*2  raise a invoice=7      the owner wants a number, brings an id
 //	write a                 the owner writes its event into the log
 //	flush a                 commit a               says that it did; both in one
 //	cancel a, actualize a, owner-stops a
@@ -256,8 +256,8 @@ func (s *scenario) start(a arguments) {
 // nextNumber and raiseTo show the reply of an owner that counts itself, too, which no
 // effect shows.
 func (s *scenario) nextNumber(a arguments) {
-	for _, name := range a.plain[1:] {
-		s.counted(a, func(o *owner) *call { return s.next(o, s.sequence(a.t, name)) })
+	for _, term := range a.plain[1:] {
+		s.counted(a, func(o *owner) *call { return s.nextRange(o, s.wanted(a.t, term)) })
 	}
 }
 
@@ -341,7 +341,6 @@ var errWrong = errors.Join(messages.ErrWrongPartition, messages.ErrUnknownKind, 
 func (s *scenario) addTo(d *messages.Draft, t *testing.T, term string) {
 	what, id, isID := strings.Cut(term, ":")
 	row, number, isRow := strings.Cut(term, "#")
-	name, count, _ := strings.Cut(term, "*")
 	switch {
 	case term == "bad":
 		d.Body = append([]byte(poison), d.Body...)
@@ -354,8 +353,14 @@ func (s *scenario) addTo(d *messages.Draft, t *testing.T, term string) {
 		r := messages.RecordID{Seq: s.sequence(t, seq), Number: messages.Number(parseInt(t, number))}
 		d.Records = append(d.Records, messages.DraftRecord{ID: r, New: what == "new"})
 	default:
-		d.Wanted = append(d.Wanted, messages.Wanted{Seq: s.sequence(t, name), Count: uint32(parseInt(t, "0"+count))})
+		d.Wanted = append(d.Wanted, s.wanted(t, term))
 	}
+}
+
+// wanted are numbers of a sequence: order is one, order*2 two.
+func (s *scenario) wanted(t *testing.T, term string) messages.Wanted {
+	name, count, _ := strings.Cut(term, "*")
+	return messages.Wanted{Seq: s.sequence(t, name), Count: uint32(parseInt(t, "0"+count))}
 }
 
 // pass lets time pass; a clock that is set back makes no timer fire.

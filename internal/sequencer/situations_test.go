@@ -56,7 +56,9 @@ func (w *world) hitStartReply(c *call) {
 func (w *world) hitNextReply(c *call, m *messages.Next) {
 	err := refusalOf(c)
 	w.hitIf(err == nil, "number")
+	w.hitIf(err == nil && m.Count > 1, "range")
 	w.hitIf(errors.Is(err, messages.ErrOverflow), "overflow")
+	w.hitIf(errors.Is(err, messages.ErrOverflow) && w.open == c.owner && w.left(c.owner, m.Seq) > 0, "overflow of a range only")
 	unknown := errors.Is(err, messages.ErrUnknownSequence)
 	w.hitIf(unknown && m.Seq == messages.SeqWLogOffset, "WLog offset asked for")
 	w.hitIf(unknown && m.Seq != messages.SeqWLogOffset, "unknown sequence")

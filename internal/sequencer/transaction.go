@@ -235,6 +235,7 @@ func (c *Core) commitNumber(ws *workspace, d *delta, i int, period calendar.Date
 	if pending, _ := d.in(ws.kind, i, period); n != was || pending != 0 {
 		ws.raise(i, period, n)
 		c.unflushed.raise(d, i, period, n)
+		c.noticeUse(ws, i)
 	}
 }
 

@@ -109,18 +109,26 @@ func (w *world) lastOf(o *owner, seq messages.SeqID) messages.Number {
 	return last
 }
 
-// checkGiven: a number is the initial one or one more than the last.
+// checkGiven: a number is the initial one or one more than the last, and so are those that follow it.
 func (w *world) checkGiven(c *call, g *messages.Given) {
-	o, seq := c.owner, c.message.(*messages.Next).Seq
+	o, m := c.owner, c.message.(*messages.Next)
+	seq, count := m.Seq, max(1, messages.Number(m.Count))
 	def, ok := w.kinds()[o.kind][seq]
 	if w.open != o || !ok || seq == messages.SeqWLogOffset {
 		w.t.Fatalf("%v: gave a number of sequence %d", o.token, seq)
 	}
 	last := w.lastOf(o, seq)
-	if want := max(last+1, def.Initial); g.Number != want || last == maxOf(seq) {
-		w.t.Fatalf("workspace %d, sequence %d: gave %d after %d, want %d", o.ws, seq, g.Number, last, want)
+	if want := max(last+1, def.Initial); g.Number != want || w.left(o, seq) < count {
+		w.t.Fatalf("workspace %d, sequence %d: gave %d from %d after %d, want from %d", o.ws, seq, count, g.Number, last, want)
 	}
-	o.numbers = append(o.numbers, messages.SequenceNumber{Seq: seq, Number: g.Number})
+	for i := range count {
+		o.numbers = append(o.numbers, messages.SequenceNumber{Seq: seq, Number: g.Number + i})
+	}
+}
+
+// left is how many numbers a sequence of an open transaction still has.
+func (w *world) left(o *owner, seq messages.SeqID) messages.Number {
+	return maxOf(seq) - max(w.lastOf(o, seq), w.kinds()[o.kind][seq].Initial-1)
 }
 
 // maxOf states anew where sequences end.
@@ -157,7 +165,7 @@ func (w *world) checkRefused(c *call, err error) {
 			w.t.Fatalf("workspace %d of kind %d: %v", o.ws, w.truth[o.ws].kind, err)
 		}
 	case *messages.Next:
-		if errors.Is(err, messages.ErrOverflow) && w.lastOf(o, m.Seq) != maxOf(m.Seq) {
+		if errors.Is(err, messages.ErrOverflow) && w.left(o, m.Seq) >= max(1, messages.Number(m.Count)) {
 			w.t.Fatalf("workspace %d, sequence %d: %v after %d", o.ws, m.Seq, err, w.lastOf(o, m.Seq))
 		}
 	case *messages.Flush:

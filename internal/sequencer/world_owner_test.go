@@ -55,11 +55,16 @@ func (w *world) begun(ws messages.WSID, kind messages.WSKind) *owner {
 
 // next takes a number.
 func (w *world) next(o *owner, seq messages.SeqID) *call {
-	m := &messages.Next{Token: o.token, Seq: seq}
+	return w.nextRange(o, messages.Wanted{Seq: seq})
+}
+
+// nextRange takes numbers that follow each other.
+func (w *world) nextRange(o *owner, wanted messages.Wanted) *call {
+	m := &messages.Next{Token: o.token, Seq: wanted.Seq, Count: wanted.Count}
 	if !w.countsItself(o) {
 		return w.ask(o, m)
 	}
-	n, err := o.counts.Next(messages.Wanted{Seq: seq})
+	n, err := o.counts.Next(wanted)
 	return w.counted(o, m, &messages.Given{Number: n.Number, Period: n.Period}, err)
 }
 

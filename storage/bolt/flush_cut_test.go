@@ -276,8 +276,14 @@ func TestPanicOfStateIsNotTheLogs(t *testing.T) {
 // format3 is a store of an earlier version, with a state.db of format 3.
 func format3(t *testing.T) (dir string) {
 	t.Helper()
+	return unzipped(t, "format3")
+}
+
+// unzipped is a store that an earlier version has written.
+func unzipped(t *testing.T, name string) (dir string) {
+	t.Helper()
 	dir = t.TempDir()
-	z, err := zip.OpenReader(filepath.Join("testdata", "format3", "store.zip"))
+	z, err := zip.OpenReader(filepath.Join("testdata", name, "store.zip"))
 	expect.NoError(t, err)
 	defer func() { _ = z.Close() }()
 	for _, f := range z.File {

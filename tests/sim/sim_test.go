@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing/synctest"
 	"time"
@@ -82,8 +81,8 @@ const (
 	seqScarce messages.SeqID = 19
 )
 
-// initialScarce leaves the sequence twelve numbers.
-const initialScarce messages.Number = math.MaxUint64 - 11
+// The sequence has twelve numbers.
+const initialScarce, largestScarce messages.Number = 9_999_988, 9_999_999
 
 func descriptor(level messages.TrustLevel) messages.Descriptor {
 	return messages.Descriptor{
@@ -91,7 +90,7 @@ func descriptor(level messages.TrustLevel) messages.Descriptor {
 		Kinds: []messages.Kind{
 			{ID: 1, Name: "person", Sequences: []messages.Sequence{
 				{ID: seqOrder, Name: "order", Initial: 1}, {ID: seqInvoice, Name: "invoice", Initial: 1000},
-				{ID: seqScarce, Name: "scarce", Initial: initialScarce},
+				{ID: seqScarce, Name: "scarce", Initial: initialScarce, Largest: largestScarce},
 			}},
 			{ID: 2, Name: "company", Sequences: []messages.Sequence{
 				{ID: seqOrder, Name: "order", Initial: 1}, {ID: seqStaff, Name: "staff", Initial: 50},

@@ -82,6 +82,7 @@ type inspectSequence struct {
 	Sequence messages.SeqID `json:"sequence"`
 	Name     string         `json:"name"`
 	Initial  id             `json:"initial"`
+	Largest  id             `json:"largest"`
 }
 
 type inspectFile struct {
@@ -105,7 +106,7 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 	for _, k := range in.Descriptor.Kinds {
 		kind := inspectKind{Kind: k.ID, Name: k.Name}
 		for _, s := range k.All() {
-			kind.Sequences = append(kind.Sequences, inspectSequence{Sequence: s.ID, Name: s.Name, Initial: id(s.Initial)})
+			kind.Sequences = append(kind.Sequences, inspectSequence{Sequence: s.ID, Name: s.Name, Initial: id(s.Initial), Largest: id(s.Max())})
 		}
 		r.Kinds = append(r.Kinds, kind)
 	}
@@ -182,10 +183,10 @@ func (r *inspectResult) text(c *console.Console) {
 			c.Say("partition %d has failed: %s", p.Partition, p.Failed)
 		}
 	}
-	t = table.New(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"))
+	t = table.New(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"), table.Right("to"))
 	for _, k := range r.Kinds {
 		for _, s := range k.Sequences {
-			t.Row(k.Name, s.Name, uint64(s.Sequence), uint64(s.Initial))
+			t.Row(k.Name, s.Name, uint64(s.Sequence), uint64(s.Initial), uint64(s.Largest))
 		}
 	}
 	c.Draw("Sequences", t)

@@ -59,6 +59,9 @@ type sequenceResult struct {
 	Sequence messages.SeqID `json:"sequence"`
 	Name     string         `json:"name"`
 	Initial  id             `json:"initial"`
+	// Largest is the last number that can be given out, NearlyUsed says that more than 90 % are used.
+	Largest    id   `json:"largest"`
+	NearlyUsed bool `json:"nearly_used"`
 	// Last is the last number given out, 0 if none was. Stored is the same as of the
 	// partition's checkpoint.
 	Last   id `json:"last"`
@@ -87,7 +90,8 @@ func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbers
 	}
 	for _, seq := range kind.All() {
 		r.Sequences = append(r.Sequences, sequenceResult{
-			Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Last: id(lasts[seq.ID]), Stored: id(storeds[seq.ID]),
+			Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Largest: id(seq.Max()), NearlyUsed: seq.NearlyUsed(lasts[seq.ID]),
+			Last: id(lasts[seq.ID]), Stored: id(storeds[seq.ID]),
 		})
 	}
 	return r, nil
@@ -103,11 +107,22 @@ func bySequence(all storage.WorkspaceNumbers) map[messages.SeqID]messages.Number
 
 func (r *numbersResult) text(c *console.Console) {
 	c.Say("workspace %d: partition %d, kind %d (%s), %s", r.Workspace, r.Partition, r.Kind, r.KindName, human.Counted(r.Events, "event"))
-	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"))
+	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"), table.Right("largest"), table.Left(""))
 	for _, s := range r.Sequences {
-		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored))
+		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored), fmt.Sprint(s.Largest), s.use())
 	}
 	c.Draw("Last numbers given out", t)
+}
+
+// use says whether the sequence ends soon.
+func (s *sequenceResult) use() string {
+	switch {
+	case s.Last >= s.Largest:
+		return "used up"
+	case s.NearlyUsed:
+		return "more than 90 % used"
+	}
+	return ""
 }
 
 // lastGiven returns a number in words.

@@ -437,8 +437,8 @@ Files
 
  file      format, size, pages, free
 ---
- log.db         3 SIZES
- state.db       4 SIZES
+ log.db         4 SIZES
+ state.db       5 SIZES
 
 Partitions
 
@@ -449,12 +449,12 @@ Partitions
 
 Sequences
 
- kind  sequence    id                 from
+ kind  sequence    id                 from                          to
 ---
- shop  WLogOffset   1                    1
- shop  CRecordID    2  322,685,000,131,072
- shop  OWRecordID   3  322,680,000,131,072
- shop  Invoice     16                    1
+ shop  WLogOffset   1                    1  18,446,744,073,709,551,615
+ shop  CRecordID    2  322,685,000,131,072  18,446,744,073,709,551,615
+ shop  OWRecordID   3  322,680,000,131,072         322,685,000,131,071
+ shop  Invoice     16                    1   9,223,372,036,854,775,807
 `
 	if got := golden(o.stdout); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -516,19 +516,20 @@ func TestNumbers(t *testing.T) {
 
 Last numbers given out
 
- id  sequence              first  last  at the checkpoint
+ id  sequence              first  last  at the checkpoint               largest
 ---
-  1  WLogOffset                1     3                  2
-  2  CRecordID   322685000131072  neither
-  3  OWRecordID  322680000131072  neither
- 16  Invoice                   1     3                  2
+  1  WLogOffset                1     3                  2  18446744073709551615
+  2  CRecordID   322685000131072  neither  18446744073709551615
+  3  OWRecordID  322680000131072  neither       322685000131071
+ 16  Invoice                   1     3                  2   9223372036854775807
 `
 	if got := golden(o.stdout); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	d := run(t, "numbers", "--db", dir, "--workspace", bigWorkspace.String(), "--json").has(t, exitFine).json(t)
 	last := d["sequences"].([]any)[3].(map[string]any)
-	if d["workspace"] != "9223372036854775809" || last["last"] != "2" || last["stored"] != "2" || last["name"] != "Invoice" {
+	if d["workspace"] != "9223372036854775809" || last["last"] != "2" || last["stored"] != "2" || last["name"] != "Invoice" ||
+		last["largest"] != "9223372036854775807" || last["nearly_used"] != false {
 		t.Errorf("got %v", d)
 	}
 	run(t, "numbers", "--db", dir, "--workspace", "6").fails(t, exitBlind, "workspace 6 has no event")

@@ -229,7 +229,8 @@ func (s *Set) inspectSubscriptions() (there bool, err error) {
 	if err := s.sameStore(format.RoleSubscriptions, &h); err != nil {
 		return true, err
 	}
-	if err := s.Descriptor.Extends(&h.Descriptor); err != nil {
+	plain := s.Descriptor.WithoutRules()
+	if err := plain.Extends(&h.Descriptor); err != nil {
 		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, s.Path(format.SubscriptionsFileName), err)
 	}
 	return true, nil

@@ -26,10 +26,11 @@ import (
 //	restart    = unit [ first-month zone keep ahead ]
 //	formats    = count { length bytes }
 //
-// The descriptor is normalized; its integers are unsigned varints, the trust level
-// a byte, and so are the unit of time, which is 0 if the sequence never restarts, and the first
-// month; ahead is a zigzag varint. Names are a length and bytes. Where sequences had no rules yet,
-// and in subscriptions.db, there are none. The CRC covers everything before it. Magic and format keep their places in every format to come.
+// The descriptor is normalized; its integers are unsigned varints, the trust level a byte, and so
+// are the unit of time, which is 0 if the sequence never restarts, and the first month; ahead is a zigzag
+// varint. Names are a length and bytes. There are no rules in files of formats that had none, and in
+// subscriptions.db. The CRC covers everything before it. Magic and format keep their places in every
+// format to come.
 const (
 	Version     = 4 // of log.db
 	Magic       = "partita\n"
@@ -180,7 +181,7 @@ func decodeSequence(r *ByteReader, of Role, format uint16) messages.Sequence {
 		for formats := r.Count(1); formats > 0 && !r.Bad; formats-- {
 			s.Formats = append(s.Formats, string(r.bytes()))
 		}
-	case of == RoleSubscriptions:
+	case of == RoleSubscriptions && s.Initial <= messages.LargestDefault:
 		s.Largest = s.Initial // it is not known, and what the log has extends this
 	default:
 		s.Largest = math.MaxUint64 // before there were rules, sequences went on to the end
