@@ -143,7 +143,7 @@ func (s *scenario) replyText(c *call, reply any) string {
 		return fmt.Sprintf("started event %d, offset %d%s", m.Token.PLogOffset, m.WLogOffset, s.at(m.RegisteredAt))
 	case *messages.Given:
 		next := c.message.(*messages.Next)
-		return "given " + s.numbers(messages.AppendNumbers(nil, messages.Wanted{Seq: next.Seq, Count: next.Count}, m.Number))
+		return "given " + s.numbers(messages.AppendNumbers(nil, messages.Wanted{Seq: next.Seq, Count: next.Count}, messages.SequenceNumber{Seq: next.Seq, Period: m.Period, Number: m.Number}))
 	case *messages.Appended:
 		text := fmt.Sprintf("appended event %d, offset %d%s", m.PLogOffset, m.WLogOffset, s.at(m.RegisteredAt))
 		if len(m.Numbers) > 0 {
