@@ -18,6 +18,7 @@ type API struct {
 	reader        *partition.Reader
 	subscriptions *partition.SubscriptionAdmin
 	descriptor    messages.Descriptor
+	printer       messages.Printer
 	options       Options
 	mux           *http.ServeMux
 	polls         slots
@@ -40,6 +41,7 @@ func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) 
 		mux:   http.NewServeMux(),
 		polls: make(slots, o.LongPolls), streams: make(slots, o.Streams),
 	}
+	a.printer = a.descriptor.Printer()
 	a.options.Logger = sampled(o.Logger)
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.register(a.routes())

@@ -57,7 +57,7 @@ func (a *API) appendEvent(c *call) error {
 	c.w.Header().Set("Location", strings.TrimSuffix(c.link(nil), "?")+"/"+done.WLogOffset.String())
 	return c.sendJSON(status, jsonType, &appendedJSON{
 		Workspace: to.Workspace, WLogOffset: done.WLogOffset, Partition: done.Partition, PLogOffset: done.PLogOffset,
-		RegisteredAt: timeText(done.RegisteredAt), Numbers: numbersJSON(done.Numbers), Repeated: done.Repeated,
+		RegisteredAt: timeText(done.RegisteredAt), Numbers: numbersJSON(to.Kind, done.Numbers, a.printer), Repeated: done.Repeated,
 	})
 }
 

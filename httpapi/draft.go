@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
@@ -28,6 +29,7 @@ func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft
 	d := drafting{sequences: sequencesOf(&kind)}
 	o.each("wanted", d.want)
 	o.each("records", d.record)
+	d.draft.Date, _ = textMember(o, "date", calendar.ParseDate)
 	d.draft.Body = o.content("body")
 	return d.draft, o.end()
 }

@@ -51,6 +51,7 @@ var answers = []knownError{
 	{err: messages.ErrDraft, kind: invalidEvent, field: "records"},
 	{err: storage.ErrInvalidEvent, kind: invalidEvent},
 	{err: messages.ErrOverflow, kind: exhausted},
+	{err: messages.ErrBusinessDate, kind: invalidEvent, field: "date"},
 	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},
 	{err: partition.ErrNoRecord, kind: notFound, field: "number"},
 	{err: storage.ErrNoSubscription, kind: notFound, field: "name"},

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -13,18 +14,36 @@ const microseconds = "2006-01-02T15:04:05.000000Z07:00"
 
 func timeText(t messages.Timestamp) string { return t.Time().Format(microseconds) }
 
-// numberJSON is a number of a sequence.
-type numberJSON struct {
+// idJSON is the id of a record: a number of a sequence.
+type idJSON struct {
 	Sequence messages.SeqID  `json:"sequence"`
 	Number   messages.Number `json:"number,string"`
 }
 
-func numbersJSON(numbers []messages.SequenceNumber) []numberJSON {
+// numberJSON is a number of a sequence.
+type numberJSON struct {
+	Sequence messages.SeqID `json:"sequence"`
+	// Period is the first day of its period, if the sequence restarts.
+	Period string          `json:"period,omitempty"`
+	Number messages.Number `json:"number,string"`
+	// Printed is the number in the sequence's format, if it has one.
+	Printed string `json:"printed,omitempty"`
+}
+
+func numbersJSON(kind messages.WSKind, numbers []messages.SequenceNumber, p messages.Printer) []numberJSON {
 	all := make([]numberJSON, 0, len(numbers))
 	for _, n := range numbers {
-		all = append(all, numberJSON{n.Seq, n.Number})
+		all = append(all, numberJSON{n.Seq, dateText(n.Period), n.Number, p.Print(kind, n)})
 	}
 	return all
+}
+
+// dateText returns a date, "" if there is none.
+func dateText(d calendar.Date) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }
 
 // Event is an event as it is read, in the words of its JSON.
@@ -35,6 +54,7 @@ type Event struct {
 	WorkspaceKind messages.WSKind      `json:"workspace_kind"`
 	WLogOffset    messages.WLogOffset  `json:"wlog_offset,string"`
 	RegisteredAt  string               `json:"registered_at"`
+	Date          string               `json:"date,omitempty"`
 	Epoch         messages.Epoch       `json:"epoch,string"`
 	Numbers       []numberJSON         `json:"numbers"`
 	Records       []writtenJSON        `json:"records"`
@@ -47,7 +67,7 @@ type Event struct {
 
 // writtenJSON is a record as an event wrote it.
 type writtenJSON struct {
-	numberJSON
+	idJSON
 	New bool `json:"new"`
 	dataJSON
 }
@@ -68,17 +88,18 @@ func dataOf(b []byte) dataJSON {
 	return dataJSON{Data: c.JSON, DataBase64: c.Base64}
 }
 
-// EventOf returns an event as it is read. What it points to is shared.
-func EventOf(e *messages.Event) Event {
+// EventOf returns an event as it is read. What it points to is shared. The printer is the application's.
+func EventOf(e *messages.Event, p messages.Printer) Event {
 	body := contentOf(e.Body)
 	j := Event{
 		Partition: e.Partition, PLogOffset: e.PLogOffset, Workspace: e.Workspace, WorkspaceKind: e.WorkspaceKind, WLogOffset: e.WLogOffset,
-		RegisteredAt: timeText(e.RegisteredAt), Epoch: e.Epoch, Numbers: numbersJSON(e.Numbers), Records: []writtenJSON{},
+		RegisteredAt: timeText(e.RegisteredAt), Date: dateText(e.Date), Epoch: e.Epoch,
+		Numbers: numbersJSON(e.WorkspaceKind, e.Numbers, p), Records: []writtenJSON{},
 		Together: e.Together, Body: body.JSON, BodyBase64: body.Base64,
 	}
 	for i := range e.Records {
 		r := &e.Records[i]
-		j.Records = append(j.Records, writtenJSON{numberJSON{r.ID.Seq, r.ID.Number}, r.New, dataOf(r.Data)})
+		j.Records = append(j.Records, writtenJSON{idJSON{r.ID.Seq, r.ID.Number}, r.New, dataOf(r.Data)})
 	}
 	for _, s := range e.Sections {
 		j.Sections = append(j.Sections, sectionJSON{s.Tag, base64.StdEncoding.EncodeToString(s.Data)})
@@ -93,7 +114,7 @@ func EventOf(e *messages.Event) Event {
 const (
 	eventSize  = 300
 	recordSize = 60
-	numberSize = 40
+	numberSize = 60
 )
 
 // sizeOf returns how many bytes the answer with an event has, about.
@@ -107,12 +128,12 @@ func sizeOf(e *messages.Event) int {
 
 // rowJSON is a record as it stands.
 type rowJSON struct {
-	numberJSON
+	idJSON
 	dataJSON
 	Partition  messages.PartitionID `json:"partition"`
 	PLogOffset messages.PLogOffset  `json:"plog_offset,string"`
 }
 
 func rowOf(r *storage.Row) rowJSON {
-	return rowJSON{numberJSON{r.ID.Seq, r.ID.Number}, dataOf(r.Data), r.Partition, r.PLogOffset}
+	return rowJSON{idJSON{r.ID.Seq, r.ID.Number}, dataOf(r.Data), r.Partition, r.PLogOffset}
 }

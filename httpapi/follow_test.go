@@ -218,7 +218,7 @@ func (h *house) want(path string) (count int, sums map[int]hash.Hash) {
 			if path != "/v1/log" && path != fmt.Sprintf("/v1/partitions/%d/log", p) && path != fmt.Sprintf("/v1/workspaces/%d/log", e.Workspace) {
 				continue
 			}
-			b, err := encode(EventOf(&e))
+			b, err := encode(EventOf(&e, messages.Printer{}))
 			check(h.t, err)
 			add(sums, int(p), b)
 			count++

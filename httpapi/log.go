@@ -160,7 +160,7 @@ func (c *call) collect(log source, limit int) (*pageJSON, error) {
 			page.Next = &page.PollMore // to the next event, or the error
 			break
 		}
-		page.Results = append(page.Results, EventOf(&e))
+		page.Results = append(page.Results, EventOf(&e, c.api.printer))
 		size += sizeOf(&e)
 		if full = len(page.Results) == limit || size >= c.api.options.PageBytes; full {
 			page.PollMore = c.linkBehind(log)

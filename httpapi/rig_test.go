@@ -282,7 +282,7 @@ func (r *rig) logged(ws messages.WSID) []string {
 	var all []string
 	for e, err := range r.app.Reader().WLog(r.ctx, ws, 0) {
 		check(r.t, err)
-		b, err := encode(EventOf(&e))
+		b, err := encode(EventOf(&e, messages.Printer{}))
 		check(r.t, err)
 		all = append(all, string(b))
 	}

@@ -49,7 +49,7 @@ func (s *stream) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := s.send(ctx, "", EventOf(&e)); err != nil {
+			if err := s.send(ctx, "", EventOf(&e, s.api.printer)); err != nil {
 				return err
 			}
 		}

@@ -39,19 +39,24 @@ func (c *call) sendEvent(e *messages.Event, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.sendJSON(http.StatusOK, jsonType, EventOf(e))
+	return c.sendJSON(http.StatusOK, jsonType, EventOf(e, c.api.printer))
 }
 
 // lastJSON is where a sequence of a workspace stands.
 type lastJSON struct {
 	Sequence messages.SeqID `json:"sequence"`
 	Name     string         `json:"name"`
+	// Period is the first day of the period, if the sequence restarts. Each period has an element, the
+	// oldest one first; a sequence that has given no number yet has one without a period.
+	Period string `json:"period,omitempty"`
 	// Last is the last number given out, 0 if none was.
 	Last messages.Number `json:"last,string"`
 	// Largest is the last number that can be given out.
 	Largest messages.Number `json:"largest,string"`
 	// NearlyUsed says that more than 90 % of the numbers are used.
 	NearlyUsed bool `json:"nearly_used"`
+	// Printed is the last number in the sequence's format, if it has one and a number.
+	Printed string `json:"printed,omitempty"`
 }
 
 func (a *API) numbers(c *call) error {
@@ -66,22 +71,31 @@ func (a *API) numbers(c *call) error {
 	if numbers.Kind == 0 {
 		return &problem{kind: notFound, field: "wsid", detail: fmt.Sprintf("workspace %d has no event", ws)}
 	}
-	last := make(map[messages.SeqID]messages.Number)
-	for _, n := range numbers.Numbers {
-		last[n.Seq] = n.Number
-	}
 	answer := struct {
 		Workspace     messages.WSID   `json:"workspace,string"`
 		WorkspaceKind messages.WSKind `json:"workspace_kind"`
 		// AsOf is the offset of the event that they are as of.
 		AsOf      messages.Number `json:"as_of_offset,string"`
 		Sequences []lastJSON      `json:"sequences"`
-	}{Workspace: ws, WorkspaceKind: numbers.Kind, AsOf: last[messages.SeqWLogOffset]}
+	}{Workspace: ws, WorkspaceKind: numbers.Kind}
 	kind, _ := a.descriptor.Kind(numbers.Kind)
 	for _, s := range kind.All() {
-		answer.Sequences = append(answer.Sequences, lastJSON{s.ID, s.Name, last[s.ID], s.Max(), s.NearlyUsed(last[s.ID])})
+		for _, n := range numbers.Of(s.ID) {
+			answer.Sequences = append(answer.Sequences, a.last(numbers.Kind, &s, n))
+		}
 	}
+	answer.AsOf = answer.Sequences[0].Last
 	return c.sendJSON(http.StatusOK, jsonType, &answer)
+}
+
+func (a *API) last(kind messages.WSKind, s *messages.Sequence, n messages.SequenceNumber) lastJSON {
+	j := lastJSON{
+		Sequence: s.ID, Name: s.Name, Period: dateText(n.Period), Last: n.Number, Largest: s.Max(), NearlyUsed: s.NearlyUsed(n.Number),
+	}
+	if n.Number != 0 {
+		j.Printed = a.printer.Print(kind, n)
+	}
+	return j
 }
 
 func (a *API) record(c *call) error {

@@ -53,3 +53,35 @@ func (f Formats) Parse(text string) (SequenceNumber, error) {
 	}
 	return SequenceNumber{Period: period, Number: Number(n)}, nil
 }
+
+// Printer prints the numbers of an application's sequences. It is safe for concurrent use. The zero value prints
+// none.
+type Printer struct{ kinds map[WSKind]map[SeqID]Formats }
+
+// Printer returns what prints the numbers of those sequences that have formats. The descriptor must be valid.
+func (d *Descriptor) Printer() Printer {
+	p := Printer{make(map[WSKind]map[SeqID]Formats)}
+	for _, k := range d.Kinds {
+		for i := range k.Sequences {
+			s := &k.Sequences[i]
+			f, err := s.ParseFormats()
+			if err != nil || len(s.Formats) == 0 {
+				continue
+			}
+			if p.kinds[k.ID] == nil {
+				p.kinds[k.ID] = make(map[SeqID]Formats)
+			}
+			p.kinds[k.ID][s.ID] = f
+		}
+	}
+	return p
+}
+
+// Print returns a number of a workspace of the kind as it is printed, and "" if its sequence has no format.
+func (p Printer) Print(kind WSKind, n SequenceNumber) string {
+	f, ok := p.kinds[kind][n.Seq]
+	if !ok {
+		return ""
+	}
+	return f.Print(n)
+}

@@ -15,6 +15,20 @@ type WorkspaceNumbers struct {
 	Older []SeqID
 }
 
+// Of returns the last numbers of a sequence in order of their periods. If there is none, it is one number that is 0.
+func (w *WorkspaceNumbers) Of(seq SeqID) []SequenceNumber {
+	var all []SequenceNumber
+	for _, n := range w.Numbers {
+		if n.Seq == seq {
+			all = append(all, n)
+		}
+	}
+	if len(all) == 0 {
+		all = []SequenceNumber{{Seq: seq}}
+	}
+	return all
+}
+
 // Register is where a partition stands.
 type Register struct {
 	Epoch Epoch

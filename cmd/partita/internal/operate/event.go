@@ -17,12 +17,15 @@ import (
 const shownBytes = 60
 
 // writeText writes an event as one line.
-func writeText(w io.Writer, e *bolt.LoggedEvent) error {
+func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 	var line strings.Builder
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(&line, format, args...) }
 	say("LSN %d  partition %d/%d  workspace %d/%d  %v  epoch %d", e.LSN, e.Partition, e.PLogOffset, e.Workspace, e.WLogOffset, e.RegisteredAt, e.Epoch)
+	if e.Date != 0 {
+		say("  date %v", e.Date)
+	}
 	for _, n := range e.Numbers {
-		say("  %d:%d", n.Seq, n.Number)
+		say("  %s", numberText(p, e.WorkspaceKind, n))
 	}
 	for i := range e.Records {
 		r := &e.Records[i]
@@ -46,6 +49,19 @@ func writeText(w io.Writer, e *bolt.LoggedEvent) error {
 	return err
 }
 
+// numberText returns a number with its sequence, and its period and how it is printed if it has that.
+func numberText(p messages.Printer, kind messages.WSKind, n messages.SequenceNumber) string {
+	text := fmt.Sprintf("%d:", n.Seq)
+	if n.Period != 0 {
+		text += fmt.Sprintf("%v:", n.Period)
+	}
+	text += n.Number.String()
+	if printed := p.Print(kind, n); printed != "" {
+		text += fmt.Sprintf(" %q", printed)
+	}
+	return text
+}
+
 // show returns the beginning of some bytes as text, or as hexadecimal digits.
 func show(b []byte) string {
 	more := ""
@@ -63,11 +79,11 @@ func show(b []byte) string {
 }
 
 // writeJSON writes an event as one line of JSON: as httpapi has it, with its place in the log.
-func writeJSON(w io.Writer, e *bolt.LoggedEvent) error {
+func writeJSON(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
 	return lines.Encode(struct {
 		LSN messages.LSN `json:"lsn,string"`
 		httpapi.Event
-	}{e.LSN, httpapi.EventOf(&e.Event)})
+	}{e.LSN, httpapi.EventOf(&e.Event, p)})
 }

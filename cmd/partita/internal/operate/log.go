@@ -70,7 +70,7 @@ type logPrinter struct {
 
 	out   *bufio.Writer
 	notes io.Writer
-	write func(io.Writer, *bolt.LoggedEvent) error
+	write func(io.Writer, *bolt.LoggedEvent, messages.Printer) error
 }
 
 // logSource reads a log from an LSN or an offset on.
@@ -126,11 +126,13 @@ func (l *logPrinter) print(ctx context.Context) (err error) {
 	if l.left == 0 {
 		return nil
 	}
+	d := s.Descriptor()
+	printer := d.Printer()
 	for e, err := range l.source(ctx, s, l.next) {
 		if err != nil {
 			return about(l.dir, err)
 		}
-		if err := l.write(l.out, &e); err != nil {
+		if err := l.write(l.out, &e, printer); err != nil {
 			return err
 		}
 		l.next++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/partita-go/partita/cmd/internal/table"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
-	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 )
 
@@ -58,7 +58,10 @@ type numbersResult struct {
 type sequenceResult struct {
 	Sequence messages.SeqID `json:"sequence"`
 	Name     string         `json:"name"`
-	Initial  id             `json:"initial"`
+	// Period is the first day of the period, if the sequence restarts and has given a number. There is one
+	// of these for each period that has one, the oldest first.
+	Period  string `json:"period,omitempty"`
+	Initial id     `json:"initial"`
 	// Largest is the last number that can be given out, NearlyUsed says that more than 90 % are used.
 	Largest    id   `json:"largest"`
 	NearlyUsed bool `json:"nearly_used"`
@@ -66,6 +69,8 @@ type sequenceResult struct {
 	// partition's checkpoint.
 	Last   id `json:"last"`
 	Stored id `json:"stored"`
+	// Printed is the last number in the sequence's format, if it has one and a number.
+	Printed string `json:"printed,omitempty"`
 }
 
 // readNumbers returns the last numbers, and those that the projections have.
@@ -83,33 +88,45 @@ func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbers
 	}
 	d := s.Descriptor()
 	kind, _ := d.Kind(last.Kind)
-	lasts, storeds := bySequence(last), bySequence(stored)
+	storeds := make(map[messages.SequencePeriod]messages.Number, len(stored.Numbers))
+	for _, n := range stored.Numbers {
+		storeds[n.SequencePeriod()] = n.Number
+	}
 	r := &numbersResult{
 		Workspace: id(ws), Partition: number(messages.PartitionOf(ws, d.Partitions)), Kind: last.Kind, KindName: kind.Name,
-		Events: number(lasts[messages.SeqWLogOffset]),
+		Events: number(last.Of(messages.SeqWLogOffset)[0].Number),
 	}
+	printer := d.Printer()
 	for _, seq := range kind.All() {
-		r.Sequences = append(r.Sequences, sequenceResult{
-			Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Largest: id(seq.Max()), NearlyUsed: seq.NearlyUsed(lasts[seq.ID]),
-			Last: id(lasts[seq.ID]), Stored: id(storeds[seq.ID]),
-		})
+		for _, n := range last.Of(seq.ID) {
+			r.add(&seq, n, storeds[n.SequencePeriod()], printer)
+		}
 	}
 	return r, nil
 }
 
-func bySequence(all storage.WorkspaceNumbers) map[messages.SeqID]messages.Number {
-	numbers := make(map[messages.SeqID]messages.Number, len(all.Numbers))
-	for _, n := range all.Numbers {
-		numbers[n.Seq] = n.Number
+// add adds the last number of a sequence, or of a period of it.
+func (r *numbersResult) add(seq *messages.Sequence, n messages.SequenceNumber, stored messages.Number, p messages.Printer) {
+	s := sequenceResult{
+		Sequence: seq.ID, Name: seq.Name, Initial: id(seq.Initial), Largest: id(seq.Max()), NearlyUsed: seq.NearlyUsed(n.Number),
+		Last: id(n.Number), Stored: id(stored),
 	}
-	return numbers
+	if n.Period != 0 {
+		s.Period = n.Period.String()
+	}
+	if n.Number != 0 {
+		s.Printed = p.Print(r.Kind, n)
+	}
+	r.Sequences = append(r.Sequences, s)
 }
 
 func (r *numbersResult) text(c *console.Console) {
 	c.Say("workspace %d: partition %d, kind %d (%s), %s", r.Workspace, r.Partition, r.Kind, r.KindName, human.Counted(r.Events, "event"))
-	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"), table.Right("at the checkpoint"), table.Right("largest"), table.Left(""))
+	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"),
+		table.Right("at the checkpoint"), table.Right("largest"), table.Left(""))
 	for _, s := range r.Sequences {
-		t.Row(uint64(s.Sequence), s.Name, fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored), fmt.Sprint(s.Largest), s.use())
+		t.Row(uint64(s.Sequence), strings.TrimSpace(s.Name+" "+s.Period), fmt.Sprint(s.Initial), lastGiven(s.Last), lastGiven(s.Stored),
+			fmt.Sprint(s.Largest), strings.TrimSpace(s.Printed+" "+s.use()))
 	}
 	c.Draw("Last numbers given out", t)
 }
