@@ -90,11 +90,10 @@ func (a *arena) draft(d *messages.Draft) messages.Draft {
 		r.Data = copied(&a.bytes, r.Data)
 		a.records = append(a.records, r)
 	}
-	return messages.Draft{
-		Wanted:  copied(&a.wanted, d.Wanted),
-		Body:    copied(&a.bytes, d.Body),
-		Records: a.records[records:len(a.records):len(a.records)],
-	}
+	own := *d // what is plain is copied with it
+	own.Wanted, own.Body = copied(&a.wanted, d.Wanted), copied(&a.bytes, d.Body)
+	own.Records = a.records[records:len(a.records):len(a.records)]
+	return own
 }
 
 // copied appends values to memory that has room for them, and returns the copy.

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -32,9 +33,12 @@ const patience = 30 * time.Second
 const (
 	shop     messages.WSKind = 1
 	depot    messages.WSKind = 2
+	office   messages.WSKind = 3
 	invoices messages.SeqID  = 16
 	// rare is a sequence with one number.
 	rare messages.SeqID = 17
+	// letters restart each year, and have a format.
+	letters messages.SeqID = 18
 	// big is not exact as a floating point number.
 	big messages.WSID = 1<<63 + 1
 )
@@ -45,6 +49,10 @@ func descriptor() messages.Descriptor {
 			{ID: invoices, Name: "Invoice", Initial: 1}, {ID: rare, Name: "Rare", Initial: messages.LargestDefault},
 		}},
 		{ID: depot, Name: "depot"},
+		{ID: office, Name: "office", Sequences: []messages.Sequence{{
+			ID: letters, Name: "Letter", Initial: 1, Restart: messages.Restart{Rule: calendar.Rule{Every: calendar.Year}},
+			Formats: []string{"L-{yyyy}/{n:03}"},
+		}}},
 	}}
 }
 
