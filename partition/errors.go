@@ -16,6 +16,7 @@ var (
 	ErrTooLarge        = messages.ErrTooLarge
 	ErrDedupMismatch   = messages.ErrDedupMismatch
 	ErrOutcomeUnknown  = messages.ErrOutcomeUnknown
+	ErrOverflow        = messages.ErrOverflow
 	ErrStopped         = messages.ErrStopped
 	ErrPartitionFailed = messages.ErrPartitionFailed
 	ErrStoreInUse      = storage.ErrInUse
@@ -26,6 +27,8 @@ type (
 	BusyError = messages.BusyError
 	// OffsetError is [messages.OffsetError].
 	OffsetError = messages.OffsetError
+	// OverflowError is [messages.OverflowError].
+	OverflowError = messages.OverflowError
 	// RecordAheadError is [messages.RecordAheadError].
 	RecordAheadError = messages.RecordAheadError
 	// TooLargeError is [messages.TooLargeError].

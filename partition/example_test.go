@@ -67,7 +67,7 @@ func Example_quickstart() {
 // status tells how each partition is.
 func ExampleAppParts_Deploy() {
 	ctx := context.Background()
-	store, end := temporaryStore(ctx)
+	store, end := temporaryStore(ctx, descriptor)
 	defer end()
 	parts := partition.NewAppParts(quietSystem(), partition.Options{})
 	defer func() { check(parts.Close(ctx)) }()
@@ -184,7 +184,7 @@ func ExampleApp_SpawnCommandProcessor() {
 // Reading the log: what was acknowledged is there, in order, without holes.
 func Example_readingTheLog() {
 	ctx := context.Background()
-	store, end := temporaryStore(ctx)
+	store, end := temporaryStore(ctx, descriptor)
 	defer end()
 	parts := partition.NewAppParts(quietSystem(), partition.Options{})
 	defer func() { check(parts.Close(ctx)) }()
@@ -228,10 +228,10 @@ func quietSystem() *actor.ActorSystem {
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 }
 
-func temporaryStore(ctx context.Context) (store *bolt.Store, end func()) {
+func temporaryStore(ctx context.Context, d messages.Descriptor) (store *bolt.Store, end func()) {
 	dir, err := os.MkdirTemp("", "billing")
 	check(err)
-	store, err = bolt.Open(ctx, dir, descriptor, bolt.Options{})
+	store, err = bolt.Open(ctx, dir, d, bolt.Options{})
 	check(err)
 	return store, func() {
 		check(store.Close(ctx))
@@ -240,9 +240,13 @@ func temporaryStore(ctx context.Context) (store *bolt.Store, end func()) {
 }
 
 func deployed(ctx context.Context) (app *partition.App, end func()) {
-	store, closeStore := temporaryStore(ctx)
+	return deployedAs(ctx, descriptor)
+}
+
+func deployedAs(ctx context.Context, d messages.Descriptor) (app *partition.App, end func()) {
+	store, closeStore := temporaryStore(ctx, d)
 	parts := partition.NewAppParts(quietSystem(), partition.Options{})
-	app, err := parts.Deploy(ctx, partition.Application{Descriptor: descriptor}, store)
+	app, err := parts.Deploy(ctx, partition.Application{Descriptor: d}, store)
 	check(err)
 	check(app.Ready(ctx))
 	return app, func() {

@@ -3,6 +3,7 @@ package bolt
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -159,4 +160,33 @@ func TestLimitIsRaised(t *testing.T) {
 	closeStore(t, s)
 	expect.Equal(t, messages.Number(1002), headerOf(t, dir, format.RoleState).Descriptor.Kinds[0].Sequences[0].Largest)
 	checkSound(t, dir)
+}
+
+// Numbers above the limit are a fault, whoever wrote them.
+func TestVerifyFindsNumbersAboveTheLimit(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, testDescriptor(2, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(2, 2, 2)
+	w.flush()
+	w.append(2)
+	closeStore(t, s)
+	checkSound(t, dir)
+	for _, r := range []format.Role{format.RoleLog, format.RoleState} {
+		h := headerOf(t, dir, r)
+		h.Descriptor.Kinds[0].Sequences[0].Largest = 1001
+		f := openPlain(t, dir, r)
+		expect.NoError(t, f.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(format.BucketHeader).Put(format.KeyHeader, h.Encode())
+		}))
+		expect.NoError(t, f.Close())
+	}
+	r := verified(t, dir, verify.Options{})
+	var above []string
+	for _, f := range r.Faults {
+		if f.Check == verify.CheckSequence && strings.Contains(f.Text, "want at most 1001") {
+			above = append(above, f.Text)
+		}
+	}
+	expect.Equal(t, 2, len(above), r)
 }

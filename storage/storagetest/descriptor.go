@@ -13,7 +13,12 @@ const (
 	SeqInvoice messages.SeqID = 17
 	// SeqStaff is a company's, from 50.
 	SeqStaff messages.SeqID = 18
+	// SeqBadge is a person's, from 1 to LargestBadge.
+	SeqBadge messages.SeqID = 19
 )
+
+// LargestBadge is the last number of SeqBadge.
+const LargestBadge messages.Number = 5
 
 // InitialInvoice and InitialStaff are the initial values of these sequences.
 const (
@@ -32,6 +37,7 @@ func Descriptor(level messages.TrustLevel) messages.Descriptor {
 			{ID: KindPerson, Name: "person", Sequences: []messages.Sequence{
 				{ID: SeqOrder, Name: "order", Initial: 1},
 				{ID: SeqInvoice, Name: "invoice", Initial: InitialInvoice},
+				{ID: SeqBadge, Name: "badge", Initial: 1, Largest: LargestBadge},
 			}},
 			{ID: KindCompany, Name: "company", Sequences: []messages.Sequence{
 				{ID: SeqOrder, Name: "order", Initial: 1},

@@ -44,6 +44,8 @@ var flaws = []flaw{
 	{"a number above its sequence's end", func(e *messages.Event) {
 		give(e, messages.SeqOWRecordID, messages.InitialCRecordID)
 	}, invalid},
+	{"a number above the largest", func(e *messages.Event) { give(e, SeqBadge, LargestBadge+1) }, invalid},
+	{"a record above the largest number", func(e *messages.Event) { write(e, SeqBadge, LargestBadge+1, false) }, invalid},
 	{"a number below its sequence's beginning", func(e *messages.Event) { give(e, SeqInvoice, InitialInvoice-1) }, invalid},
 	{"a new record of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, true) }, invalid},
 	{"an update of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, false) }, invalid},

@@ -180,6 +180,13 @@ func sequenceFaults() []planted {
 		{"a gap", number(5, 1003), place{verify.CheckSequence, 0, 5, "number is 1003, want 1002"}},
 		{"a number not above an explicit id", number(6, 51), place{verify.CheckSequence, 0, 6, "number is 51, want 61"}},
 		{
+			"a number above its sequence's limit",
+			change(0, 1, func(e *messages.Event) {
+				e.Numbers[0] = messages.SequenceNumber{Seq: storagetest.SeqBadge, Number: storagetest.LargestBadge + 1}
+			}),
+			place{verify.CheckSequence, 0, 1, "want at most 5"},
+		},
+		{
 			"a number above its sequence's end",
 			change(0, 1, func(e *messages.Event) {
 				e.Numbers[0] = messages.SequenceNumber{Seq: messages.SeqOWRecordID, Number: messages.InitialCRecordID}

@@ -144,15 +144,13 @@ func (t *owned) expectNoMore() {
 func (t *owned) run() {
 	token, d := t.started.Token, &t.request.drafts[0]
 	for _, w := range d.Wanted {
-		for range w.Numbers() {
-			reply, err := t.ask(&messages.Next{Token: token, Seq: w.Seq})
-			given, ok := reply.(*messages.Given)
-			if !ok {
-				t.cancelled(token, errors.Join(err, refusalIn(reply)))
-				return
-			}
-			t.numbers = append(t.numbers, messages.SequenceNumber{Seq: w.Seq, Number: given.Number})
+		reply, err := t.ask(&messages.Next{Token: token, Seq: w.Seq, Count: w.Count})
+		given, ok := reply.(*messages.Given)
+		if !ok {
+			t.cancelled(token, errors.Join(err, refusalIn(reply)))
+			return
 		}
+		t.numbers = messages.AppendNumbers(t.numbers, w, given.Number)
 	}
 	if t.random.IntN(6) == 0 {
 		t.cancelled(token, errors.New("the owner cancels"))

@@ -108,10 +108,8 @@ func (t *typed) commitTooLate(records []messages.Record) error {
 // count takes the numbers that the request wants.
 func (t *typed) count() error {
 	for _, w := range t.request.drafts[0].Wanted {
-		for range w.Numbers() {
-			if _, err := t.tx.Next(t.ctx, w.Seq); err != nil {
-				return err
-			}
+		if _, err := t.tx.NextRange(t.ctx, w); err != nil {
+			return err
 		}
 		if t.random.IntN(4) == 0 && !t.resumed(t.node) {
 			return errCrashed
