@@ -15,7 +15,7 @@ import (
 type PartitionStore interface {
 	TakeEpoch(ctx context.Context, p messages.PartitionID) (storage.Register, error)
 	Tail(ctx context.Context, p messages.PartitionID, from messages.PLogOffset, limit int) ([]messages.Numbering, error)
-	Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error)
+	Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error)
 	Flush(ctx context.Context, f storage.Flush) error
 	Append(ctx context.Context, b storage.Batch) error
 	PLog(ctx context.Context, p messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error]
@@ -111,7 +111,7 @@ func (l *leaf) project(m *messages.WriteProjections) *messages.Written {
 func (l *leaf) lookUp(ctx actor.Context, m messages.ReaderMessage) {
 	switch m := m.(type) {
 	case *messages.LoadNumbers:
-		numbers, err := l.store.Numbers(l.ctx, m.Workspace)
+		numbers, err := l.store.Numbers(l.ctx, m.Workspace, m.Periods...)
 		numbers.Workspace = m.Workspace
 		ctx.Send(ctx.Parent(), &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: numbers, Err: err})
 	case *messages.FindEvent:

@@ -81,8 +81,8 @@ func (d deaf) Tail(ctx context.Context, p messages.PartitionID, from messages.PL
 	return d.Faulty.Tail(context.WithoutCancel(ctx), p, from, limit)
 }
 
-func (d deaf) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-	return d.Faulty.Numbers(context.WithoutCancel(ctx), ws)
+func (d deaf) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+	return d.Faulty.Numbers(context.WithoutCancel(ctx), ws, periods...)
 }
 
 func (d deaf) Flush(ctx context.Context, f storage.Flush) error {

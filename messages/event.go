@@ -81,6 +81,14 @@ func (n SequenceNumber) String() string {
 // Record returns the id of a record that has the number. Sequences that restart have none.
 func (n SequenceNumber) Record() RecordID { return RecordID{Seq: n.Seq, Number: n.Number} }
 
+// ComparePlace orders numbers by sequence, then by period, whatever the numbers are.
+func (n SequenceNumber) ComparePlace(other SequenceNumber) int {
+	if n.Seq != other.Seq {
+		return int(n.Seq) - int(other.Seq)
+	}
+	return cmp.Compare(n.Period, other.Period)
+}
+
 // SequencePeriod returns where the number is unique: its sequence and period.
 func (n SequenceNumber) SequencePeriod() SequencePeriod { return SequencePeriod{n.Seq, n.Period} }
 
@@ -88,6 +96,14 @@ func (n SequenceNumber) SequencePeriod() SequencePeriod { return SequencePeriod{
 type SequencePeriod struct {
 	Seq    SeqID
 	Period calendar.Date
+}
+
+// String names the sequence, and the period if it has one.
+func (p SequencePeriod) String() string {
+	if p.Period == 0 {
+		return fmt.Sprintf("sequence %d", p.Seq)
+	}
+	return fmt.Sprintf("sequence %d in %v", p.Seq, p.Period)
 }
 
 // Compare orders by sequence, then by period.

@@ -11,7 +11,7 @@ type WorkspaceNumbers struct {
 	Numbers []SequenceNumber
 	// Closed says of sequences, in order, which period is the first that is not closed.
 	Closed []SequencePeriod
-	// Older are the sequences, in order, that have older periods than those that are listed.
+	// Older are the sequences, in order, that have older periods which are listed only if they are asked for.
 	Older []SeqID
 }
 

@@ -114,6 +114,24 @@ const MaxAhead = 400
 // Restarts reports whether the sequence has periods.
 func (s *Sequence) Restarts() bool { return s.Restart.Every != calendar.Never }
 
+// CheckPeriod says what is wrong with the period of a number of an event that has a business date, or none. In
+// which period the registration time is, it does not ask: that was decided once.
+func (s *Sequence) CheckPeriod(date, period calendar.Date) error {
+	if !s.Restarts() {
+		if period != 0 {
+			return fmt.Errorf("sequence %d: got period %v, want none: it never restarts", s.ID, period)
+		}
+		return nil
+	}
+	if date == 0 {
+		date = period
+	}
+	if !period.Valid() || s.Restart.PeriodOf(date) != period {
+		return fmt.Errorf("sequence %d: got period %v, want that of %v: it restarts each %v", s.ID, period, date, s.Restart.Every)
+	}
+	return nil
+}
+
 // MostAhead is by how many periods a business date may be ahead.
 func (r *Restart) MostAhead() int {
 	if r.Ahead == 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -288,16 +289,22 @@ func (e *LookupError) Unwrap() error { return e.Cause }
 
 // NumbersError names the first number of a Flush that the log does not bear out.
 type NumbersError struct {
-	Partition  messages.PartitionID
-	Workspace  messages.WSID
-	Seq        messages.SeqID
+	Partition messages.PartitionID
+	Workspace messages.WSID
+	Seq       messages.SeqID
+	// Period is zero if the sequence never restarts.
+	Period     calendar.Date
 	Got, Want  messages.Number
 	Checkpoint messages.PLogOffset
 }
 
 func (e *NumbersError) Error() string {
-	return fmt.Sprintf("%v: partition %d, workspace %d, sequence %d, before offset %d: got %d, want %d",
-		ErrNumbers, e.Partition, e.Workspace, e.Seq, e.Checkpoint, e.Got, e.Want)
+	period := ""
+	if e.Period != 0 {
+		period = fmt.Sprintf(", period %v", e.Period)
+	}
+	return fmt.Sprintf("%v: partition %d, workspace %d, sequence %d%s, before offset %d: got %d, want %d",
+		ErrNumbers, e.Partition, e.Workspace, e.Seq, period, e.Checkpoint, e.Got, e.Want)
 }
 
 // Is makes errors.Is(err, ErrNumbers) hold.

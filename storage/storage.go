@@ -97,7 +97,16 @@ type Projections interface {
 
 	// Numbers returns the last numbers given out to a workspace as of its partition's
 	// checkpoint, or of a Flush that is under way or was cut off. A workspace without events has the zero value.
-	Numbers(ctx context.Context, ws messages.WSID) (WorkspaceNumbers, error)
+	//
+	// Of a sequence that restarts it returns those of the newest periods, as many as the store has at hand,
+	// and of the periods that are asked for; a period that is asked for and not among the result has no
+	// number, or is closed. [WorkspaceNumbers].Older says which sequences have periods that are only returned
+	// if they are asked for.
+	//
+	// Periods are closed as [messages.Restart.ClosedBelow] says, by the Flush that makes it so: of all periods that
+	// events before the checkpoint have numbers of, and without those that were closed before. A closed one has no
+	// numbers any more, and is never opened again.
+	Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (WorkspaceNumbers, error)
 }
 
 // Reader reads the log and the records. What it returns is complete up to the
@@ -183,7 +192,9 @@ type Flush struct {
 	// The store derives the same values from the log and refuses a difference. A
 	// sequence that did not change may be listed, with its stored value or with the
 	// largest that these events say, since who replays a tail cannot know which is
-	// larger: the store merges by maximum.
+	// larger: the store merges by maximum. Of a sequence that restarts that holds for
+	// each period, also for those that this Flush closes. Of a period that is closed already
+	// the numbers of the events may be listed or not.
 	Numbers []WorkspaceNumbers
 }
 

@@ -30,7 +30,7 @@ func (*nowhere) TakeEpoch(context.Context, messages.PartitionID) (storage.Regist
 
 func (*nowhere) Flush(context.Context, storage.Flush) error { return nil }
 
-func (*nowhere) Numbers(context.Context, messages.WSID) (storage.WorkspaceNumbers, error) {
+func (*nowhere) Numbers(context.Context, messages.WSID, ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	return storage.WorkspaceNumbers{}, nil
 }
 

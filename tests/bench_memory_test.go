@@ -31,7 +31,7 @@ func BenchmarkMemory(b *testing.B) {
 // loading is nowhere, with numbers to load.
 type loading struct{ nowhere }
 
-func (*loading) Numbers(_ context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+func (*loading) Numbers(_ context.Context, ws messages.WSID, _ ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	return storage.WorkspaceNumbers{Workspace: ws, Kind: kindShop, Numbers: []messages.SequenceNumber{
 		{Seq: messages.SeqWLogOffset, Number: 1 << 20}, {Seq: seqInvoice, Number: 1 << 20},
 		{Seq: seqReceipt, Number: 1 << 20}, {Seq: seqDelivery, Number: 1 << 20},

@@ -127,7 +127,7 @@ func (r *flushRequest) checkRepeated(state *boltfile.File) error {
 }
 
 // Numbers implements [storage.Projections].
-func (s *Store) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+func (s *Store) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	if err := s.enter(ctx); err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}

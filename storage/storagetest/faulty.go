@@ -187,8 +187,8 @@ func (f *Faulty) Flush(ctx context.Context, fl storage.Flush) error {
 }
 
 // Numbers reads the inner store's numbers.
-func (f *Faulty) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-	return spoilValue(ctx, f, OpNumbers, func() (storage.WorkspaceNumbers, error) { return f.inner.Numbers(ctx, ws) })
+func (f *Faulty) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+	return spoilValue(ctx, f, OpNumbers, func() (storage.WorkspaceNumbers, error) { return f.inner.Numbers(ctx, ws, periods...) })
 }
 
 // Register reads the inner store's register.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -14,11 +15,12 @@ type ledger map[messages.WSID]*account
 // account is what is known of one workspace.
 type account struct {
 	kind messages.Kind
-	last map[messages.SeqID]messages.Number
+	// last has all periods that ever had a number, closed ones too.
+	last map[messages.SequencePeriod]messages.Number
 }
 
 func newAccount(kind messages.Kind) *account {
-	return &account{kind: kind, last: make(map[messages.SeqID]messages.Number)}
+	return &account{kind: kind, last: make(map[messages.SequencePeriod]messages.Number)}
 }
 
 func (a *account) clone() *account {
@@ -36,21 +38,34 @@ func (a *account) sequence(id messages.SeqID) (messages.Sequence, bool) {
 }
 
 // raise merges a number by maximum; one below the initial value is ignored.
-func (a *account) raise(id messages.SeqID, n messages.Number) {
-	if s, ok := a.sequence(id); ok && n >= s.Initial {
-		a.last[id] = max(a.last[id], n)
+func (a *account) raise(n messages.SequenceNumber) {
+	if s, ok := a.sequence(n.Seq); ok && n.Number >= s.Initial {
+		a.last[n.SequencePeriod()] = max(a.last[n.SequencePeriod()], n.Number)
 	}
 }
 
-// next gives out a number.
-func (a *account) next(id messages.SeqID) messages.Number {
+// next gives out a number, on a day if the sequence restarts.
+func (a *account) next(id messages.SeqID, day calendar.Date) messages.SequenceNumber {
+	n := messages.SequenceNumber{Seq: id, Number: 1}
 	s, ok := a.sequence(id)
 	if !ok {
 		// A test of unknown sequences wants some number.
-		return 1
+		return n
 	}
-	a.last[id] = max(a.last[id]+1, s.Initial)
-	return a.last[id]
+	if s.Restarts() {
+		n.Period = s.Restart.PeriodOf(day)
+	}
+	n.Number = max(a.last[n.SequencePeriod()]+1, s.Initial)
+	a.raise(n)
+	return n
+}
+
+// all lists the last numbers of all periods.
+func (a *account) all() (list []messages.SequenceNumber) {
+	for _, p := range slices.SortedFunc(maps.Keys(a.last), messages.SequencePeriod.Compare) {
+		list = append(list, messages.SequenceNumber{Seq: p.Seq, Period: p.Period, Number: a.last[p]})
+	}
+	return list
 }
 
 // merge takes over what an event says.
@@ -61,9 +76,9 @@ func (l ledger) merge(d *messages.Descriptor, n messages.Numbering) {
 		a = newAccount(kind)
 		l[n.Workspace] = a
 	}
-	a.raise(messages.SeqWLogOffset, messages.Number(n.WLogOffset))
-	for _, s := range n.Numbers {
-		a.raise(s.Seq, s.Number)
+	a.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(n.WLogOffset)})
+	for _, given := range n.Numbers {
+		a.raise(given)
 	}
 }
 
@@ -74,9 +89,12 @@ func (l ledger) numbers(ws messages.WSID) storage.WorkspaceNumbers {
 	if a == nil {
 		return out
 	}
-	out.Kind = a.kind.ID
-	for _, seq := range slices.Sorted(maps.Keys(a.last)) {
-		out.Numbers = append(out.Numbers, messages.SequenceNumber{Seq: seq, Number: a.last[seq]})
+	out.Kind, out.Numbers = a.kind.ID, a.all()
+	for _, s := range a.kind.All() {
+		if below := s.Restart.ClosedBelow(periodsOf(out.Numbers, s.ID)); below != 0 {
+			out.Closed = append(out.Closed, messages.SequencePeriod{Seq: s.ID, Period: below})
+			out.Numbers = slices.DeleteFunc(out.Numbers, func(n messages.SequenceNumber) bool { return n.Seq == s.ID && n.Period < below })
+		}
 	}
 	return out
 }
@@ -85,12 +103,12 @@ func (l ledger) numbers(ws messages.WSID) storage.WorkspaceNumbers {
 func (l ledger) changesSince(before ledger) []storage.WorkspaceNumbers {
 	var changes []storage.WorkspaceNumbers
 	for _, ws := range slices.Sorted(maps.Keys(l)) {
-		now, was := l.numbers(ws), before.numbers(ws)
-		if was.Kind != 0 {
-			now.Kind = 0
+		change := storage.WorkspaceNumbers{Workspace: ws, Kind: l[ws].kind.ID, Numbers: l[ws].all()}
+		if was := before[ws]; was != nil {
+			change.Kind = 0
+			change.Numbers = slices.DeleteFunc(change.Numbers, func(n messages.SequenceNumber) bool { return was.last[n.SequencePeriod()] == n.Number })
 		}
-		now.Numbers = slices.DeleteFunc(now.Numbers, func(n messages.SequenceNumber) bool { return slices.Contains(was.Numbers, n) })
-		changes = append(changes, now)
+		changes = append(changes, change)
 	}
 	return changes
 }

@@ -66,9 +66,10 @@ type memWorkspace struct {
 	// projected is the kind, 0 until an event of the workspace is before the
 	// checkpoint.
 	projected messages.WSKind
-	// numbers are the last numbers given out, in order of the sequences' ids. The
-	// slice is replaced, never changed.
+	// numbers are the last numbers given out, in order of the sequences' ids and
+	// periods, closed which periods have none any more. The slices are replaced, never changed.
 	numbers []messages.SequenceNumber
+	closed  []messages.SequencePeriod
 }
 
 // NewMemory returns an empty store for one application. It returns a

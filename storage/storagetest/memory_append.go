@@ -159,6 +159,9 @@ func (j *judge) order(i int, e *messages.Event) error {
 
 // contents checks the numbers and records against the descriptor.
 func (j *judge) contents(at int, e *messages.Event) error {
+	if e.Date != 0 && !e.Date.Valid() {
+		return fmt.Errorf("%w: got business date %d, want one like 20260329", storage.ErrInvalidEvent, e.Date)
+	}
 	if len(e.Numbers) > messages.MaxEventNumbers {
 		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
 	}
@@ -166,6 +169,10 @@ func (j *judge) contents(at int, e *messages.Event) error {
 	for _, n := range e.Numbers {
 		if err := seqs.check(n); err != nil {
 			return err
+		}
+		def := seqs[n.Seq]
+		if err := def.CheckPeriod(e.Date, n.Period); err != nil {
+			return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 		}
 		if first := seqs[n.Seq].Initial; n.Number < first {
 			return fmt.Errorf("%w: sequence %d: got number %d, want at least %d", storage.ErrInvalidEvent, n.Seq, n.Number, first)
@@ -176,7 +183,11 @@ func (j *judge) contents(at int, e *messages.Event) error {
 		if err := seqs.check(id.SequenceNumber()); err != nil {
 			return err
 		}
-		limit := seqs[id.Seq].MaxExplicit()
+		def := seqs[id.Seq]
+		if def.Restarts() {
+			return fmt.Errorf("%w: record %v of a sequence that restarts", storage.ErrInvalidEvent, id)
+		}
+		limit := def.MaxExplicit()
 		gives := func(g messages.Event) bool {
 			return g.Workspace == e.Workspace && slices.Contains(g.Numbers, id.SequenceNumber())
 		}

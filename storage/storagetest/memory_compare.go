@@ -1,8 +1,10 @@
 package storagetest
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -12,8 +14,9 @@ type claim struct {
 	workspace messages.WSID
 	// seq is a sequence, or kindClaim, so that claims of a workspace that differ in
 	// a number are told by that.
-	seq   uint32
-	value uint64
+	seq    uint32
+	period calendar.Date
+	value  uint64
 }
 
 // kindClaim stands behind every sequence.
@@ -47,7 +50,7 @@ func claimsOf(list []storage.WorkspaceNumbers) []claim {
 	claims := make([]claim, 0, 4*len(list))
 	for _, w := range list {
 		for _, n := range w.Numbers {
-			claims = append(claims, claim{workspace: w.Workspace, seq: uint32(n.Seq), value: uint64(n.Number)})
+			claims = append(claims, claim{workspace: w.Workspace, seq: uint32(n.Seq), period: n.Period, value: uint64(n.Number)})
 		}
 		if w.Kind != 0 {
 			claims = append(claims, claim{workspace: w.Workspace, seq: kindClaim, value: uint64(w.Kind)})
@@ -68,20 +71,23 @@ func (d *disk) changesNothing(c claim, change *change) bool {
 	case c.seq == kindClaim:
 		return c.value == uint64(ws.projected)
 	}
-	seq := messages.SeqID(c.seq)
-	stored := numberOf(ws.numbers, seq)
+	at := messages.SequencePeriod{Seq: messages.SeqID(c.seq), Period: c.period}
+	if ws.isClosed(at) {
+		return true
+	}
+	stored := numberOf(ws.numbers, at)
 	if change == nil {
 		return c.value == uint64(stored)
 	}
-	isSaid := c.value == uint64(numberOf(change.said, seq))
-	return numberOf(change.after, seq) == stored && (c.value == uint64(stored) || isSaid)
+	isSaid := c.value == uint64(numberOf(change.said, at))
+	return numberOf(change.after, at) == stored && (c.value == uint64(stored) || isSaid)
 }
 
 func (c claim) before(other claim) bool {
 	if c.workspace != other.workspace {
 		return c.workspace < other.workspace
 	}
-	return c.seq < other.seq
+	return cmp.Or(cmp.Compare(c.seq, other.seq), cmp.Compare(c.period, other.period)) < 0
 }
 
 func numbersError(f *storage.Flush, c claim, got, want uint64) error {
@@ -89,6 +95,7 @@ func numbersError(f *storage.Flush, c claim, got, want uint64) error {
 		Partition:  f.Partition,
 		Workspace:  c.workspace,
 		Seq:        messages.SeqID(c.seq % kindClaim),
+		Period:     c.period,
 		Got:        messages.Number(got),
 		Want:       messages.Number(want),
 		Checkpoint: f.Checkpoint,

@@ -1,12 +1,12 @@
 package storagetest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -34,13 +34,14 @@ func (m *Memory) Flush(ctx context.Context, f storage.Flush) error {
 	}
 	for _, c := range changes {
 		c.workspace.projected, c.workspace.numbers = c.workspace.kind, c.after
+		c.workspace.close(m.disk.kinds[c.workspace.kind])
 	}
 	p.checkpoint = f.Checkpoint
 	return nil
 }
 
 // Numbers returns the last numbers given out as of the checkpoint.
-func (m *Memory) Numbers(ctx context.Context, id messages.WSID) (storage.WorkspaceNumbers, error) {
+func (m *Memory) Numbers(ctx context.Context, id messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return storage.WorkspaceNumbers{}, err
@@ -50,8 +51,23 @@ func (m *Memory) Numbers(ctx context.Context, id messages.WSID) (storage.Workspa
 	if ws == nil {
 		return storage.WorkspaceNumbers{Workspace: id}, nil
 	}
-	return storage.WorkspaceNumbers{Workspace: id, Kind: ws.projected, Numbers: slices.Clone(ws.numbers)}, nil
+	n := storage.WorkspaceNumbers{Workspace: id, Kind: ws.projected, Closed: slices.Clone(ws.closed)}
+	for i, last := range ws.numbers {
+		older := last.Period != 0 && m.disk.kinds[ws.kind][last.Seq].Restart.Keep == 0 &&
+			i+newestPeriods < len(ws.numbers) && ws.numbers[i+newestPeriods].Seq == last.Seq
+		if older && !slices.Contains(n.Older, last.Seq) {
+			n.Older = append(n.Older, last.Seq)
+		}
+		if !older || slices.Contains(periods, last.SequencePeriod()) {
+			n.Numbers = append(n.Numbers, last)
+		}
+	}
+	return n, nil
 }
+
+// newestPeriods are listed of a sequence that keeps all, without being asked for: few, so that those who
+// forget to ask are found.
+const newestPeriods = 2
 
 // change is what a run of events makes of a workspace's numbers.
 type change struct {
@@ -86,9 +102,10 @@ func (d *disk) derive(events []*messages.Event) map[messages.WSID]*change {
 }
 
 // merge ignores what is below the sequence's initial value: it is not a number
-// of the sequence, and must not be taken for one that was given out.
+// of the sequence, and must not be taken for one that was given out. One in a closed
+// period changes nothing either.
 func (c *change) merge(seqs sequences, n messages.SequenceNumber) {
-	if n.Number >= seqs[n.Seq].Initial {
+	if n.Number >= seqs[n.Seq].Initial && !c.workspace.isClosed(n.SequencePeriod()) {
 		c.raise(n)
 	}
 }
@@ -97,9 +114,9 @@ func (c *change) raise(n messages.SequenceNumber) {
 	c.said, c.after = raise(c.said, n), raise(c.after, n)
 }
 
-// raise merges by maximum into numbers that are in order of their sequences.
+// raise merges by maximum into numbers that are in order of their sequences and periods.
 func raise(numbers []messages.SequenceNumber, n messages.SequenceNumber) []messages.SequenceNumber {
-	i, ok := slices.BinarySearchFunc(numbers, n.Seq, bySequence)
+	i, ok := slices.BinarySearchFunc(numbers, n, messages.SequenceNumber.ComparePlace)
 	if !ok {
 		return slices.Insert(numbers, i, n)
 	}
@@ -107,16 +124,52 @@ func raise(numbers []messages.SequenceNumber, n messages.SequenceNumber) []messa
 	return numbers
 }
 
-// numberOf returns a sequence's number, 0 if it is not listed.
-func numberOf(numbers []messages.SequenceNumber, seq messages.SeqID) messages.Number {
-	i, ok := slices.BinarySearchFunc(numbers, seq, bySequence)
+// numberOf returns the number of a sequence's period, 0 if it is not listed.
+func numberOf(numbers []messages.SequenceNumber, p messages.SequencePeriod) messages.Number {
+	at := messages.SequenceNumber{Seq: p.Seq, Period: p.Period}
+	i, ok := slices.BinarySearchFunc(numbers, at, messages.SequenceNumber.ComparePlace)
 	if !ok {
 		return 0
 	}
 	return numbers[i].Number
 }
 
-func bySequence(n messages.SequenceNumber, seq messages.SeqID) int { return cmp.Compare(n.Seq, seq) }
+// close closes periods that are not kept any more, and forgets their numbers.
+func (w *memWorkspace) close(seqs sequences) {
+	var closed []messages.SequencePeriod
+	for _, id := range slices.Sorted(maps.Keys(seqs)) {
+		def := seqs[id]
+		if below := max(w.closedBelow(id), def.Restart.ClosedBelow(periodsOf(w.numbers, id))); below != 0 {
+			closed = append(closed, messages.SequencePeriod{Seq: id, Period: below})
+		}
+	}
+	w.closed = closed
+	w.numbers = slices.DeleteFunc(slices.Clone(w.numbers), func(n messages.SequenceNumber) bool { return w.isClosed(n.SequencePeriod()) })
+}
+
+// closedBelow returns the first period of a sequence that is not closed, zero if none is.
+func (w *memWorkspace) closedBelow(id messages.SeqID) calendar.Date {
+	for _, c := range w.closed {
+		if c.Seq == id {
+			return c.Period
+		}
+	}
+	return 0
+}
+
+func (w *memWorkspace) isClosed(p messages.SequencePeriod) bool {
+	return p.Period < w.closedBelow(p.Seq)
+}
+
+// periodsOf returns the periods of a sequence that have numbers.
+func periodsOf(numbers []messages.SequenceNumber, id messages.SeqID) (periods []calendar.Date) {
+	for _, n := range numbers {
+		if n.Seq == id {
+			periods = append(periods, n.Period)
+		}
+	}
+	return periods
+}
 
 // listChanges returns the changes as a Flush lists them.
 func listChanges(changes map[messages.WSID]*change) []storage.WorkspaceNumbers {
@@ -128,7 +181,7 @@ func listChanges(changes map[messages.WSID]*change) []storage.WorkspaceNumbers {
 			w.Kind = c.workspace.kind
 		}
 		for _, n := range c.after {
-			if numberOf(c.workspace.numbers, n.Seq) != n.Number {
+			if numberOf(c.workspace.numbers, n.SequencePeriod()) != n.Number {
 				w.Numbers = append(w.Numbers, n)
 			}
 		}

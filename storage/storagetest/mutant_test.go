@@ -42,7 +42,7 @@ type bug struct {
 	append    func(*mutant, context.Context, storage.Batch) error
 	submit    func(*mutant, storage.Batch, func(error)) func(context.Context) error
 	flush     func(*mutant, context.Context, storage.Flush) error
-	numbers   func(*mutant, context.Context, messages.WSID) (storage.WorkspaceNumbers, error)
+	numbers   func(*mutant, context.Context, messages.WSID, []messages.SequencePeriod) (storage.WorkspaceNumbers, error)
 	register  func(*mutant, context.Context, messages.PartitionID) (storage.Register, error)
 	tail      func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset, int) ([]messages.Numbering, error)
 	plog      func(*mutant, context.Context, messages.PartitionID, messages.PLogOffset) iter.Seq2[messages.Event, error]
@@ -92,11 +92,11 @@ func (m *mutant) Flush(ctx context.Context, f storage.Flush) error {
 	return m.Memory.Flush(ctx, f)
 }
 
-func (m *mutant) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+func (m *mutant) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	if m.bug.numbers != nil {
-		return m.bug.numbers(m, ctx, ws)
+		return m.bug.numbers(m, ctx, ws, periods)
 	}
-	return m.Memory.Numbers(ctx, ws)
+	return m.Memory.Numbers(ctx, ws, periods...)
 }
 
 func (m *mutant) Register(ctx context.Context, p messages.PartitionID) (storage.Register, error) {
@@ -540,8 +540,8 @@ func flushBugs() []bug {
 				return err
 			}},
 		{name: "numbers are those of the tail", by: []string{"NumbersAreAsOfCheckpoint", byModel},
-			numbers: func(m *mutant, ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-				n, err := m.Memory.Numbers(ctx, ws)
+			numbers: func(m *mutant, ctx context.Context, ws messages.WSID, periods []messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+				n, err := m.Memory.Numbers(ctx, ws, periods...)
 				m.disk.mu.Lock()
 				defer m.disk.mu.Unlock()
 				if w := m.disk.workspaces[ws]; w != nil && n.Kind != 0 {
@@ -550,8 +550,8 @@ func flushBugs() []bug {
 				return n, err
 			}},
 		{name: "numbers have no kind", by: []string{"FlushMovesCheckpoint", byModel},
-			numbers: func(m *mutant, ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-				n, err := m.Memory.Numbers(ctx, ws)
+			numbers: func(m *mutant, ctx context.Context, ws messages.WSID, periods []messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+				n, err := m.Memory.Numbers(ctx, ws, periods...)
 				n.Kind = 0
 				return n, err
 			}},
@@ -575,7 +575,7 @@ func (m *mutant) flushListed(ctx context.Context, f storage.Flush, low func(ws *
 	for _, w := range f.Numbers {
 		ws := m.disk.workspaces[w.Workspace]
 		for _, n := range w.Numbers {
-			if i, ok := slices.BinarySearchFunc(ws.numbers, n.Seq, bySequence); ok && n.Number < ws.numbers[i].Number {
+			if i, ok := slices.BinarySearchFunc(ws.numbers, n, messages.SequenceNumber.ComparePlace); ok && n.Number < ws.numbers[i].Number {
 				if err := low(ws, i, n.Number); err != nil {
 					return err
 				}
@@ -595,7 +595,7 @@ func (m *mutant) lowerByLowIDs(ctx context.Context, f storage.Flush) error {
 	for _, e := range m.disk.partitions[f.Partition].log[f.Expected-1 : f.Checkpoint-1] {
 		ws := m.disk.workspaces[e.Workspace]
 		for _, r := range e.Records {
-			if i, ok := slices.BinarySearchFunc(ws.numbers, r.ID.Seq, bySequence); ok && r.New {
+			if i, ok := slices.BinarySearchFunc(ws.numbers, r.ID.SequenceNumber(), messages.SequenceNumber.ComparePlace); ok && r.New {
 				ws.numbers = slices.Clone(ws.numbers)
 				ws.numbers[i].Number = r.ID.Number
 			}
@@ -676,8 +676,8 @@ func readBugs() []bug {
 				}
 			}},
 		{name: "Numbers returns the store's own slice", by: []string{"ReadsBelongToTheCaller"},
-			numbers: func(m *mutant, ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-				n, err := m.Memory.Numbers(ctx, ws)
+			numbers: func(m *mutant, ctx context.Context, ws messages.WSID, periods []messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+				n, err := m.Memory.Numbers(ctx, ws, periods...)
 				if w := m.disk.workspaces[ws]; err == nil && w != nil {
 					n.Numbers = w.numbers
 				}

@@ -40,6 +40,7 @@ func observe(ctx context.Context, s storage.Store, others []messages.WSID) (obse
 		workspaces[ws] = true
 	}
 	ids := make(map[messages.DedupID]bool)
+	var periods []messages.SequencePeriod
 	for p := range messages.PartitionID(d.Partitions) {
 		if err := o.observePartition(ctx, s, p); err != nil {
 			return o, fmt.Errorf("partition %d: %w", p, err)
@@ -47,10 +48,15 @@ func observe(ctx context.Context, s storage.Store, others []messages.WSID) (obse
 		for _, e := range o.PLogs[p] {
 			workspaces[e.Workspace] = true
 			ids[e.DedupID] = true
+			for _, n := range e.Numbers {
+				periods = append(periods, n.SequencePeriod())
+			}
 		}
 	}
+	slices.SortFunc(periods, messages.SequencePeriod.Compare)
+	periods = slices.Compact(periods)
 	for ws := range workspaces {
-		w, err := observeWorkspace(ctx, s, &d, ws)
+		w, err := observeWorkspace(ctx, s, &d, ws, periods)
 		if err == nil {
 			w.IDs, err = findIDs(ctx, s, ws, ids)
 		}
@@ -81,16 +87,15 @@ func (o *observed) observePartition(ctx context.Context, s storage.Store, p mess
 	return nil
 }
 
-func observeWorkspace(ctx context.Context, s storage.Store, d *messages.Descriptor, ws messages.WSID) (w observedWorkspace, err error) {
+func observeWorkspace(
+	ctx context.Context, s storage.Store, d *messages.Descriptor, ws messages.WSID, periods []messages.SequencePeriod,
+) (w observedWorkspace, err error) {
 	if w.WLog, err = collectEvents(s.WLog(ctx, ws, 0)); err != nil {
 		return w, err
 	}
-	if w.Numbers, err = s.Numbers(ctx, ws); err != nil {
+	if w.Numbers, err = observeNumbers(ctx, s, ws, periods); err != nil {
 		return w, err
 	}
-	// The contract lets a workspace without events have the zero value.
-	w.Numbers.Workspace = ws
-	w.Numbers.Numbers = canonical(w.Numbers.Numbers)
 	for _, seq := range sequencesOf(d) {
 		rows, err := collectRows(s.Records(ctx, ws, storage.RecordRange{Seq: seq}))
 		if err != nil {
@@ -99,6 +104,37 @@ func observeWorkspace(ctx context.Context, s storage.Store, d *messages.Descript
 		w.Rows = append(w.Rows, rows...)
 	}
 	return w, nil
+}
+
+// observeNumbers reads the last numbers of all periods. How many of the older ones are listed only if they are
+// asked for is the store's own affair, but it must say of which sequences there are some.
+func observeNumbers(ctx context.Context, s storage.Store, ws messages.WSID, periods []messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+	newest, err := s.Numbers(ctx, ws)
+	if err != nil {
+		return newest, err
+	}
+	all, err := s.Numbers(ctx, ws, periods...)
+	var older []messages.SeqID
+	next := 0
+	for _, n := range all.Numbers {
+		switch {
+		case next < len(newest.Numbers) && newest.Numbers[next] == n:
+			next++
+		case next > 0 && newest.Numbers[next-1].Seq == n.Seq:
+			return all, fmt.Errorf("Numbers lists %v without being asked, but not %v", newest.Numbers[:next], n)
+		default:
+			older = append(older, n.Seq)
+		}
+	}
+	older = slices.Compact(older)
+	if next < len(newest.Numbers) || !slices.Equal(newest.Older, older) || !slices.Equal(all.Older, older) {
+		return all, fmt.Errorf("Numbers lists %v and says that %v and %v have older ones, but when it is asked for all it lists %v",
+			newest.Numbers, newest.Older, all.Older, all.Numbers)
+	}
+	// The contract lets a workspace without events have the zero value.
+	all.Workspace, all.Older = ws, nil
+	all.Numbers, all.Closed = canonical(all.Numbers), canonical(all.Closed)
+	return all, err
 }
 
 // findIDs looks ids up, one that nobody has and the zero id included.

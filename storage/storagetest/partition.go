@@ -1,11 +1,13 @@
 package storagetest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -55,6 +57,10 @@ type Spec struct {
 	// DedupID and Together are the event's.
 	DedupID  messages.DedupID
 	Together uint32
+	// Day is the local day of the event, which decides in which period the numbers of sequences
+	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date.
+	Day   calendar.Date
+	Dated bool
 	// At is the registration time. Zero means a microsecond after the event before.
 	At messages.Timestamp
 }
@@ -113,7 +119,7 @@ func (p *Partition) Build(specs ...Spec) storage.Batch {
 			PLogOffset:    p.last + 1 + messages.PLogOffset(i),
 			Workspace:     specs[i].Workspace,
 			WorkspaceKind: a.kind.ID,
-			WLogOffset:    messages.WLogOffset(a.next(messages.SeqWLogOffset)),
+			WLogOffset:    messages.WLogOffset(a.next(messages.SeqWLogOffset, 0).Number),
 			RegisteredAt:  at,
 			Body:          slices.Clone(specs[i].Body),
 			Sections:      specs[i].Sections,
@@ -147,16 +153,20 @@ func (p *Partition) draft(draft ledger, s *Spec) *account {
 
 // fill gives the event its numbers and records.
 func fill(e *messages.Event, s *Spec, a *account) {
+	day := cmp.Or(s.Day, FirstDay)
+	if s.Dated {
+		e.Date = day
+	}
 	for _, seq := range s.Give {
-		e.Numbers = append(e.Numbers, messages.SequenceNumber{Seq: seq, Number: a.next(seq)})
+		e.Numbers = append(e.Numbers, a.next(seq, day))
 	}
 	for _, seq := range s.Create {
-		n := messages.SequenceNumber{Seq: seq, Number: a.next(seq)}
+		n := a.next(seq, day)
 		e.Numbers = append(e.Numbers, n)
 		e.Records = append(e.Records, record(e, n.Record(), true))
 	}
 	for _, id := range s.Explicit {
-		a.raise(id.Seq, id.Number)
+		a.raise(id.SequenceNumber())
 		e.Records = append(e.Records, record(e, id, true))
 	}
 	for _, id := range s.Update {

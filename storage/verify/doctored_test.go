@@ -58,8 +58,8 @@ func (d doctored) Records(ctx context.Context, ws messages.WSID, r storage.Recor
 	return replay(seq, d.rows)
 }
 
-func (d doctored) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-	n, err := d.Store.Numbers(ctx, ws)
+func (d doctored) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
+	n, err := d.Store.Numbers(ctx, ws, periods...)
 	if d.numbers != nil {
 		d.numbers(&n)
 	}

@@ -306,7 +306,7 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 func (f *files) finishNumbers(key uint64, got storage.WorkspaceNumbers, damaged bool) {
 	w := f.workspaces.find(key)
 	if w == nil {
-		f.fault(CheckNumbers, f.placeOf(got.Workspace), "workspace %d: stored numbers are %v, no event is its", got.Workspace, got.Numbers)
+		f.fault(CheckNumbers, f.placeOf(got.Workspace), "workspace %d: stored numbers are %v, no event is its", got.Workspace, listed(got.Numbers))
 		return
 	}
 	w.counted = true
@@ -314,5 +314,5 @@ func (f *files) finishNumbers(key uint64, got storage.WorkspaceNumbers, damaged 
 		return
 	}
 	s := f.sequencesOf(w)
-	f.compareNumbers(f.placeOf(got.Workspace), &s, f.projectedOf(key, w), got)
+	f.compareNumbers(f.placeOf(got.Workspace), &s, f.projectedOf(key, w), nil, got)
 }

@@ -12,9 +12,14 @@ import (
 type kind struct {
 	id        messages.WSKind
 	sequences []messages.Sequence
+	// restarts says that some of them do.
+	restarts bool
 }
 
-func newKind(k messages.Kind) *kind { return &kind{id: k.ID, sequences: k.All()} }
+func newKind(k messages.Kind) *kind {
+	all := k.All()
+	return &kind{id: k.ID, sequences: all, restarts: slices.ContainsFunc(all, func(s messages.Sequence) bool { return s.Restarts() })}
+}
 
 // index returns a sequence's place, or -1.
 func (k *kind) index(id messages.SeqID) int {
@@ -25,7 +30,8 @@ func (k *kind) index(id messages.SeqID) int {
 type sequences struct {
 	id   messages.WSID
 	kind *kind
-	// last are the last numbers given out, in the order of the kind's sequences.
+	// last are the last numbers given out, in the order of the kind's sequences. Of those that restart
+	// each period has its own: see period.
 	last []messages.Number
 }
 
@@ -55,18 +61,27 @@ func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, r
 		r.fault(CheckEvent, placeOf(e), "workspace %d: number %d of sequence %d, which kind %d does not have", s.id, n.Number, n.Seq, s.kind.id)
 		return
 	}
-	def := &s.kind.sequences[i]
+	if def := &s.kind.sequences[i]; !def.Restarts() {
+		r.checkNext(e, def, n, &s.last[i], raised)
+	}
+}
+
+// checkNext checks a number given out against the last one of its sequence, in its period, and takes it over.
+func (r *run) checkNext(e *messages.Event, def *messages.Sequence, n messages.SequenceNumber, last *messages.Number, raised func() bool) {
+	if err := def.CheckPeriod(e.Date, n.Period); err != nil {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: %v", e.Workspace, err)
+	}
 	if n.Number > def.Max() {
-		r.fault(CheckSequence, placeOf(e), "workspace %d, sequence %d: number is %d, want at most %d", s.id, n.Seq, n.Number, def.Max())
+		r.fault(CheckSequence, placeOf(e), "workspace %d, %v: number is %d, want at most %d", e.Workspace, n.SequencePeriod(), n.Number, def.Max())
 	}
 	want := def.Initial
-	if s.last[i] >= def.Initial && s.last[i] < math.MaxUint64 {
-		want = s.last[i] + 1
+	if *last >= def.Initial && *last < math.MaxUint64 {
+		want = *last + 1
 	}
 	if n.Number != want && (n.Number < want || !raised()) {
-		r.fault(CheckSequence, placeOf(e), "workspace %d, sequence %d: number is %d, want %d", s.id, n.Seq, n.Number, want)
+		r.fault(CheckSequence, placeOf(e), "workspace %d, %v: number is %d, want %d", e.Workspace, n.SequencePeriod(), n.Number, want)
 	}
-	s.raise(i, n.Number)
+	raise(last, def, n.Number)
 }
 
 // bring checks an explicit id of a new record; the sequence goes on above it.
@@ -76,16 +91,19 @@ func (s *sequences) bring(r *run, e *messages.Event, n messages.SequenceNumber) 
 		r.fault(CheckEvent, placeOf(e), "workspace %d: record of sequence %d, which kind %d does not have", s.id, n.Seq, s.kind.id)
 		return
 	}
+	if s.kind.sequences[i].Restarts() {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: record %v of a sequence that restarts", s.id, n.Record())
+	}
 	if limit := s.kind.sequences[i].MaxExplicit(); n.Number > max(limit, s.last[i]) {
 		r.fault(CheckEvent, placeOf(e), "workspace %d, sequence %d: explicit id is %d, want at most %d", s.id, n.Seq, n.Number, limit)
 	}
-	s.raise(i, n.Number)
+	raise(&s.last[i], &s.kind.sequences[i], n.Number)
 }
 
 // raise merges by maximum; what is below the initial value is no number of the
 // sequence.
-func (s *sequences) raise(i int, n messages.Number) {
-	if n >= s.kind.sequences[i].Initial {
-		s.last[i] = max(s.last[i], n)
+func raise(last *messages.Number, def *messages.Sequence, n messages.Number) {
+	if n >= def.Initial {
+		*last = max(*last, n)
 	}
 }

@@ -113,6 +113,8 @@ type run struct {
 	kinds   map[messages.WSKind]*kind
 	seed    maphash.Seed
 	report  Report
+	// want serves for each workspace again.
+	want []messages.SequenceNumber
 	// projection says that what is checked now can be rebuilt from the log.
 	projection bool
 }

@@ -83,8 +83,9 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 		uint64(e.Workspace), uint64(e.WorkspaceKind), uint64(e.WLogOffset), uint64(e.RegisteredAt))
 	h.number(uint64(len(e.Numbers)))
 	for _, n := range e.Numbers {
-		h.number(uint64(n.Seq), uint64(n.Number))
+		h.number(uint64(n.Seq), uint64(n.Period), uint64(n.Number))
 	}
+	h.number(uint64(e.Date))
 	h.bytes(e.Body)
 	h.number(uint64(len(e.Records)))
 	for i := range e.Records {

@@ -51,9 +51,9 @@ func (st *store) Tail(ctx context.Context, p messages.PartitionID, from messages
 	})
 }
 
-func (st *store) Numbers(ctx context.Context, ws messages.WSID) (storage.WorkspaceNumbers, error) {
+func (st *store) Numbers(ctx context.Context, ws messages.WSID, periods ...messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 	return do(ctx, st, call{op: opNumbers, partition: st.s.partitionOf(ws), what: fmt.Sprintf("of workspace %d", ws)}, func() (storage.WorkspaceNumbers, error) {
-		return st.disk.Numbers(ctx, ws)
+		return st.disk.Numbers(ctx, ws, periods...)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -81,28 +80,9 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		case !explicit && (n.Number < seq.Initial || n.Number > seq.Max()):
 			return Invalid(e, "sequence %d: got number %d, want %d to %d", n.Seq, n.Number, seq.Initial, seq.Max())
 		}
-		if err := checkPeriod(e, seq, n.Period); err != nil {
-			return err
+		if err := seq.CheckPeriod(e.Date, n.Period); err != nil {
+			return Invalid(e, "%w", err)
 		}
-	}
-	return nil
-}
-
-// checkPeriod makes sure that a number has a period if its sequence restarts, and that of the business date if
-// there is one. In which period the registration time is nobody computes again.
-func checkPeriod(e *messages.Event, seq *messages.Sequence, got calendar.Date) error {
-	if !seq.Restarts() {
-		if got != 0 {
-			return Invalid(e, "sequence %d: got period %v, want none: it never restarts", seq.ID, got)
-		}
-		return nil
-	}
-	date := e.Date
-	if date == 0 {
-		date = got
-	}
-	if want := seq.Restart.PeriodOf(date); got != want || got == 0 {
-		return Invalid(e, "sequence %d: got period %v, want %v: it restarts each %v", seq.ID, got, want, seq.Restart.Every)
 	}
 	return nil
 }

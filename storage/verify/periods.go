@@ -1,0 +1,85 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+)
+
+// period is where a sequence that restarts stands in one period of a workspace.
+type period struct {
+	workspace messages.WSID
+	messages.SequencePeriod
+	// last is the last number given out, projected that as of the checkpoint, 0 if there is none.
+	last, projected messages.Number
+	// found says that it is in the projections.
+	found bool
+}
+
+// takePeriods checks an event's numbers of sequences that restart against those before them in their periods, and takes
+// them over. find returns the period of a number, nil if it is not looked at.
+func (r *run) takePeriods(e *messages.Event, k *kind, isProjected bool, find func(messages.SequencePeriod) *period) {
+	if !k.restarts {
+		return
+	}
+	for _, n := range e.Numbers {
+		i := k.index(n.Seq)
+		if i <= 0 || !k.sequences[i].Restarts() {
+			continue
+		}
+		p := find(n.SequencePeriod())
+		if p == nil {
+			continue
+		}
+		r.checkNext(e, &k.sequences[i], n, &p.last, func() bool { return false })
+		if isProjected {
+			p.projected = p.last
+		}
+	}
+}
+
+// checkClosed makes sure that the first period that is not closed is one, and that the newest one is not closed. More
+// cannot be said: how many are kept may have been changed, and what was closed once stays so.
+func (r *run) checkClosed(where place, k *kind, closed messages.SequencePeriod, newest messages.SequencePeriod) {
+	i := k.index(closed.Seq)
+	switch {
+	case i < 0 || !k.sequences[i].Restarts():
+		r.fault(CheckNumbers, where, "workspace %d: periods before %v are closed, but %v never restarts", where.workspace, closed.Period, closed)
+	case k.sequences[i].Restart.PeriodOf(closed.Period) != closed.Period:
+		r.fault(CheckNumbers, where, "workspace %d: %v is the first that is not closed, want the first day of a period", where.workspace, closed)
+	case closed.Compare(newest) > 0:
+		r.fault(CheckNumbers, where, "workspace %d: %v is the first that is not closed, but the newest is %v", where.workspace, closed, newest)
+	}
+}
+
+// isClosed reports whether a period is closed.
+func isClosed(closed []messages.SequencePeriod, p messages.SequencePeriod) bool {
+	return slices.ContainsFunc(closed, func(c messages.SequencePeriod) bool { return c.Seq == p.Seq && p.Period < c.Period })
+}
+
+// projectedPeriods returns the last numbers of a workspace's periods as of the checkpoint, in order.
+func (w *workspace) projectedPeriods() (numbers []messages.SequenceNumber) {
+	for _, at := range slices.SortedFunc(maps.Keys(w.periods), messages.SequencePeriod.Compare) {
+		if p := w.periods[at]; p.projected != 0 {
+			numbers = append(numbers, messages.SequenceNumber{Seq: at.Seq, Period: at.Period, Number: p.projected})
+		}
+	}
+	return numbers
+}
+
+// openPeriods checks which periods of a workspace are closed, and returns the numbers of the others.
+func (r *run) openPeriods(w *workspace, got *storage.WorkspaceNumbers) []messages.SequenceNumber {
+	all := w.projectedPeriods()
+	for _, closed := range got.Closed {
+		newest := messages.SequencePeriod{Seq: closed.Seq}
+		for _, n := range all {
+			if n.Seq == closed.Seq {
+				newest.Period = n.Period
+			}
+		}
+		r.checkClosed(w.place(), w.kind, closed, newest)
+	}
+	return slices.DeleteFunc(all, func(n messages.SequenceNumber) bool { return isClosed(got.Closed, n.SequencePeriod()) })
+}
