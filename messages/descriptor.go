@@ -129,7 +129,7 @@ func (k Kind) validate() error {
 // Extends returns nil if a store made under old may be opened under d: the
 // same application, partitions and trust level, and every kind and sequence of
 // old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, and
-// Keep and Ahead of its restart may change. Otherwise it returns an [ErrDescriptor] that
+// of its restart Keep may change and Ahead may be raised. Otherwise it returns an [ErrDescriptor] that
 // says got and want.
 func (d *Descriptor) Extends(old *Descriptor) error {
 	switch {
@@ -162,6 +162,9 @@ func (k Kind) extends(was *Sequence) error {
 	}
 	if !is.Restart.sameAs(&was.Restart) {
 		return fmt.Errorf("sequence %d %q: restart: got %+v, the store has %+v", was.ID, was.Name, is.Restart, was.Restart)
+	}
+	if got, least := is.Restart.MostAhead(), was.Restart.MostAhead(); got < least {
+		return fmt.Errorf("sequence %d %q: periods ahead: got %d, want at least %d, as the store has", was.ID, was.Name, got, least)
 	}
 	if largest := was.kept(is.Max()); largest < was.Max() {
 		return fmt.Errorf("sequence %d %q: largest number: got %d, the store has %d", was.ID, was.Name, largest, was.Max())
