@@ -129,9 +129,9 @@ func (k Kind) validate() error {
 
 // Extends returns nil if a store made under old may be opened under d: the
 // same application, partitions and trust level, and every kind and sequence of
-// old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, and
-// Formats, and Keep and Ahead of its restart, may change. Otherwise it returns an [ErrDescriptor] that
-// says got and want.
+// old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, Formats
+// and Keep of its restart may change, and Ahead may be raised: if it fell, a period could be closed
+// before it has begun. Otherwise it returns an [ErrDescriptor] that says got and want.
 func (d *Descriptor) Extends(old *Descriptor) error {
 	switch {
 	case d.Application != old.Application:
@@ -163,6 +163,9 @@ func (k Kind) extends(was *Sequence) error {
 	}
 	if !is.Restart.sameAs(&was.Restart) {
 		return fmt.Errorf("sequence %d %q: restart: got %+v, the store has %+v", was.ID, was.Name, is.Restart, was.Restart)
+	}
+	if got, least := is.Restart.MostAhead(), was.Restart.MostAhead(); got < least {
+		return fmt.Errorf("sequence %d %q: periods ahead: got %d, want at least %d, as the store has", was.ID, was.Name, got, least)
 	}
 	if largest := was.kept(is.Max()); largest < was.Max() {
 		return fmt.Errorf("sequence %d %q: largest number: got %d, the store has %d", was.ID, was.Name, largest, was.Max())

@@ -172,9 +172,9 @@ var (
 	// Do: create the record as a new one, which lifts the sequence, or update one that exists.
 	ErrRecordAhead = errors.New("updated record is ahead of its sequence")
 	// ErrDraft is returned when an append's drafts contradict themselves: none or too many of them, a record that refers
-	// to a number that was not wanted.
+	// to a number that was not wanted, or to one of a sequence that restarts. So is it for a business date that is no day.
 	//
-	// From: Append, CommandProcessor.Execute.
+	// From: Start, Append, CommandProcessor.Execute.
 	// Do: correct the drafts.
 	ErrDraft = errors.New("bad draft of an event")
 	// ErrTooLarge is returned when an append, or a command, takes more than the setting GroupBytes. Nothing was written.

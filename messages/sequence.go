@@ -100,7 +100,8 @@ type Restart struct {
 	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed.
 	Keep int
 	// Ahead is by how many periods a business date may be ahead of the registration time. Zero
-	// means one, less means none.
+	// means one, less means none. It can be raised when a store is opened, but not lowered: numbers of
+	// periods further ahead may be there, and with less room before them the current period would be closed.
 	Ahead int
 }
 

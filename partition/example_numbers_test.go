@@ -60,5 +60,5 @@ func ExampleTransaction_NextRange() {
 	check(tx.Commit(ctx, []byte("four invoices")))
 	fmt.Println(first, next, tx.Numbers())
 	// Output:
-	// 1 4 [{16 1} {16 2} {16 3} {16 4}]
+	// 1 4 [16/1 16/2 16/3 16/4]
 }

@@ -3,6 +3,7 @@ package sequencer
 import (
 	"fmt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -91,8 +92,8 @@ func (c *Core) checkLimits(m *messages.Append) error {
 // checkDraft adds up what the next draft asks for.
 func (w *waiting) checkDraft(d *messages.Draft) error {
 	w.bytes += bytesOf(d)
-	if d.Date != 0 && !d.Date.Valid() {
-		return fmt.Errorf("%w: business date: got %d, want one like 20260329", messages.ErrDraft, d.Date)
+	if err := checkDate(d.Date); err != nil {
+		return err
 	}
 	for _, wanted := range d.Wanted {
 		if w.kind.index(wanted.Seq) <= wlogOffset {
@@ -110,6 +111,14 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 		if err := w.checkRecord(r); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
+	}
+	return nil
+}
+
+// checkDate returns an error for a business date that is no day. There may be none.
+func checkDate(d calendar.Date) error {
+	if d != 0 && !d.Valid() {
+		return fmt.Errorf("%w: business date: got %d, want one like 20260329", messages.ErrDraft, d)
 	}
 	return nil
 }

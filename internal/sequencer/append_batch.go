@@ -238,11 +238,7 @@ func (b *batch) countKeys(r *reserved) {
 	if b.unreserved(r) && !r.ws.fixed {
 		b.keys++
 	}
-	for i, n := range r.last {
-		if n != b.before.last[i] && (b.before.last[i] == r.ws.last[i] || r.kind.restart(i) != nil) {
-			b.keys++
-		}
-	}
+	b.keys += r.ws.changedIn(&r.lasts) - r.ws.changedIn(&b.before)
 }
 
 // writeDrafts makes the events of an Append.

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"math"
 	"slices"
 
 	"github.com/partita-go/partita/calendar"
@@ -12,11 +13,12 @@ import (
 type lasts struct {
 	// last is in order of the kind's sequences. Zero means that none was given, or none is known.
 	last []messages.Number
-	// periods are those that last is of, zero for sequences that never restart; nil if none of the kind's does.
+	// periods are those that last is of, zero for sequences that never restart; empty if none of the kind's does.
 	periods []calendar.Date
-	// others are the last numbers in other periods, in order. A list is never changed in place: copies
-	// of the numbers share it.
+	// others are the last numbers in other periods, in order; 0 if it is known that none was given.
 	others []messages.SequenceNumber
+	// owned says that the list of the others may be changed in place. Else copies of the numbers share it.
+	owned bool
 }
 
 func newLasts(kind *kindDef) lasts {
@@ -34,9 +36,14 @@ func (l *lasts) copyFrom(from *lasts) {
 	l.others = from.others
 }
 
+// sharesOthers reports whether the others are the same list.
+func (l *lasts) sharesOthers(with *lasts) bool {
+	return len(l.others) == len(with.others) && (len(l.others) == 0 || &l.others[0] == &with.others[0])
+}
+
 // periodOf returns the period that a sequence's entry of last is of.
 func (l *lasts) periodOf(i int) calendar.Date {
-	if l.periods == nil {
+	if len(l.periods) == 0 {
 		return 0
 	}
 	return l.periods[i]
@@ -63,12 +70,14 @@ func (l *lasts) in(kind *kindDef, i int, period calendar.Date) (messages.Number,
 // setOther notes the last number in another period than that of last.
 func (l *lasts) setOther(n messages.SequenceNumber) {
 	at, ok := l.findOther(n.SequencePeriod())
-	others := make([]messages.SequenceNumber, 0, len(l.others)+1)
-	others = append(append(others, l.others[:at]...), n)
-	if ok {
-		at++
+	if !l.owned {
+		l.others = append(make([]messages.SequenceNumber, 0, len(l.others)+1), l.others...)
 	}
-	l.others = append(others, l.others[at:]...)
+	if ok {
+		l.others[at] = n
+		return
+	}
+	l.others = slices.Insert(l.others, at, n)
 }
 
 // turn makes the entry of last that of a period. Others know the one that it was of.
@@ -112,25 +121,33 @@ func (l *lasts) each(kind *kindDef, fn func(i int, period calendar.Date, n messa
 	}
 }
 
-// dropBelow forgets the periods of a sequence before one.
-func (l *lasts) dropBelow(seq messages.SeqID, first calendar.Date) {
-	below := func(n messages.SequenceNumber) bool { return n.Seq == seq && n.Period < first }
-	if slices.ContainsFunc(l.others, below) {
-		l.others = slices.DeleteFunc(slices.Clone(l.others), below)
+// dropBelow forgets the periods of a sequence before one, but some.
+func (l *lasts) dropBelow(seq messages.SeqID, first calendar.Date, but []messages.SequencePeriod) {
+	drop := func(n messages.SequenceNumber) bool {
+		return n.Seq == seq && n.Period < first && !slices.Contains(but, n.SequencePeriod())
 	}
+	if slices.ContainsFunc(l.others, drop) {
+		l.others = slices.DeleteFunc(slices.Clone(l.others), drop)
+	}
+}
+
+// othersOf returns the others that are of a sequence.
+func (l *lasts) othersOf(seq messages.SeqID) []messages.SequenceNumber {
+	from, _ := l.findOther(messages.SequencePeriod{Seq: seq})
+	to, _ := l.findOther(messages.SequencePeriod{Seq: seq, Period: math.MaxUint32})
+	return l.others[from:to]
 }
 
 // ofSequence returns the periods of a sequence that have a number, in order.
 func (l *lasts) ofSequence(kind *kindDef, i int) (periods []calendar.Date) {
-	at, _ := l.findOther(messages.SequencePeriod{Seq: kind.ids[i]})
-	for ; at < len(l.others) && l.others[at].Seq == kind.ids[i]; at++ {
-		if o := &l.others[at]; o.Number != 0 && o.Period != l.periods[i] {
+	for _, o := range l.othersOf(kind.ids[i]) {
+		if o.Number != 0 && o.Period != l.periods[i] {
 			periods = append(periods, o.Period)
 		}
 	}
 	if l.last[i] == 0 {
 		return periods
 	}
-	at, _ = slices.BinarySearch(periods, l.periods[i])
+	at, _ := slices.BinarySearch(periods, l.periods[i])
 	return slices.Insert(periods, at, l.periods[i])
 }

@@ -34,7 +34,7 @@ func (c *Core) admit(w waiting) {
 		c.awaitLoad(w, nil)
 		return
 	}
-	if periods := w.unknownPeriods(); len(periods) > 0 {
+	if periods := c.unknownPeriods(&w); len(periods) > 0 {
 		c.awaitLoad(w, periods)
 		return
 	}
@@ -161,6 +161,9 @@ func (c *Core) takeLoaded(m *messages.Loaded, l *load) error {
 	}
 	if there := c.lookup(ws.id, ws.kind); there != nil {
 		// It was loaded before, and more of its periods was needed.
+		if there.reserved == 0 && c.txn.ws != there {
+			c.forgetOld(there)
+		}
 		there.learn(ws, l.periods)
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 // SeqData. A workspace is in it if and only if an event of it is.
 type pending struct {
 	workspaces map[messages.WSID]*delta
-	// keys counts the changed sequences, and one more for each new workspace.
+	// keys counts the changed sequences, one that restarts in each period, and one more for each new workspace.
 	keys int
 	// serial tells one pending of a core from the others; it is not 0.
 	serial uint64
@@ -34,6 +34,7 @@ func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
 	d := p.workspaces[ws]
 	if d == nil {
 		d = &delta{kind: kind, lasts: newLasts(kind)}
+		d.owned = true
 		p.workspaces[ws] = d
 	}
 	return d

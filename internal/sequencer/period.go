@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/partita-go/partita/calendar"
@@ -33,6 +34,14 @@ func (k *kindDef) restart(i int) *restartDef {
 	return k.restarts[i]
 }
 
+// newestPeriods is of how many periods a sequence that keeps all of them has its last numbers in the cache.
+const newestPeriods = 8
+
+// room is how many periods of a sequence a workspace has in the cache, as a rule.
+func (d *restartDef) room() int {
+	return max(cmp.Or(d.Keep, newestPeriods), d.MostAhead()+1)
+}
+
 // span is what a partition knows of a sequence that restarts, in one workspace.
 type span struct {
 	// current is the period of the registration time, until it is this time; zero before it was asked for.
@@ -44,16 +53,16 @@ type span struct {
 	known calendar.Date
 }
 
-// currentPeriod returns the period of the registration time.
+// currentPeriod returns the period of the registration time. What is closed stays so, also if the zone database is
+// another one now, by which that period has not begun.
 func (c *Core) currentPeriod(ws *workspace, i int) calendar.Date {
 	s := &ws.spans[i]
-	if c.lastTime < s.until {
-		return s.current
+	if c.lastTime >= s.until {
+		d := ws.kind.restarts[i]
+		period, until := calendar.Zones(nil).PeriodAt(d.Rule, d.zone, c.lastTime.Time())
+		s.current, s.until = period, messages.TimestampOf(until)
 	}
-	d := ws.kind.restarts[i]
-	period, until := calendar.Zones(nil).PeriodAt(d.Rule, d.zone, c.lastTime.Time())
-	s.current, s.until = period, messages.TimestampOf(until)
-	return period
+	return max(s.current, s.closedBelow)
 }
 
 // periodFor returns the period of the numbers of an event with a business date, which may be none.
@@ -104,42 +113,93 @@ func (c *Core) turnSequence(r *Reservation, ws *workspace, i int, date calendar.
 	return err
 }
 
-// unknownPeriods returns the periods whose last numbers a request needs and nobody knows.
-func (w *waiting) unknownPeriods() (unknown []messages.SequencePeriod) {
-	if w.ws.kind != w.kind || w.kind.restarts == nil {
-		return nil
-	}
+// eachWanted calls fn for each sequence that a request may need a number of, with the business date.
+func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
 	if w.start != nil {
-		for _, seq := range w.kind.ids {
-			unknown = w.ws.addUnknown(unknown, seq, w.start.Date)
+		for i := range w.kind.ids {
+			fn(i, w.start.Date)
 		}
-		return unknown
+		return
 	}
 	for i := range w.append.Drafts {
 		d := &w.append.Drafts[i]
 		for _, wanted := range d.Wanted {
-			unknown = w.ws.addUnknown(unknown, wanted.Seq, d.Date)
+			fn(w.kind.index(wanted.Seq), d.Date)
+		}
+	}
+}
+
+// unknownPeriods returns the periods whose last numbers a request may need and nobody knows.
+func (c *Core) unknownPeriods(w *waiting) (unknown []messages.SequencePeriod) {
+	if w.ws.kind != w.kind || w.kind.restarts == nil {
+		return nil
+	}
+	w.eachWanted(func(i int, date calendar.Date) {
+		if w.kind.restarts[i] == nil || w.ws.spans[i].known == 0 {
+			return
+		}
+		unknown = c.addUnknown(unknown, w.ws, i, date)
+	})
+	return unknown
+}
+
+// addUnknown adds the periods of a sequence that an event with a business date, which may be none, may get numbers
+// of, as far as those are not known.
+func (c *Core) addUnknown(unknown []messages.SequencePeriod, ws *workspace, i int, date calendar.Date) []messages.SequencePeriod {
+	d, s := ws.kind.restarts[i], &ws.spans[i]
+	period, last := d.PeriodOf(date), d.PeriodOf(date)
+	if date == 0 {
+		// If there are numbers of later periods, the current one may be older than those that are known, and so may
+		// the one that has begun when the request has its turn.
+		period, last = c.currentPeriod(ws, i), d.Add(s.known, -1)
+	}
+	for ; period <= last && period < s.known; period = d.Add(period, 1) {
+		p := messages.SequencePeriod{Seq: ws.kind.ids[i], Period: period}
+		_, known := ws.in(ws.kind, i, period)
+		if !known && period >= s.closedBelow && !slices.Contains(unknown, p) {
+			unknown = append(unknown, p)
 		}
 	}
 	return unknown
 }
 
-// addUnknown adds a sequence's period of a business date, if its last number is not known.
-func (w *workspace) addUnknown(unknown []messages.SequencePeriod, seq messages.SeqID, date calendar.Date) []messages.SequencePeriod {
-	i := w.kind.index(seq)
-	d := w.kind.restart(i)
-	if date == 0 || d == nil {
-		return unknown
+// forgetOld lets go of the oldest periods of the sequences that keep all, if more than twice as many are known as there
+// is room for: they can be loaded again. Those that somebody waits for with this very copy stay.
+func (c *Core) forgetOld(ws *workspace) {
+	for i := range ws.spans {
+		d := ws.kind.restarts[i]
+		if d == nil || d.Keep > 0 {
+			continue
+		}
+		others, room := ws.othersOf(ws.kind.ids[i]), d.room()
+		if len(others) <= 2*room {
+			continue
+		}
+		first := min(others[len(others)-room].Period, c.currentPeriod(ws, i))
+		ws.dropBelow(ws.kind.ids[i], first, c.awaitedPeriods(ws, i))
+		ws.spans[i].known = max(ws.spans[i].known, first)
 	}
-	p := messages.SequencePeriod{Seq: seq, Period: d.PeriodOf(date)}
-	s := &w.spans[i]
-	if p.Period >= s.known || p.Period < s.closedBelow || slices.Contains(unknown, p) {
-		return unknown
+}
+
+// awaitedPeriods returns the periods of business dates that requests which count on a workspace's numbers have.
+func (c *Core) awaitedPeriods(ws *workspace, seq int) (awaited []messages.SequencePeriod) {
+	add := func(w *waiting) {
+		if w.ws != ws || w.kind != ws.kind {
+			return
+		}
+		w.eachWanted(func(i int, date calendar.Date) {
+			if i == seq && date != 0 {
+				awaited = append(awaited, messages.SequencePeriod{Seq: ws.kind.ids[i], Period: ws.kind.restarts[i].PeriodOf(date)})
+			}
+		})
 	}
-	if _, known := w.in(w.kind, i, p.Period); known {
-		return unknown
+	for i := range c.queue.items[c.queue.left:] {
+		add(&c.queue.items[c.queue.left+i])
 	}
-	return append(unknown, p)
+	for i := range c.batch.members {
+		add(&c.batch.members[i].waiting)
+	}
+	return awaited
 }
 
 // close closes the periods of a sequence that are not to be kept, when there is a new one.
@@ -149,7 +209,7 @@ func (w *workspace) close(i int) {
 		return
 	}
 	s.closedBelow = max(s.closedBelow, d.ClosedBelow(w.ofSequence(w.kind, i)))
-	w.dropBelow(w.kind.ids[i], s.closedBelow)
+	w.dropBelow(w.kind.ids[i], s.closedBelow, nil)
 }
 
 // span takes over what was loaded about the periods of a workspace: those that were asked for have no number unless
@@ -169,16 +229,19 @@ func (w *workspace) span(stored *messages.WorkspaceNumbers, asked []messages.Seq
 		}
 	}
 	w.learn(w, asked)
+	for i := range w.spans {
+		w.close(i) // the store has kept more than is to be kept now
+	}
 }
 
-// oldestBut returns the oldest period of a sequence that has a number and was not asked for.
+// oldestBut returns the oldest period of a sequence that has a number and was not asked for, or the newest one.
 func (w *workspace) oldestBut(i int, asked []messages.SequencePeriod) calendar.Date {
 	for _, p := range w.ofSequence(w.kind, i) {
 		if !slices.Contains(asked, messages.SequencePeriod{Seq: w.kind.ids[i], Period: p}) {
 			return p
 		}
 	}
-	return 0
+	return w.periods[i]
 }
 
 // learn takes over the last numbers of periods that were asked for, 0 if there is none.

@@ -26,6 +26,9 @@ type transaction struct {
 func (c *Core) start(from Requester, m *messages.Start) {
 	kind, err := c.kindFor(m.Workspace, m.Kind)
 	if err == nil {
+		err = checkDate(m.Date)
+	}
+	if err == nil {
 		err = c.grantable(m.Deadline)
 	}
 	if err != nil {
@@ -149,7 +152,7 @@ func (c *Core) grant(w *waiting) error {
 		RegisteredAt: c.lastTime,
 	}
 	if m.WithNumbers {
-		started.Last, started.Periods = slices.Clone(c.txn.last), slices.Clone(c.txn.periods)
+		started.Last, started.Periods = slices.Clone(c.txn.last), append([]calendar.Date(nil), c.txn.periods...)
 	}
 	c.reply(w.from, started)
 	return nil
@@ -217,15 +220,17 @@ func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 		c.unflushed.markFirst(d)
 	}
 	others := reserved.others
-	if len(others) == len(ws.others) && (len(others) == 0 || &others[0] == &ws.others[0]) {
+	if ws.sharesOthers(reserved) {
 		others = nil // nothing was reserved there
+	}
+	// In order, and the last ones last: a period that they close is compared before it is.
+	for _, o := range others {
+		c.commitNumber(ws, d, ws.kind.index(o.Seq), o.Period, o.Number)
 	}
 	for i, n := range reserved.last {
 		c.commitNumber(ws, d, i, reserved.periodOf(i), n)
 	}
-	for _, o := range others {
-		c.commitNumber(ws, d, ws.kind.index(o.Seq), o.Period, o.Number)
-	}
+	c.forgetOld(ws)
 }
 
 // commitNumber makes a number that may have changed unflushed.

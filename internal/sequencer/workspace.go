@@ -36,7 +36,7 @@ func newKindDef(k messages.Kind) *kindDef {
 				def.restarts = make([]*restartDef, len(def.sequences))
 			}
 			def.restarts[i] = d
-			def.numbers += max(d.Keep, 1)
+			def.numbers += d.room()
 		}
 	}
 	return def
@@ -107,6 +107,25 @@ func (w *workspace) become(kind *kindDef) {
 	if kind.restarts != nil {
 		w.spans = make([]span, len(kind.sequences))
 	}
+}
+
+// changedIn counts the last numbers that are others in a reservation.
+func (w *workspace) changedIn(reserved *lasts) (changed int) {
+	for i, n := range reserved.last {
+		if was, _ := w.in(w.kind, i, reserved.periodOf(i)); n != was {
+			changed++
+		}
+	}
+	if w.sharesOthers(reserved) {
+		return changed
+	}
+	for _, o := range reserved.others {
+		i := w.kind.index(o.Seq)
+		if was, _ := w.in(w.kind, i, o.Period); o.Number != was && o.Period != reserved.periodOf(i) {
+			changed++
+		}
+	}
+	return changed
 }
 
 // merge takes over what a delta knows better.

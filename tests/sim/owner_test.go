@@ -150,7 +150,7 @@ func (t *owned) run() {
 			t.cancelled(token, errors.Join(err, refusalIn(reply)))
 			return
 		}
-		t.numbers = messages.AppendNumbers(t.numbers, w, given.Number)
+		t.numbers = messages.AppendNumbers(t.numbers, w, messages.SequenceNumber{Seq: w.Seq, Period: given.Period, Number: given.Number})
 	}
 	if t.random.IntN(6) == 0 {
 		t.cancelled(token, errors.New("the owner cancels"))
