@@ -133,12 +133,12 @@ func (w *world) left(o *owner, seq messages.SeqID) messages.Number {
 
 // maxOf states anew where sequences end.
 func maxOf(seq messages.SeqID) messages.Number {
-	switch seq {
-	case messages.SeqOWRecordID:
+	switch {
+	case seq == messages.SeqOWRecordID:
 		return 322685000131072 - 1
-	case seqNarrow:
+	case seq == seqNarrow:
 		return 100
-	case messages.SeqWLogOffset, messages.SeqCRecordID:
+	case seq < messages.FirstApplicationSeq:
 		return math.MaxUint64
 	}
 	return math.MaxInt64
