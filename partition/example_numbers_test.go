@@ -30,8 +30,7 @@ func Example_limits() {
 	}
 	check(take(8))
 	fmt.Println(len(sequencer.Status().NearlyUsed), "sequences end soon")
-	var exhausted *partition.OverflowError
-	if errors.As(take(2), &exhausted) {
+	if exhausted, ok := errors.AsType[*partition.OverflowError](take(2)); ok {
 		fmt.Printf("%d wanted of %s after %d, largest is %d\n", exhausted.Wanted, exhausted.Name, exhausted.Last, exhausted.Largest)
 	}
 	check(take(1))
