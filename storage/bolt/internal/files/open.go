@@ -229,10 +229,22 @@ func (s *Set) inspectSubscriptions() (there bool, err error) {
 	if err := s.sameStore(format.RoleSubscriptions, &h); err != nil {
 		return true, err
 	}
-	if err := s.Descriptor.Extends(&h.Descriptor); err != nil {
+	known := withoutRules(&s.Descriptor)
+	if err := known.Extends(&h.Descriptor); err != nil {
 		return true, fmt.Errorf("%w: %s: %w", storage.ErrForeign, s.Path(format.SubscriptionsFileName), err)
 	}
 	return true, nil
+}
+
+// withoutRules returns as much of a descriptor as the header of subscriptions.db has.
+func withoutRules(d *messages.Descriptor) messages.Descriptor {
+	known := d.Normalized()
+	for _, k := range known.Kinds {
+		for i := range k.Sequences {
+			k.Sequences[i].Restart = messages.Restart{}
+		}
+	}
+	return known
 }
 
 // openSubscriptions opens the file that was found right.
