@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,10 +109,10 @@ func TestKeepChanges(t *testing.T) {
 }
 
 // newCases returns a store in which a workspace has numbers of 20 months: 12 are in the index.
-func newCases(t *testing.T, o Options) (dir string, s *Store) {
+func newCases(t *testing.T) (dir string, s *Store) {
 	t.Helper()
 	dir = t.TempDir()
-	s = open(t, dir, dailyStore(2), o)
+	s = open(t, dir, dailyStore(2), Options{})
 	p := storagetest.Take(t, s, 0)
 	for i := range 20 {
 		p.Append(t, storagetest.Spec{
@@ -147,6 +148,11 @@ func TestDamageOfPeriods(t *testing.T) {
 		{"number 0", value(format.BucketIndex, caseKey(asked), to(sealed(0))), true, "workspace 3, sequence 20 in 2026-05-01"},
 		{"another number", value(format.BucketIndex, caseKey(asked), to(sealed(101))), false, "sequence 20 in 2026-05-01: stored number is 101, want 100"},
 		{"missing", value(format.BucketIndex, caseKey(asked), to(nil)), false, "sequence 20 in 2026-05-01: no number is stored, want 100"},
+		{"under another key", func(t *testing.T, s *Store) {
+			v := get(t, s.state, format.BucketIndex, caseKey(asked))
+			remove(t, s.state, format.BucketIndex, caseKey(asked))
+			put(t, s.state, format.BucketIndex, caseKey(asked+1), v)
+		}, true, "sequence 20 in 2026-05-02"},
 		{"one too many", func(t *testing.T, s *Store) {
 			key := caseKey(20250101)
 			value(format.BucketIndex, key, to(format.SealedUint(nil, format.BucketIndex, key, 100)))(t, s)
@@ -165,10 +171,10 @@ func TestDamageOfPeriods(t *testing.T) {
 		}), false, "want the first day of a period"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, s := newCases(t, Options{})
+			dir, s := newCases(t)
 			c.do(t, s)
 			_, err := s.Numbers(t.Context(), 3, messages.SequencePeriod{Seq: storagetest.SeqCase, Period: asked})
-			if errors.Is(err, storage.ErrDamaged) != c.read || err != nil && !strings.Contains(err.Error(), "sequence 20 in 2026-05-01") {
+			if errors.Is(err, storage.ErrDamaged) != c.read || err != nil && !strings.Contains(err.Error(), "bucket index, workspace 3, ") {
 				t.Errorf("asked: got %v, want damage: %v", err, c.read)
 			}
 			closeStore(t, s)
@@ -237,5 +243,22 @@ func TestRangeCountsPeriods(t *testing.T) {
 	plain := shares{rangeEvents: 1000, rangeBytes: 1}
 	if got := plain.nextRange(events); got != 40 {
 		t.Errorf("where nothing restarts: got %d workspaces, want all", got)
+	}
+}
+
+// A flush that lists a number that is stored already, or a lower one, lowers no older period.
+func TestLowNumberOfAnOlderPeriod(t *testing.T) {
+	_, s := newCases(t)
+	at := messages.SequencePeriod{Seq: storagetest.SeqCase, Period: 20260501}
+	put(t, s.state, format.BucketIndex, caseKey(at.Period), format.SealedUint(nil, format.BucketIndex, caseKey(at.Period), 200))
+	p := storagetest.Take(t, s, 0)
+	p.Append(t, storagetest.Spec{Workspace: 3, Give: []messages.SeqID{at.Seq}, Day: at.Period})
+	if err := s.Flush(t.Context(), p.BuildFlush(p.Last()+1)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Numbers(t.Context(), 3, at)
+	want := messages.SequenceNumber{Seq: at.Seq, Period: at.Period, Number: 200}
+	if err != nil || !slices.Contains(n.Numbers, want) {
+		t.Errorf("got %+v, error %v, want %v", n, err, want)
 	}
 }
