@@ -10,7 +10,7 @@ import (
 // TestNearlyUsedIsLoaded: a workspace's sequence that was used before is noticed with its next event, whatever that is.
 func TestNearlyUsedIsLoaded(t *testing.T) {
 	w := up(t, messages.Settings{})
-	w.seqData[1] = lasts{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqNarrow: narrowLargest}}
+	w.seqData[1] = storedOf(kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqNarrow: narrowLargest})
 	w.request(messages.Start{Workspace: 1, Kind: kindWide})
 	w.truth[1] = w.seqData[1]
 	w.settle()

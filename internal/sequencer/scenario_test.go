@@ -434,11 +434,11 @@ func (s *scenario) elsewhere(a arguments) {
 			Kind: messages.EventBusiness, Epoch: s.epoch, Partition: testPartition, PLogOffset: messages.PLogOffset(len(s.world.log) + 1),
 			Workspace: a.workspace(), WorkspaceKind: s.kind(a), RegisteredAt: s.now,
 		}
-		last := s.truth[e.Workspace].numbers
-		e.WLogOffset = messages.WLogOffset(last[messages.SeqWLogOffset] + 1)
+		last := s.truth[e.Workspace]
+		e.WLogOffset = messages.WLogOffset(last.last(messages.SeqWLogOffset) + 1)
 		for _, name := range a.plain {
 			seq := s.sequence(a.t, name)
-			e.Numbers = append(e.Numbers, messages.SequenceNumber{Seq: seq, Number: max(last[seq]+1, s.kinds()[e.WorkspaceKind][seq].Initial)})
+			e.Numbers = append(e.Numbers, messages.SequenceNumber{Seq: seq, Number: max(last.last(seq)+1, s.kinds()[e.WorkspaceKind][seq].Initial)})
 		}
 		s.appendEvent(e)
 		s.say("somebody else writes %s", s.events([]messages.Event{e})[0])
