@@ -135,25 +135,28 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 
 // fill appends what the store has before it is measured. Its events are noted too.
 func (p *partita) fill(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	var made atomic.Int64
 	var running sync.WaitGroup
-	errs := make([]error, len(p.callers))
 	for i := range p.callers {
+		c := &p.callers[i]
 		running.Go(func() {
-			c := &p.callers[i]
 			usual := c.draft.Wanted
 			for seq := range messages.SeqID(moreSequences) {
 				c.draft.Wanted = append(c.draft.Wanted, messages.Wanted{Seq: seqOrder + 1 + seq})
 			}
-			for n := made.Add(1); n <= int64(p.shape.filled) && errs[i] == nil; n = made.Add(1) {
+			for n := made.Add(1); n <= int64(p.shape.filled) && ctx.Err() == nil; n = made.Add(1) {
 				c.next()
-				errs[i] = p.append(ctx, c, int(n%int64(p.shape.workspaces)))
+				if err := p.append(ctx, c, int(n%int64(p.shape.workspaces))); err != nil {
+					fail(err)
+				}
 			}
 			c.draft.Wanted = usual
 		})
 	}
 	running.Wait()
-	return errors.Join(errs...)
+	return context.Cause(ctx)
 }
 
 // Do appends one event, waiting for a place if the partition is busy, as a caller
