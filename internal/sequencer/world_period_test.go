@@ -65,6 +65,7 @@ func naivePeriod(unit calendar.Unit, d calendar.Date) calendar.Date {
 		return calendar.DateOf(t)
 	case calendar.Month:
 		return d - calendar.Date(d.Day()) + 1
+	case calendar.Never, calendar.Quarter, calendar.Year: // none of the world's sequences
 	}
 	return 0
 }
