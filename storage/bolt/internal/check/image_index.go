@@ -89,7 +89,7 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 		return format.DamagedIndex(k, format.ErrMisplaced)
 	}
 	if s := l.head.Find(key.ID.Seq); s != nil && s.Older {
-		return checkOlder(s, key.ID.Number, k, v)
+		return toPeriod(s, key, k, v)
 	}
 	if key.ID.Number != l.next {
 		return format.DamagedIndex(k, format.ErrMisplaced)
@@ -102,10 +102,10 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 	return nil
 }
 
-// checkOlder returns damage if an entry is not that of an older period of the sequence.
-func checkOlder(s *format.HeadSequence, number messages.Number, k, v []byte) error {
-	if period := calendar.Date(number); messages.Number(period) != number || !s.HasOlder(period) {
-		return format.DamagedIndex(k, format.ErrMisplaced)
+// toPeriod returns damage if an entry is not the last number of an older period.
+func toPeriod(s *format.HeadSequence, key format.RecordKey, k, v []byte) error {
+	if period := calendar.Date(key.ID.Number); messages.Number(period) != key.ID.Number || !s.HasOlder(period) {
+		return format.DamagedPeriod(k, format.ErrMisplaced)
 	}
 	_, err := statedb.DecodeOlder(k, v)
 	return err
