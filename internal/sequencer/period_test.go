@@ -336,6 +336,22 @@ func TestClosedStaysClosedInAnotherZone(t *testing.T) {
 	w.finish()
 }
 
+// TestClosedIsLoaded: a new incarnation knows what was closed, and not only what is left.
+func TestClosedIsLoaded(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-28T12:00:00Z")
+	for range 3 {
+		w.done(w.append(w.one(1, kindTill, seqReceipt)))
+		w.advance(24 * time.Hour)
+	}
+	w.crash()
+	w.settle()
+	late := w.append(w.dated(20260628, seqReceipt))
+	w.settle()
+	w.mustRefuse(late, messages.ErrBusinessDate)
+	w.wants(w.append(w.dated(20260629, seqReceipt)), "21/2026-06-29/2")
+	w.finish()
+}
+
 // TestLessIsKept: what is kept longer in the store than it is to be now is closed when it is loaded.
 func TestLessIsKept(t *testing.T) {
 	w := newWorld(t, messages.Settings{FlushInterval: never})
