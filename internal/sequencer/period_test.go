@@ -229,6 +229,29 @@ func TestDateOfATransaction(t *testing.T) {
 	}
 }
 
+// TestBatchEndsAtTheKeysOfPeriods: each period in which a batch gives the first number is a key, and is counted once.
+func TestBatchEndsAtTheKeysOfPeriods(t *testing.T) {
+	for limit, together := range map[int][]messages.WSID{7: {1, 1, 1}, 8: {1, 1, 1, 1, 3}, 9: {1, 1, 1, 1, 3}, 10: {1, 1, 1, 1, 3, 5}} {
+		w := newWorld(t, messages.Settings{FlushInterval: never, FlushThreshold: 7, BusyLimit: limit})
+		w.now = moment(t, "2026-06-30T12:00:00Z")
+		w.begin()
+		w.settle()
+		for ws := messages.WSID(1); ws <= 5; ws += 2 {
+			w.cancel(w.begun(ws, kindTill))
+		}
+		// Two keys before it, five of the first, none of the second, and two of each other one.
+		group := w.dated(20260531, seqBill)
+		for _, date := range []calendar.Date{20260701, 20260601} {
+			d := w.draft(seqBill)
+			d.Date = date
+			group.Drafts = append(group.Drafts, d)
+		}
+		w.batched(group, w.dated(20260702, seqBill), w.one(3, kindTill), w.one(5, kindTill))
+		w.mustBatch(together...)
+		w.finish()
+	}
+}
+
 // TestBackfillIsBounded: a cached workspace does not grow with the days that it is numbered for, and finds all again.
 func TestBackfillIsBounded(t *testing.T) {
 	const months = 300
@@ -310,6 +333,22 @@ func TestClosedStaysClosedInAnotherZone(t *testing.T) {
 	w.crash()
 	w.settle()
 	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-01/2")
+	w.finish()
+}
+
+// TestClosedIsLoaded: a new incarnation knows what was closed, and not only what is left.
+func TestClosedIsLoaded(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-28T12:00:00Z")
+	for range 3 {
+		w.done(w.append(w.one(1, kindTill, seqReceipt)))
+		w.advance(24 * time.Hour)
+	}
+	w.crash()
+	w.settle()
+	late := w.append(w.dated(20260628, seqReceipt))
+	w.settle()
+	w.mustRefuse(late, messages.ErrBusinessDate)
+	w.wants(w.append(w.dated(20260629, seqReceipt)), "21/2026-06-29/2")
 	w.finish()
 }
 
