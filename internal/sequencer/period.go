@@ -136,9 +136,19 @@ func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
 	}
 }
 
+// knowsAll reports whether the last numbers of all periods are known.
+func (w *workspace) knowsAll() bool {
+	for i := range w.spans {
+		if w.spans[i].known != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // unknownPeriods returns the periods whose last numbers a request may need and nobody knows.
 func (c *Core) unknownPeriods(w *waiting) (unknown []messages.SequencePeriod) {
-	if w.ws.kind != w.kind || w.kind.restarts == nil {
+	if w.ws.kind != w.kind || w.ws.knowsAll() {
 		return nil
 	}
 	w.eachWanted(func(i int, date calendar.Date) {

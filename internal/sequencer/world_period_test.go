@@ -65,9 +65,9 @@ func naivePeriod(unit calendar.Unit, d calendar.Date) calendar.Date {
 		return calendar.DateOf(t)
 	case calendar.Month:
 		return d - calendar.Date(d.Day()) + 1
-	case calendar.Never, calendar.Quarter, calendar.Year: // none of the world's sequences
+	default:
+		return 0
 	}
-	return 0
 }
 
 // naiveAdd is the n-th period after one.
