@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/cmd/demo/internal/history"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -22,9 +23,23 @@ const (
 	seqCommit messages.SeqID = 16
 	// seqNight numbers those of them that were made at night.
 	seqNight messages.SeqID = 17
+	// seqDay numbers an author's commits of a day, and seqYear those of a year, by the
+	// author's clock.
+	seqDay  messages.SeqID = 18
+	seqYear messages.SeqID = 19
 	// rawRow is the record that a command creates.
 	rawRow messages.RawID = 1
 )
+
+// perDay restarts with each local day. The history is in order of time, but an author who
+// travels west can have a later commit of an earlier day. Clocks differ by less than 30 hours
+// (history takes no others), so it is two days earlier at most. What lies within Ahead of the
+// newest day is never closed. So no commit is refused, though only few days keep their numbers.
+var perDay = messages.Restart{Rule: calendar.Rule{Every: calendar.Day}, Keep: 2, Ahead: 2}
+
+// perYear restarts with each local year. An author has few, so all of them keep their
+// numbers.
+var perYear = messages.Restart{Rule: calendar.Rule{Every: calendar.Year}}
 
 func commitsDescriptor(partitions uint32) messages.Descriptor {
 	return messages.Descriptor{
@@ -33,6 +48,8 @@ func commitsDescriptor(partitions uint32) messages.Descriptor {
 		Kinds: []messages.Kind{{ID: kindAuthor, Name: "author", Sequences: []messages.Sequence{
 			{ID: seqCommit, Name: "Commit", Initial: 1},
 			{ID: seqNight, Name: "Night", Initial: 1},
+			{ID: seqDay, Name: "Day", Initial: 1, Restart: perDay, Formats: []string{"{yyyy}-{mm}-{dd}/{n}"}},
+			{ID: seqYear, Name: "Year", Initial: 1, Restart: perYear, Formats: []string{"{yyyy}/{n:04}"}},
 		}}},
 	}
 }
@@ -57,11 +74,12 @@ func addCommit(ctx context.Context, c *partition.CommandContext) error {
 	case wanted > here:
 		return fmt.Errorf("%w: commit %d of author %s comes after %d", errSkipped, wanted, commit.Author, here-1)
 	}
-	if _, err := c.Next(ctx, seqCommit); err != nil {
-		return err
-	}
+	numbers := []messages.SeqID{seqCommit, seqDay, seqYear}
 	if commit.Night() {
-		if _, err := c.Next(ctx, seqNight); err != nil {
+		numbers = append(numbers, seqNight)
+	}
+	for _, seq := range numbers {
+		if _, err := c.Next(ctx, seq); err != nil {
 			return err
 		}
 	}
@@ -72,13 +90,15 @@ func addCommit(ctx context.Context, c *partition.CommandContext) error {
 	return c.Insert(ctx, id, commitRow(commit))
 }
 
-// commandOf makes the command for an author's nth commit.
+// commandOf makes the command for an author's nth commit. Its business date is the author's
+// own date: days and years are those of the commit, not of the run.
 func commandOf(c history.Commit, n messages.WLogOffset) messages.Command {
 	return messages.Command{
 		Workspace:  messages.WSID(c.Workspace()),
 		Kind:       kindAuthor,
 		RawRecords: []messages.RawRecord{{ID: rawRow}},
 		Body:       encodeCommit(c, n),
+		Date:       c.Date(),
 	}
 }
 

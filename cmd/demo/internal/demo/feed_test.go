@@ -92,12 +92,12 @@ func inOrder(t *testing.T, store storage.Store, commits int) {
 		check(t, err)
 		made[messages.WSID(c.Workspace())] = append(made[messages.WSID(c.Workspace())], c)
 	}
-	nights := make(map[messages.WSID]messages.Number)
+	nights, counted := make(map[messages.WSID]messages.Number), make(periods)
 	for ws, want := range made {
 		n := 0
 		for e, err := range store.WLog(limit(t), ws, 1) {
 			check(t, err)
-			if err := compareEvent(&e, want, nights); err != nil {
+			if err := compareEvent(&e, want, nights, counted); err != nil {
 				t.Error(err)
 			}
 			n++

@@ -146,7 +146,8 @@ type replayed struct {
 	workspaces map[messages.WSID][]messages.SequenceNumber
 }
 
-// add does what actualization does with an event: it keeps the last numbers.
+// add does what actualization does with an event: it keeps the last numbers, those of the
+// newest period.
 func (s *replayed) add(n *messages.Numbering) {
 	s.events++
 	numbers := s.workspaces[n.Workspace]
@@ -156,7 +157,9 @@ func (s *replayed) add(n *messages.Numbering) {
 			numbers = append(numbers, given)
 			continue
 		}
-		numbers[i].Number = max(numbers[i].Number, given.Number)
+		if last := &numbers[i]; given.Period > last.Period || given.Period == last.Period && given.Number > last.Number {
+			*last = given
+		}
 	}
 	s.workspaces[n.Workspace] = numbers
 }

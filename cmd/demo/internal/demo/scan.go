@@ -72,6 +72,8 @@ type comparison struct {
 	// wrong counts the others, and first says what is wrong with the first.
 	wrong uint64
 	first string
+	// periods are the days and years of each author, and how many of the events they have.
+	periods periods
 }
 
 // compare reads the log against the history.
@@ -84,13 +86,13 @@ func compare(ctx context.Context, store *bolt.Store, commits iter.Seq2[history.C
 		ws := messages.WSID(c.Workspace())
 		expected[ws] = append(expected[ws], c)
 	}
-	var result comparison
+	result := comparison{periods: make(periods)}
 	nights := make(map[messages.WSID]messages.Number)
 	for e, err := range store.Log(ctx, 1) {
 		if err != nil {
 			return result, err
 		}
-		if err := compareEvent(&e, expected[e.Workspace], nights); err != nil {
+		if err := compareEvent(&e, expected[e.Workspace], nights, result.periods); err != nil {
 			result.wrong++
 			if result.first == "" {
 				result.first = fmt.Sprintf("partition %d, offset %d: %v", e.Partition, e.PLogOffset, err)
@@ -103,8 +105,8 @@ func compare(ctx context.Context, store *bolt.Store, commits iter.Seq2[history.C
 }
 
 // compareEvent returns what is wrong with an event of an author who made these
-// commits.
-func compareEvent(e *messages.Event, made []history.Commit, nights map[messages.WSID]messages.Number) error {
+// commits. It counts what is right.
+func compareEvent(e *messages.Event, made []history.Commit, nights map[messages.WSID]messages.Number, counted periods) error {
 	if e.WLogOffset == 0 || uint64(e.WLogOffset) > uint64(len(made)) {
 		return fmt.Errorf("author %010x has %d commits, got number %d", uint64(e.Workspace), len(made), e.WLogOffset)
 	}
@@ -113,10 +115,17 @@ func compareEvent(e *messages.Event, made []history.Commit, nights map[messages.
 		return fmt.Errorf("commit %d of author %s is not %s", e.WLogOffset, want.Author, want.ID)
 	}
 	row := messages.InitialCRecordID + messages.Number(e.WLogOffset) - 1
-	numbers := []messages.SequenceNumber{{Seq: messages.SeqCRecordID, Number: row}, {Seq: seqCommit, Number: messages.Number(e.WLogOffset)}}
+	date := want.Date()
+	numbers := []messages.SequenceNumber{
+		{Seq: messages.SeqCRecordID, Number: row}, {Seq: seqCommit, Number: messages.Number(e.WLogOffset)},
+		counted.next(e.Workspace, seqDay, date), counted.next(e.Workspace, seqYear, firstOfYear(date)),
+	}
 	if want.Night() {
 		nights[e.Workspace]++
 		numbers = append(numbers, messages.SequenceNumber{Seq: seqNight, Number: nights[e.Workspace]})
+	}
+	if e.Date != date {
+		return fmt.Errorf("commit %s: got business date %v, want %v", want.ID, e.Date, date)
 	}
 	if !slices.Equal(e.Numbers, numbers) {
 		return fmt.Errorf("commit %s: got numbers %v, want %v", want.ID, e.Numbers, numbers)

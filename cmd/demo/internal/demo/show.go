@@ -97,8 +97,8 @@ func (s *show) verdict() error {
 // introduce says what it is all about.
 func (s *show) introduce(facts historyFacts, found uint64) {
 	s.Tell("", `%s commits of %d public projects, by %s authors. Each commit runs as a command. Its author is a workspace
-		with three sequences: the author's commit number, the number of commits made at night (22:00 to 05:59 by the
-		author's clock), and a record id. %d partitions, %d command processors, store in %s`,
+		with five sequences: the author's commit number, one that restarts each day and one each year by the author's
+		clock, the number of commits made at night (22:00 to 05:59), and a record id. %d partitions, %d command processors, store in %s`,
 		human.Count(facts.commits), len(facts.repositories), human.Count(len(facts.authors)), s.partitions, s.processors, s.work.dir)
 	if found > 0 {
 		s.Tell("", "The store has %s of the commits already.", human.Count(found))
@@ -232,6 +232,7 @@ func (s *show) examine(ctx context.Context, running *deployment, clean startResu
 		return about(s.work.dir, err)
 	}
 	s.result.History = historyResult{Equal: number(same.equal), Wrong: number(same.wrong), First: same.first}
+	s.result.Busiest, s.result.All = same.periods.busiest(s.descriptor())
 	if s.result.Check, err = checkInvariants(ctx, s.console, running.store, scanned.events); err != nil {
 		return about(s.work.dir, err)
 	}

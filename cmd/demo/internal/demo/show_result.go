@@ -17,8 +17,11 @@ type showResult struct {
 	CleanStart *startResult      `json:"clean_start"`
 	Partitions []partitionResult `json:"partitions"`
 	History    historyResult     `json:"history"`
-	Check      *checkResult      `json:"check"`
-	Bytes      fileSizes         `json:"bytes"`
+	// Busiest are the authors with most commits.
+	Busiest []authorResult `json:"busiest"`
+	All     authorResult   `json:"all"`
+	Check   *checkResult   `json:"check"`
+	Bytes   fileSizes      `json:"bytes"`
 }
 
 // feedResult is about commits that were run.

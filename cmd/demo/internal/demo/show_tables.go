@@ -13,7 +13,22 @@ func (s *show) tables(c *console) {
 	r := &s.result
 	c.Draw("Events per partition, and how many the recovery replayed", partitionTable(r.Partitions))
 	c.Draw("Time until the first command is taken, and what reading the whole log takes", startTable(r))
+	c.Draw("The authors with most commits, and the last number of the fullest year and day", authorTable(r))
 	s.printVerdict(c)
+}
+
+func authorTable(r *showResult) *table.Table {
+	t := table.New(table.Left("author"), table.Right("commits"), table.Right("years"), table.Right("days"),
+		table.Right("fullest year"), table.Right("fullest day"))
+	row := func(name string, a authorResult) {
+		t.Row(name, uint64(a.Commits), uint64(a.Years), uint64(a.Days), a.FullestYear, a.FullestDay)
+	}
+	for _, a := range r.Busiest {
+		row(a.Author, a)
+	}
+	t.Rule()
+	row("all", r.All)
+	return t
 }
 
 func partitionTable(partitions []partitionResult) *table.Table {
@@ -59,7 +74,7 @@ func (s *show) printVerdict(c *console) {
 	r := &s.result
 	c.printVerdict(r.Check)
 	right := r.History.Wrong == 0 && r.History.Equal == r.Commits
-	c.printCheck(right, fmt.Sprintf("%s of %s commits are there, in each author's order",
+	c.printCheck(right, fmt.Sprintf("%s of %s commits are there, in each author's order, numbered from 1 each day and each year",
 		human.Count(r.History.Equal), human.Count(r.Commits)))
 	if r.History.First != "" {
 		c.Tell("       ", "%s", r.History.First)

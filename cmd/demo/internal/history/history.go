@@ -12,6 +12,8 @@ import (
 	"iter"
 	"strconv"
 	"time"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 //go:embed commits.ndjson.gz
@@ -41,6 +43,9 @@ func (c Commit) Workspace() uint64 {
 	}
 	return n
 }
+
+// Date is the day on which it was made, by its author's clock.
+func (c Commit) Date() calendar.Date { return calendar.DateOf(c.At) }
 
 // Night reports whether it was made between 22:00 and 05:59, by its author's
 // clock.

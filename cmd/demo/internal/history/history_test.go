@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/partita-go/partita/calendar"
 )
 
 const line = `{"ts":1301662084,"tz":"+0200","repo":"apache/pekko","author":"44fcba60c6","commit":"384332da392b","files":1,"add":34,"del":23}`
@@ -76,6 +78,9 @@ func TestParse(t *testing.T) {
 	if _, offset := got.At.Zone(); offset != 7200 || got.At.Unix() != 1301662084 || got.At.Hour() != 14 {
 		t.Errorf("got time %v", got.At)
 	}
+	if got.Date() != 20110401 {
+		t.Errorf("got date %v", got.Date())
+	}
 	got.At = time.Time{}
 	want := Commit{Repo: "apache/pekko", Author: "44fcba60c6", ID: "384332da392b", Files: 1, Added: 34, Deleted: 23}
 	if got != want {
@@ -90,6 +95,16 @@ func TestNight(t *testing.T) {
 	for hour, want := range map[int]bool{21: false, 22: true, 23: true, 0: true, 5: true, 6: false, 12: false} {
 		at := time.Date(2020, 1, 1, hour, 59, 0, 0, time.FixedZone("-0700", -7*3600))
 		if got := (Commit{At: at}).Night(); got != want {
+			t.Errorf("%v: got %v, want %v", at, got, want)
+		}
+	}
+}
+
+// The date is that of the author's clock.
+func TestDate(t *testing.T) {
+	for hours, want := range map[int]calendar.Date{-12: 20191231, 0: 20200101, 14: 20200101, 24: 20200102} {
+		at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).In(time.FixedZone("", hours*3600))
+		if got := (Commit{At: at}).Date(); got != want {
 			t.Errorf("%v: got %v, want %v", at, got, want)
 		}
 	}
