@@ -16,7 +16,7 @@ import (
 // store, with more commits, and with nothing left to do.
 func TestShow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	for _, step := range []struct{ commits, found int }{{300, 0}, {401, 300}} {
+	for _, step := range []struct{ commits, found, years, days int }{{300, 0, 12, 86}, {401, 300, 14, 116}} {
 		d := runDemo(t, "--json", "--commits", strconv.Itoa(step.commits), "--db", dir).fine(t).json(t)
 		left := step.commits - step.found
 		d.want(t, true, "ok")
@@ -24,6 +24,10 @@ func TestShow(t *testing.T) {
 		d.want(t, step.commits, "commits")
 		d.want(t, step.commits, "history", "equal")
 		d.want(t, 0, "history", "wrong")
+		d.want(t, step.commits, "all", "commits")
+		d.want(t, step.years, "all", "years")
+		d.want(t, step.days, "all", "days")
+		d.want(t, "2011-04-26/23", "busiest", 0, "fullest_day")
 		d.want(t, 0, "crash", "lost")
 		d.want(t, 0, "check", "fault_count")
 		d.want(t, step.commits, "check", "events")
@@ -92,7 +96,7 @@ func TestShowAsText(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"SIGKILL", "Events per partition", "after a clean stop", "of 100 commits that were acknowledged before SIGKILL, 0 are lost"} {
+	for _, text := range []string{"SIGKILL", "Events per partition", "after a clean stop", "2011-04-08/13", "of 100 commits that were acknowledged before SIGKILL, 0 are lost"} {
 		if text = strings.TrimPrefix(text, "of 100 "); !strings.Contains(o.stdout, text) {
 			t.Errorf("got no %q in:\n%s", text, o.stdout)
 		}
