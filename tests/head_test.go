@@ -89,7 +89,7 @@ func (s *headSequence) readRecords(r *headReader) {
 
 // encode returns the head as it is kept under a key.
 func (h *head) encode(k key) []byte {
-	b := binary.AppendUvarint([]byte{1}, h.kind)
+	b := binary.AppendUvarint([]byte{2}, h.kind)
 	b = binary.AppendUvarint(b, h.last)
 	b = binary.AppendUvarint(b, uint64(len(h.lsns)))
 	before := messages.LSN(0)

@@ -91,7 +91,7 @@ func (g *game) date(kind messages.WSKind) calendar.Date {
 	if g.dice.roll(map[bool]int{true: 2, false: 20}[kind == kindTill], "dated") > 0 && (!g.late || kind != kindTill || g.dice.roll(2, "late") == 0) {
 		return 0
 	}
-	days := [...]int{0, 0, -1, -1, -2, -7, 1, 1, 2, 8, 31, 62, 92, 130}
+	days := [...]int{0, 0, -1, -1, -2, -7, 1, 1, 2, 8, 31, 31, 62, 62, 92, 92, 130}
 	at := g.dice.roll(len(days)+8, "days")
 	d := -(20 + 30*g.dice.roll(30, "months"))
 	if at < len(days) && !g.late {
