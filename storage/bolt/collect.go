@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
@@ -103,25 +102,50 @@ func workspaceEvents(events []flushEvent) int {
 func (o *shares) nextRange(events []flushEvent) int {
 	n, bytes := 0, int64(0)
 	for n < len(events) && n < o.rangeEvents && bytes < o.rangeBytes {
+		bytes += o.periodBytes[events[n].e.kind]
 		for end := n + workspaceEvents(events[n:]); n < end; n++ {
 			bytes += events[n].rowBytes()
+			if o.periodBytes != nil {
+				bytes += events[n].periodBytes()
+			}
 		}
 	}
 	return n
 }
 
-// lastNumbers are the last numbers of a workspace's sequences, ordered by sequence.
+// olderBytes is about what a transaction has in memory of a period that it writes to bucket index.
+const olderBytes = 64
+
+// periodBytes is what the event's periods take, if each is an older one.
+func (f *flushEvent) periodBytes() (n int64) {
+	var before messages.SequencePeriod
+	for _, given := range f.numbersOf() {
+		if at := given.SequencePeriod(); at.Period != 0 && at != before {
+			n, before = n+olderBytes, at
+		}
+	}
+	return n
+}
+
+// lastNumbers are the last numbers of a workspace's sequences, ordered by sequence and period.
 type lastNumbers []messages.SequenceNumber
 
 // raise merges by maximum.
-func (l *lastNumbers) raise(seq messages.SeqID, n messages.Number) {
-	i, found := slices.BinarySearchFunc(*l, seq, func(have messages.SequenceNumber, seq messages.SeqID) int {
-		return cmp.Compare(have.Seq, seq)
-	})
+func (l *lastNumbers) raise(n messages.SequenceNumber) {
+	i, found := slices.BinarySearchFunc(*l, n, messages.SequenceNumber.ComparePlace)
 	if !found {
-		*l = slices.Insert(*l, i, messages.SequenceNumber{Seq: seq})
+		*l = slices.Insert(*l, i, n)
 	}
-	(*l)[i].Number = max((*l)[i].Number, n)
+	(*l)[i].Number = max((*l)[i].Number, n.Number)
+}
+
+// ofSequence returns how many of the numbers are of the first one's sequence.
+func (l lastNumbers) ofSequence() int {
+	n := 1
+	for n < len(l) && l[n].Seq == l[0].Seq {
+		n++
+	}
+	return n
 }
 
 // numbers returns the last numbers that events of one workspace have given out, in memory that the next call uses again.
@@ -130,17 +154,17 @@ func (p *projection) numbers(events []flushEvent) lastNumbers {
 	for i := range events {
 		f := &events[i]
 		if f.e.wlog == 1 {
-			last.raise(format.KindSeq, messages.Number(f.e.kind))
+			last.raise(kindNumber(f.e.kind))
 		}
-		last.raise(messages.SeqWLogOffset, messages.Number(f.e.wlog))
+		last.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(f.e.wlog)})
 		if i == 0 || f.e.kind != events[i-1].e.kind {
 			p.kind = p.s.schema.Kinds[f.e.kind]
 		}
 		for _, n := range f.numbersOf() {
 			// A number below the initial value, a singleton's say, says nothing about
 			// the sequence.
-			if seq := schema.Sequence(p.kind, n.Seq); seq != nil && n.Number >= seq.Initial {
-				last.raise(n.Seq, n.Number)
+			if seq := schema.Sequence(p.kind, n.Seq); seq != nil && n.Number >= seq.Initial && seq.Restarts() == (n.Period != 0) {
+				last.raise(n)
 			}
 		}
 	}

@@ -47,11 +47,10 @@ type flushRequest struct {
 	refusal error
 }
 
-// numberPut is a last number of a sequence; for format.KindSeq, a workspace's kind.
+// numberPut is a last number of a sequence, in its period if it restarts; for format.KindSeq, a workspace's kind.
 type numberPut struct {
-	ws     messages.WSID
-	seq    messages.SeqID
-	number messages.Number
+	ws messages.WSID
+	messages.SequenceNumber
 }
 
 // Flush implements [storage.Projections].
@@ -78,14 +77,19 @@ func flatten(numbers []messages.WorkspaceNumbers) []numberPut {
 	for i := range numbers {
 		w := &numbers[i]
 		if w.Kind != 0 {
-			flat = append(flat, numberPut{ws: w.Workspace, seq: format.KindSeq, number: messages.Number(w.Kind)})
+			flat = append(flat, numberPut{w.Workspace, kindNumber(w.Kind)})
 		}
 		for _, n := range w.Numbers {
-			flat = append(flat, numberPut{ws: w.Workspace, seq: n.Seq, number: n.Number})
+			flat = append(flat, numberPut{w.Workspace, n})
 		}
 	}
 	slices.SortFunc(flat, compareNumbers)
 	return flat
+}
+
+// kindNumber is a workspace's kind among its numbers.
+func kindNumber(kind messages.WSKind) messages.SequenceNumber {
+	return messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(kind)}
 }
 
 // flusher is the only writer of state.db. It takes every flush that waits, accepts

@@ -190,7 +190,7 @@ func (w *writer) pending() storage.Flush {
 	f := storage.Flush{Partition: w.id, Epoch: w.epoch, Expected: w.flushed, Checkpoint: w.next}
 	var flat []numberPut
 	for k, n := range w.changed {
-		flat = append(flat, numberPut{k.ws, k.seq, n})
+		flat = append(flat, numberPut{k.ws, messages.SequenceNumber{Seq: k.seq, Number: n}})
 	}
 	f.Numbers = unflatten(flat)
 	return f
@@ -204,11 +204,11 @@ func unflatten(flat []numberPut) []messages.WorkspaceNumbers {
 			w = &messages.WorkspaceNumbers{Workspace: n.ws}
 			byWS[n.ws] = w
 		}
-		if n.seq == format.KindSeq {
-			w.Kind = messages.WSKind(n.number)
+		if n.Seq == format.KindSeq {
+			w.Kind = messages.WSKind(n.Number)
 			continue
 		}
-		w.Numbers = append(w.Numbers, messages.SequenceNumber{Seq: n.seq, Number: n.number})
+		w.Numbers = append(w.Numbers, n.SequenceNumber)
 	}
 	var list []messages.WorkspaceNumbers
 	for _, w := range byWS {

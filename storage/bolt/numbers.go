@@ -35,7 +35,7 @@ func (p *projection) checkNumbers(tx *bbolt.Tx) {
 // is stored.
 func (r *flushRequest) checkWorkspace(tx *bbolt.Tx, ws messages.WSID, derived lastNumbers) error {
 	for _, d := range derived {
-		n := numberPut{ws: ws, seq: d.Seq, number: d.Number}
+		n := numberPut{ws, d}
 		at := r.checked
 		for at < len(r.given) && compareNumbers(r.given[at], n) < 0 {
 			at++
@@ -45,19 +45,20 @@ func (r *flushRequest) checkWorkspace(tx *bbolt.Tx, ws messages.WSID, derived la
 		}
 		got := messages.Number(0)
 		if at < len(r.given) && compareNumbers(r.given[at], n) == 0 {
-			got = r.given[at].number
+			got = r.given[at].Number
 			r.checked++
 		}
 		// What the events say is right whatever is stored: mostly nobody needs to look.
-		if got == n.number && n.seq != format.KindSeq {
+		if got == n.Number && n.Seq != format.KindSeq {
 			continue
 		}
-		stored, err := storedNumber(tx, n)
+		stored, closed, err := storedNumber(tx, n)
 		if err != nil {
 			return err
 		}
-		if want := n.merged(stored); !n.agrees(got, stored, want) {
-			return r.numbersError(numberPut{ws, n.seq, got}, want)
+		if want := n.merged(stored); !closed && !n.agrees(got, stored, want) {
+			n.Number = got
+			return r.numbersError(n, want)
 		}
 	}
 	return nil
@@ -67,11 +68,11 @@ func (r *flushRequest) checkWorkspace(tx *bbolt.Tx, ws messages.WSID, derived la
 func (r *flushRequest) checkUnchanged(tx *bbolt.Tx, to int) error {
 	for ; r.checked < to; r.checked++ {
 		n := r.given[r.checked]
-		stored, err := storedNumber(tx, n)
+		stored, closed, err := storedNumber(tx, n)
 		if err != nil {
 			return err
 		}
-		if stored != n.number {
+		if stored != n.Number && !closed {
 			return r.numbersError(n, stored)
 		}
 	}
@@ -80,10 +81,10 @@ func (r *flushRequest) checkUnchanged(tx *bbolt.Tx, to int) error {
 
 // merged is what will be stored: the larger number; a kind once and for all.
 func (n numberPut) merged(stored messages.Number) messages.Number {
-	if n.seq == format.KindSeq && stored != 0 {
+	if n.Seq == format.KindSeq && stored != 0 {
 		return stored
 	}
-	return max(stored, n.number)
+	return max(stored, n.Number)
 }
 
 // agrees reports whether what was given, 0 if nothing, is right for a number that
@@ -95,18 +96,23 @@ func (n numberPut) agrees(got, stored, want messages.Number) bool {
 	case want != stored:
 		return false
 	}
-	return got == 0 || got == n.number && n.seq != format.KindSeq
+	return got == 0 || got == n.Number && n.Seq != format.KindSeq
 }
 
-func storedNumber(tx *bbolt.Tx, n numberPut) (messages.Number, error) {
+// storedNumber returns the number that is stored, 0 if there is none, and whether its period is closed: then there is
+// none to compare with.
+func storedNumber(tx *bbolt.Tx, n numberPut) (stored messages.Number, closed bool, err error) {
 	var h format.Head
-	err := statedb.ReadHead(tx, n.ws, &h)
-	return h.NumberOf(n.seq), err
+	if err := statedb.ReadHead(tx, n.ws, &h); err != nil {
+		return 0, false, err
+	}
+	stored, err = statedb.NumberIn(tx, n.ws, &h, n.SequencePeriod())
+	return stored, n.Period < h.ClosedBelow(n.Seq), err
 }
 
 func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
 	return &storage.NumbersError{
-		Partition: r.partition.id, Workspace: got.ws, Seq: got.seq, Got: got.number, Want: want, Checkpoint: r.to,
+		Partition: r.partition.id, Workspace: got.ws, Seq: got.Seq, Period: got.Period, Got: got.Number, Want: want, Checkpoint: r.to,
 	}
 }
 
@@ -114,11 +120,11 @@ func (r *flushRequest) numbersError(got numberPut, want messages.Number) error {
 func (r *flushRequest) checkRepeated(state *boltfile.File) error {
 	return state.View(func(tx *bbolt.Tx) error {
 		for _, n := range r.given {
-			stored, err := storedNumber(tx, n)
+			stored, closed, err := storedNumber(tx, n)
 			if err != nil {
 				return err
 			}
-			if n.number > stored || n.seq == format.KindSeq && n.number != stored {
+			if n.Number > stored && !closed || n.Seq == format.KindSeq && n.Number != stored {
 				return r.numbersError(n, stored)
 			}
 		}
@@ -131,5 +137,5 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID, periods ...messag
 	if err := s.enter(ctx); err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}
-	return statedb.Numbers(s.state, ws)
+	return statedb.Numbers(s.state, ws, periods...)
 }

@@ -71,6 +71,7 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 
 func newOpening(f *files.Set, o Options) *opening {
 	s := &Store{files: f, log: f.Log, state: f.State, options: o, shares: o.shares(), schema: schema.New(&f.Descriptor)}
+	s.shares.periodBytes = statedb.PeriodBytes(&f.Descriptor)
 	s.partitions = make([]partition, f.Descriptor.Partitions)
 	for i := range s.partitions {
 		s.partitions[i].id = messages.PartitionID(i)

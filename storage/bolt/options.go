@@ -108,6 +108,9 @@ type shares struct {
 	// workspace is never cut. Larger ones touch fewer leaves; but the ranges of two transactions share none.
 	rangeEvents int
 	rangeBytes  int64
+	// periodBytes is what a head takes for the periods that it has, by the workspace's kind; nil if no sequence
+	// restarts.
+	periodBytes map[messages.WSKind]int64
 	// ends is how many ends of keys all partitions remember in a generation.
 	ends int
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
@@ -40,7 +41,7 @@ type projection struct {
 }
 
 func compareNumbers(a, b numberPut) int {
-	return cmp.Or(cmp.Compare(a.ws, b.ws), cmp.Compare(a.seq, b.seq))
+	return cmp.Or(cmp.Compare(a.ws, b.ws), a.ComparePlace(b.SequenceNumber))
 }
 
 // project writes the projections of a group of flushes, their numbers and their checkpoints. A flush that is refused
@@ -202,13 +203,30 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	if err := p.applyRecords(w, events); err != nil {
 		return err
 	}
-	for _, n := range p.numbers(events) {
-		if n.Seq != format.KindSeq && n.Seq != messages.SeqWLogOffset {
-			s := h.Sequence(n.Seq)
-			s.Number = max(s.Number, n.Number)
-		}
+	if err := p.applyNumbers(w, p.numbers(events)); err != nil {
+		return err
 	}
 	return w.Store()
+}
+
+// applyNumbers merges last numbers of a workspace into its head.
+func (p *projection) applyNumbers(w *statedb.Writer, last lastNumbers) error {
+	for len(last) > 0 {
+		n := 1
+		switch first := last[0]; {
+		case first.Seq == format.KindSeq || first.Seq == messages.SeqWLogOffset:
+		case first.Period != 0:
+			n = last.ofSequence()
+			if err := w.RaisePeriods(first.Seq, &schema.Sequence(p.kind, first.Seq).Restart, last[:n]); err != nil {
+				return err
+			}
+		default:
+			s := w.Head.Sequence(first.Seq)
+			s.Number = max(s.Number, first.Number)
+		}
+		last = last[n:]
+	}
+	return nil
 }
 
 // recordWrite is a record that an event writes.

@@ -21,7 +21,7 @@ func TestRefusedFlushLeavesNothing(t *testing.T) {
 		requests[id] = w.flushRequest()
 	}
 	wrong := requests[1]
-	wrong.given[len(wrong.given)-1].number++
+	wrong.given[len(wrong.given)-1].Number++
 	transactions, outcomes := flushTogether(t, s, requests)
 	if transactions != 2 || outcomes[0] != nil || outcomes[2] != nil {
 		t.Fatalf("got %d transactions, %v, want two that succeed", transactions, outcomes)
@@ -82,7 +82,7 @@ func TestAgrees(t *testing.T) {
 		{testSeq, 0, true}, {testSeq, 9, true}, {testSeq, 5, true}, {testSeq, 4, false}, {testSeq, 8, false},
 		{format.KindSeq, 0, true}, {format.KindSeq, 9, true}, {format.KindSeq, 5, false},
 	} {
-		if got := (numberPut{ws: 1, seq: tt.seq, number: 5}).agrees(tt.got, stored, stored); got != tt.want {
+		if got := (numberPut{1, messages.SequenceNumber{Seq: tt.seq, Number: 5}}).agrees(tt.got, stored, stored); got != tt.want {
 			t.Errorf("sequence %d: %d given, 5 in the log, 9 stored: got %v, want %v", tt.seq, tt.got, got, tt.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -104,6 +105,7 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 		seqs[3] = SeqStaff
 	}
 	some := rapid.SliceOfN(rapid.SampledFrom(seqs), 0, 2)
+	given := rapid.SliceOfN(rapid.SampledFrom(append(slices.Clip(seqs), SeqReceipt, SeqReceipt, SeqCase)), 0, 3)
 	ids := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) messages.RecordID {
 		return messages.RecordID{
 			Seq:    rapid.SampledFrom(seqs).Draw(t, "sequence"),
@@ -112,11 +114,13 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 	}), 0, 1)
 	return Spec{
 		Workspace: ws, Kind: kind,
-		Give:     some.Draw(t, "give"),
+		Give:     given.Draw(t, "give"),
 		Create:   some.Draw(t, "create"),
 		Explicit: ids.Draw(t, "explicit"),
 		Update:   ids.Draw(t, "update"),
 		Body:     rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "body"),
+		Day:      rapid.SampledFrom([]calendar.Date{20260101, 20260228, 20260301, 20260302, 20260303, 20260304, 20260310}).Draw(t, "day"),
+		Dated:    rapid.Bool().Draw(t, "dated"),
 		DedupID:  rapid.SampledFrom([]messages.DedupID{{}, {}, {1}, {2}, {3}, {15: 4}, {15: 5}}).Draw(t, "id"),
 	}
 }

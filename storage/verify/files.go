@@ -31,9 +31,12 @@ type files struct {
 	// behind it, by hash: as few as the tail has events.
 	tails   map[uint64][]messages.Number
 	records table[recordState]
+	periods table[period]
 	ids     idSums
 	// hidden are the workspaces of which damage hides records.
 	hidden map[messages.WSID]bool
+	// lostNumbers are the workspaces of which damage hides numbers.
+	lostNumbers map[messages.WSID]bool
 	// subscribed is filled in the first pass.
 	subscribed subscribed
 	// kindsByIndex are what workspaceState.kind refers to, from 1 on.
@@ -106,7 +109,8 @@ func Files(ctx context.Context, image Image, o Options) (Report, error) {
 	f := &files{
 		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
 		tails: make(map[uint64][]messages.Number), ids: newIDSums(),
-		unreadable: make(map[string]bool), hidden: make(map[messages.WSID]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
+		unreadable: make(map[string]bool), hidden: make(map[messages.WSID]bool),
+		lostNumbers: make(map[messages.WSID]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
 	}
 	for _, k := range f.kinds {
 		f.kindIndex[k] = uint16(len(f.kindsByIndex))
@@ -213,6 +217,7 @@ func (f *files) unreadOf(p *partition) string {
 func (f *files) forget() {
 	f.workspaces.clear()
 	f.records.clear()
+	f.periods.clear()
 	f.numbers = f.numbers[:0]
 	clear(f.tails)
 	f.found = findings{}
@@ -225,29 +230,33 @@ func (f *files) first() bool { return f.pass == 1 }
 func (f *files) memory() int64 {
 	return int64(len(f.workspaces.slots))*int64(unsafe.Sizeof(slot[workspaceState]{})) +
 		int64(len(f.records.slots))*int64(unsafe.Sizeof(slot[recordState]{})) +
-		int64(cap(f.numbers))*int64(unsafe.Sizeof(messages.Number(0)))
+		int64(len(f.periods.slots))*periodSlotSize + int64(cap(f.numbers))*int64(unsafe.Sizeof(messages.Number(0)))
 }
 
 // maybeNarrow narrows the sieve if a table is full and there is no memory for one twice
 // as large.
 func (f *files) maybeNarrow(full bool, grown int64) {
 	for full && f.memory()+grown > f.options.MaxMemory && f.sieve.last > f.sieve.first {
-		before := f.workspaces.used + f.records.used
+		before := f.remembered()
 		if before < minRemembered {
 			return
 		}
 		f.sieve.narrow()
 		f.found.drop(&f.report, f.sieve.last-f.sieve.first)
 		f.cut()
-		if f.workspaces.used+f.records.used < before {
+		if f.remembered() < before {
 			return
 		}
 	}
 }
 
+// remembered is how much the pass remembers.
+func (f *files) remembered() int { return f.workspaces.used + f.records.used + f.periods.used }
+
 // cut forgets what the sieve does not select any more.
 func (f *files) cut() {
 	f.records.resize(len(f.records.slots), f.sieve.selects)
+	f.periods.resize(len(f.periods.slots), f.sieve.selects)
 	f.workspaces.resize(len(f.workspaces.slots), f.sieve.selects)
 	kept := make([]messages.Number, 0, len(f.numbers)/2)
 	for i := range f.workspaces.slots {

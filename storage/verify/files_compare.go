@@ -42,7 +42,7 @@ func (f *files) expected() uint64 {
 	for i := range f.partitions {
 		projected += uint64(max(f.partitions[i].register.Checkpoint, 1) - 1)
 	}
-	n := projected + uint64(float64(f.records.used+len(f.numbers)+f.workspaces.used)/f.sieve.share())
+	n := projected + uint64(float64(f.records.used+f.periods.used+len(f.numbers)+f.workspaces.used)/f.sieve.share())
 	if f.first() {
 		n += projected
 	}
@@ -270,8 +270,9 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 		}
 	}
 	begun := false
-	err := f.image.Numbers(ctx, func(ws messages.WSID, n messages.SequenceNumber, damage error) error {
+	err := f.image.Numbers(ctx, func(n *NumberEntry, damage error) error {
 		f.tell(PhaseProjections)
+		ws := n.Workspace
 		if !begun || ws != got.Workspace {
 			finish()
 			key, begun, damaged = f.sieve.workspace(ws), true, false
@@ -279,14 +280,19 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 			selected = f.compares(key, ws)
 		}
 		switch {
-		case !selected:
 		case damage != nil:
-			f.fault(CheckDamage, f.placeOf(ws), "numbers: %v", damage)
-			damaged = true
+			f.lostNumbers[ws] = true
+			if selected {
+				f.fault(CheckDamage, f.placeOf(ws), "numbers: %v", damage)
+				damaged = true
+			}
+		case n.Period != 0:
+			f.checkStoredPeriod(n)
+		case !selected:
 		case n.Seq == 0:
 			got.Kind = messages.WSKind(n.Number)
 		default:
-			got.Numbers = append(got.Numbers, n)
+			got.Numbers = append(got.Numbers, n.SequenceNumber)
 		}
 		return nil
 	})
@@ -299,7 +305,7 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 			f.finishNumbers(w.key, storage.WorkspaceNumbers{Workspace: w.value.id}, false)
 		}
 	}
-	return nil
+	return f.checkMissingPeriods(ctx)
 }
 
 // finishNumbers compares a workspace's numbers with the log.

@@ -94,6 +94,7 @@ func (f *files) entry(ctx context.Context, lsn messages.LSN, e *messages.Event, 
 	}
 	projected := p.written(e)
 	f.checkSequences(lsn, e, known, projected)
+	f.checkPeriods(e, known, projected)
 	return f.checkWrites(ctx, lsn, e, projected)
 }
 
@@ -195,7 +196,7 @@ func (f *files) checkSequences(lsn messages.LSN, e *messages.Event, k *kind, pro
 // addWorkspace returns a new workspace's state, nil if the sieve had to be narrowed and
 // does not select it any more.
 func (f *files) addWorkspace(key uint64, id messages.WSID, k *kind) *workspaceState {
-	f.maybeNarrow(f.workspaces.full(), f.memory()-int64(len(f.records.slots))*recordSlotSize)
+	f.maybeNarrow(f.workspaces.full(), f.memory()-int64(len(f.records.slots))*recordSlotSize-int64(len(f.periods.slots))*periodSlotSize)
 	if !f.sieve.selects(key) {
 		return nil
 	}

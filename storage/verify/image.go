@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -32,8 +33,10 @@ type Image interface {
 	PLog(ctx context.Context, each func(PLogEntry, error) error) error
 	WLog(ctx context.Context, from messages.WSID, each func(WLogEntry, error) error) error
 
-	// Numbers reads the last numbers in order of their keys. Sequence 0 is the kind.
-	Numbers(ctx context.Context, each func(messages.WSID, messages.SequenceNumber, error) error) error
+	// Numbers reads the last numbers in order of the workspaces. Sequence 0 is the kind. Closed says which periods of a
+	// workspace have none any more, as [messages.WorkspaceNumbers] does.
+	Numbers(ctx context.Context, each func(*NumberEntry, error) error) error
+	Closed(ctx context.Context, ws messages.WSID) ([]messages.SequencePeriod, error)
 
 	// Rows reads the records in order of their keys. Damage without a record's id may hide any of the workspace's.
 	Rows(ctx context.Context, each func(*RowEntry, error) error) error
@@ -80,6 +83,14 @@ type WLogEntry struct {
 	Workspace  messages.WSID
 	WLogOffset messages.WLogOffset
 	LSN        messages.LSN
+}
+
+// NumberEntry is a last number, of one period if its sequence restarts.
+type NumberEntry struct {
+	Workspace messages.WSID
+	messages.SequenceNumber
+	// ClosedBelow is the sequence's first period that is not closed, zero if none is.
+	ClosedBelow calendar.Date
 }
 
 // RowEntry is a row; the event that wrote it last is named by all three numbers.

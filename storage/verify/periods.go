@@ -14,35 +14,33 @@ type period struct {
 	messages.SequencePeriod
 	// last is the last number given out, projected that as of the checkpoint, 0 if there is none.
 	last, projected messages.Number
-	// found says that it is in the projections.
+	// kind is the index of the workspace's kind, and found says that it is in the projections: for files.
+	kind  uint16
 	found bool
 }
 
-// takePeriods checks an event's numbers of sequences that restart against those before them in their periods, and takes
-// them over. find returns the period of a number, nil if it is not looked at.
-func (r *run) takePeriods(e *messages.Event, k *kind, isProjected bool, find func(messages.SequencePeriod) *period) {
+// restarting returns a sequence if it restarts, else nil.
+func (k *kind) restarting(id messages.SeqID) *messages.Sequence {
 	if !k.restarts {
-		return
+		return nil
 	}
-	for _, n := range e.Numbers {
-		i := k.index(n.Seq)
-		if i <= 0 || !k.sequences[i].Restarts() {
-			continue
-		}
-		p := find(n.SequencePeriod())
-		if p == nil {
-			continue
-		}
-		r.checkNext(e, &k.sequences[i], n, &p.last, func() bool { return false })
-		if isProjected {
-			p.projected = p.last
-		}
+	if i := k.index(id); i > 0 && k.sequences[i].Restarts() {
+		return &k.sequences[i]
+	}
+	return nil
+}
+
+// take checks a number against the one before it in the period, and takes it over.
+func (p *period) take(r *run, e *messages.Event, def *messages.Sequence, n messages.SequenceNumber, isProjected bool) {
+	r.checkNext(e, def, n, &p.last, func() bool { return false })
+	if isProjected {
+		p.projected = p.last
 	}
 }
 
 // checkClosed makes sure that the first period that is not closed is one, and that the newest one is not closed. More
 // cannot be said: how many are kept may have been changed, and what was closed once stays so.
-func (r *run) checkClosed(where place, k *kind, closed messages.SequencePeriod, newest messages.SequencePeriod) {
+func (r *run) checkClosed(where place, k *kind, closed, newest messages.SequencePeriod) {
 	i := k.index(closed.Seq)
 	switch {
 	case i < 0 || !k.sequences[i].Restarts():

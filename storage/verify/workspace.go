@@ -37,7 +37,11 @@ func (w *workspace) add(r *run, e *messages.Event, n *messages.Numbering, isProj
 	w.events++
 	w.sum = r.sum(w.sum, e)
 	w.take(r, e, n.Numbers[len(e.Numbers):])
-	r.takePeriods(e, w.kind, isProjected, w.period)
+	for _, given := range e.Numbers {
+		if def := w.kind.restarting(given.Seq); def != nil {
+			w.period(given.SequencePeriod()).take(r, e, def, given, isProjected)
+		}
+	}
 	if isProjected {
 		w.projected = append(w.projected[:0], w.last...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -86,6 +87,13 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 			return nil
 		}
 		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	if s := l.head.Find(key.ID.Seq); s != nil && s.Older {
+		if period := calendar.Date(key.ID.Number); messages.Number(period) != key.ID.Number || !s.HasOlder(period) {
+			return format.DamagedIndex(k, format.ErrMisplaced)
+		}
+		_, err := statedb.DecodeOlder(k, v)
+		return err
 	}
 	if key.ID.Number != l.next {
 		return format.DamagedIndex(k, format.ErrMisplaced)

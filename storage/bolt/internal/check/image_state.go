@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -83,20 +85,60 @@ func (m *Image) WLog(ctx context.Context, from messages.WSID, each func(verify.W
 const wlogChunk = 1024
 
 // Numbers implements [verify.Image].
-func (m *Image) Numbers(ctx context.Context, each func(messages.WSID, messages.SequenceNumber, error) error) error {
+func (m *Image) Numbers(ctx context.Context, each func(*verify.NumberEntry, error) error) error {
 	var numbers []messages.SequenceNumber
 	return m.heads(ctx, 0, func(ws messages.WSID, h *format.Head, damage error) error {
+		e := verify.NumberEntry{Workspace: ws}
 		if damage != nil {
-			return each(ws, messages.SequenceNumber{}, damage)
+			return each(&e, damage)
 		}
 		numbers = append(numbers[:0], messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(h.Kind)})
-		for _, n := range statedb.NumbersOf(numbers, h) {
-			if err := each(ws, n, nil); err != nil {
+		for _, e.SequenceNumber = range statedb.NumbersOf(numbers, h) {
+			e.ClosedBelow = h.ClosedBelow(e.Seq)
+			if err := each(&e, nil); err != nil {
 				return err
 			}
 		}
-		return nil
+		return m.olderNumbers(ctx, ws, h, each)
 	})
+}
+
+// olderNumbers reads the last numbers of periods that are not in the head.
+func (m *Image) olderNumbers(ctx context.Context, ws messages.WSID, h *format.Head, each func(*verify.NumberEntry, error) error) error {
+	for i := range h.Sequences {
+		s := &h.Sequences[i]
+		if !s.Older {
+			continue
+		}
+		e := verify.NumberEntry{Workspace: ws, ClosedBelow: s.ClosedBelow}
+		err := m.files.State.View(func(tx *bbolt.Tx) error {
+			return statedb.EachOlder(tx, ws, s, func(p format.PeriodNumber) error {
+				e.SequenceNumber = messages.SequenceNumber{Seq: s.Seq, Period: p.Period, Number: p.Number}
+				return cmp.Or(ctx.Err(), each(&e, nil))
+			})
+		})
+		if _, damaged := errors.AsType[*storage.DamagedError](err); damaged {
+			err = each(&e, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Closed implements [verify.Image].
+func (m *Image) Closed(ctx context.Context, ws messages.WSID) (closed []messages.SequencePeriod, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = m.files.State.View(func(tx *bbolt.Tx) error {
+		var h format.Head
+		err := statedb.ReadHead(tx, ws, &h)
+		closed = h.Closed()
+		return err
+	})
+	return closed, err
 }
 
 // Rows implements [verify.Image].

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -14,17 +15,20 @@ import (
 //
 //	head     = version WSKind last lsns count { sequence }
 //	lsns     = count { LSN }           of the last events of its log; the first LSN, then differences
-//	sequence = SeqID flags [ number ] [ top first count { pointer } ]
+//	sequence = SeqID flags [ number ] [ top first count { pointer } ] [ closed-below count { period } ]
 //	pointer  = number LSN              from the highest number down: how far below the one before, difference
+//	period   = first-day number     how far the first day is above the one before, from 0 up; the last number
 //
 // Version is a byte, a difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
-// number, 2 there are records. Other flags and versions are refused: what may come has room there, as a period beside a
-// number.
+// number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
+// neither a number nor records, and at least one period. Other flags and versions are refused.
 const (
-	headVersion = 1
+	headVersion = 2
 
 	flagNumber  = 1
 	flagRecords = 2
+	flagPeriods = 4
+	flagOlder   = 8
 )
 
 // Head is what state.db has of a workspace in one row: what an append must know of it, and where what was appended last
@@ -49,6 +53,18 @@ type HeadSequence struct {
 	First messages.Number
 	// Pointers are the records that are in no pack yet, or were written since, ordered by number.
 	Pointers []Pointer
+	// Periods are the newest periods of a sequence that restarts, ordered; none else.
+	Periods []PeriodNumber
+	// ClosedBelow is the first period that is not closed, zero if none is.
+	ClosedBelow calendar.Date
+	// Older says that bucket index has periods, which are older than Periods.
+	Older bool
+}
+
+// PeriodNumber is the last number of a period.
+type PeriodNumber struct {
+	Period calendar.Date
+	Number messages.Number
 }
 
 // Pointer says which event has written a record last.
@@ -86,10 +102,46 @@ func (h *Head) Sequence(seq messages.SeqID) *HeadSequence {
 	i, _ := slices.BinarySearchFunc(h.Sequences, seq, func(s HeadSequence, seq messages.SeqID) int { return cmp.Compare(s.Seq, seq) })
 	// The memory of an entry that was dropped serves again.
 	h.Sequences = slices.Grow(h.Sequences, 1)[:len(h.Sequences)+1]
-	spare := h.Sequences[len(h.Sequences)-1].Pointers[:0]
+	spare := h.Sequences[len(h.Sequences)-1].empty(seq)
 	copy(h.Sequences[i+1:], h.Sequences[i:])
-	h.Sequences[i] = HeadSequence{Seq: seq, Pointers: spare}
+	h.Sequences[i] = spare
 	return &h.Sequences[i]
+}
+
+// empty returns a sequence of which nothing is said, in the memory of this one.
+func (s *HeadSequence) empty(seq messages.SeqID) HeadSequence {
+	return HeadSequence{Seq: seq, Pointers: s.Pointers[:0], Periods: s.Periods[:0]}
+}
+
+// Closed says of the sequences, in order, which period is the first that is not closed.
+func (h *Head) Closed() (closed []messages.SequencePeriod) {
+	for i := range h.Sequences {
+		if s := &h.Sequences[i]; s.ClosedBelow != 0 {
+			closed = append(closed, messages.SequencePeriod{Seq: s.Seq, Period: s.ClosedBelow})
+		}
+	}
+	return closed
+}
+
+// ClosedBelow returns the first period of a sequence that is not closed, zero if none is.
+func (h *Head) ClosedBelow(seq messages.SeqID) calendar.Date {
+	if s := h.Find(seq); s != nil {
+		return s.ClosedBelow
+	}
+	return 0
+}
+
+// InPeriod returns where a period is among the newest ones, or would be.
+func (s *HeadSequence) InPeriod(period calendar.Date) (i int, found bool) {
+	if last := len(s.Periods) - 1; last < 0 || s.Periods[last].Period < period {
+		return last + 1, false
+	}
+	return slices.BinarySearchFunc(s.Periods, period, func(p PeriodNumber, at calendar.Date) int { return cmp.Compare(p.Period, at) })
+}
+
+// HasOlder reports whether bucket index, and not the head, says what the last number of a period is.
+func (s *HeadSequence) HasOlder(period calendar.Date) bool {
+	return s.Older && period >= s.ClosedBelow && len(s.Periods) > 0 && period < s.Periods[0].Period
 }
 
 // NumberOf returns the last number of a sequence, 0 if there is none; under [KindSeq] the kind.
@@ -141,14 +193,17 @@ func (h *Head) Encode(b, key []byte) []byte {
 
 func (s *HeadSequence) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Seq))
-	flags := 0
+	flags := byte(0)
 	if s.Number != 0 {
 		flags |= flagNumber
 	}
 	if s.Top != 0 {
 		flags |= flagRecords
 	}
-	b = append(b, byte(flags))
+	if len(s.Periods) > 0 {
+		return s.appendPeriods(b)
+	}
+	b = append(b, flags)
 	if s.Number != 0 {
 		b = binary.AppendUvarint(b, uint64(s.Number))
 	}
@@ -163,6 +218,22 @@ func (s *HeadSequence) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(above.Number-p.Number))
 		b = binary.AppendVarint(b, int64(p.LSN-above.LSN))
 		above = p
+	}
+	return b
+}
+
+func (s *HeadSequence) appendPeriods(b []byte) []byte {
+	flags := byte(flagPeriods)
+	if s.Older {
+		flags |= flagOlder
+	}
+	b = binary.AppendUvarint(append(b, flags), uint64(s.ClosedBelow))
+	b = binary.AppendUvarint(b, uint64(len(s.Periods)))
+	before := calendar.Date(0)
+	for _, p := range s.Periods {
+		b = binary.AppendUvarint(b, uint64(p.Period-before))
+		b = binary.AppendUvarint(b, uint64(p.Number))
+		before = p.Period
 	}
 	return b
 }
@@ -194,8 +265,12 @@ func (h *Head) Decode(key, value []byte) error {
 }
 
 func (s *HeadSequence) read(r *ByteReader) {
-	*s = HeadSequence{Seq: messages.SeqID(r.Uvarint(math.MaxUint16)), Pointers: s.Pointers[:0]}
+	*s = s.empty(messages.SeqID(r.Uvarint(math.MaxUint16)))
 	flags := r.byte()
+	if flags&flagPeriods != 0 {
+		s.readPeriods(r, flags)
+		return
+	}
 	if flags&flagNumber != 0 {
 		s.Number = messages.Number(r.Uvarint(math.MaxUint64))
 	}
@@ -223,6 +298,24 @@ func (s *HeadSequence) read(r *ByteReader) {
 		s.Pointers = append(s.Pointers, above)
 	}
 	slices.Reverse(s.Pointers)
+}
+
+func (s *HeadSequence) readPeriods(r *ByteReader, flags byte) {
+	s.Older = flags&flagOlder != 0
+	s.ClosedBelow = calendar.Date(r.Uvarint(math.MaxUint32))
+	period := uint64(0)
+	for n := r.Count(2); n > 0 && !r.Bad; n-- {
+		more := r.Uvarint(math.MaxUint32)
+		period += more
+		p := PeriodNumber{Period: calendar.Date(period), Number: messages.Number(r.Uvarint(math.MaxUint64))}
+		if more == 0 || period > math.MaxUint32 || p.Period < s.ClosedBelow || p.Number == 0 {
+			r.fail()
+		}
+		s.Periods = append(s.Periods, p)
+	}
+	if flags&^flagOlder != flagPeriods || len(s.Periods) == 0 {
+		r.fail()
+	}
 }
 
 // DamagedHead says that a workspace's row in state.db cannot be read.

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 )
@@ -35,6 +36,10 @@ func genHead(t *rapid.T) Head {
 	h.Last = messages.WLogOffset(rapid.Uint64Min(uint64(len(h.LSNs))).Draw(t, "last"))
 	for _, seq := range genNumbers(t, 5, rapid.Uint16Min(1), "sequences") {
 		s := h.Sequence(messages.SeqID(seq))
+		if rapid.Bool().Draw(t, "restarts") {
+			genPeriods(t, s)
+			continue
+		}
 		s.Number = anyNumber[messages.Number](0).Draw(t, "number")
 		for _, n := range genNumbers(t, 20, anyNumber[messages.Number](1), "pointers") {
 			s.Point(n, anyNumber[messages.LSN](1).Draw(t, "lsn"))
@@ -47,13 +52,23 @@ func genHead(t *rapid.T) Head {
 	return h
 }
 
+func genPeriods(t *rapid.T, s *HeadSequence) {
+	s.Older = rapid.Bool().Draw(t, "older")
+	periods := rapid.SliceOfNDistinct(rapid.Uint32Min(1), 1, 12, rapid.ID[uint32]).Draw(t, "periods")
+	slices.Sort(periods)
+	s.ClosedBelow = calendar.Date(rapid.Uint32Max(periods[0]).Draw(t, "closed below"))
+	for _, period := range periods {
+		s.Periods = append(s.Periods, PeriodNumber{calendar.Date(period), anyNumber[messages.Number](1).Draw(t, "number")})
+	}
+}
+
 // sameHead compares heads; whether an empty list has memory does not matter.
 func sameHead(a, b *Head) bool {
 	same := a.Kind == b.Kind && a.Last == b.Last && slices.Equal(a.LSNs, b.LSNs) && len(a.Sequences) == len(b.Sequences)
 	for i := 0; same && i < len(a.Sequences); i++ {
 		s, r := a.Sequences[i], b.Sequences[i]
-		same = slices.Equal(s.Pointers, r.Pointers)
-		s.Pointers, r.Pointers = nil, nil
+		same = slices.Equal(s.Pointers, r.Pointers) && slices.Equal(s.Periods, r.Periods)
+		s.Pointers, r.Pointers, s.Periods, r.Periods = nil, nil, nil, nil
 		same = same && reflect.DeepEqual(s, r)
 	}
 	return same
@@ -152,6 +167,7 @@ func TestHeadRefused(t *testing.T) {
 		{"all", head(3, 9, 2, 5, 1, 2, 16, both, 7, 10, 1, 2, 0, zigzag(8), 3, zigzag(-2), 17, 0), nil},
 		{"no bytes", nil, ErrLayout},
 		{"version 0", []byte{0, 0, 0, 0, 0}, errVersion},
+		{"version 1", []byte{1, 0, 0, 0, 0}, errVersion},
 		{"a newer version", []byte{headVersion + 1, 0, 0, 0, 0}, errVersion},
 		{"a kind beyond its width", head(1<<16, 0, 0, 0), ErrLayout},
 		{"something behind", head(0, 0, 0, 0, 0), ErrLayout},
@@ -165,8 +181,19 @@ func TestHeadRefused(t *testing.T) {
 		{"sequence 0", head(0, 0, 0, 1, 0, 0), ErrLayout},
 		{"a sequence twice", head(0, 0, 0, 2, 16, 0, 16, 0), ErrLayout},
 		{"sequences that go down", head(0, 0, 0, 2, 17, 0, 16, 0), ErrLayout},
-		{"unknown flags", head(0, 0, 0, 1, 16, 4), ErrLayout},
-		{"unknown flags beside known ones", head(0, 0, 0, 1, 16, 4|both, 7, 10, 1, 0), ErrLayout},
+		{"unknown flags", head(0, 0, 0, 1, 16, 16), ErrLayout},
+		{"unknown flags beside known ones", head(0, 0, 0, 1, 16, 16|both, 7, 10, 1, 0), ErrLayout},
+		{"periods", head(0, 0, 0, 2, 16, flagPeriods, 5, 2, 5, 1, 2, 1, 17, flagPeriods|flagOlder, 0, 1, 1, 1), nil},
+		{"no period", head(0, 0, 0, 1, 16, flagPeriods, 0, 0), ErrLayout},
+		{"a period twice", head(0, 0, 0, 1, 16, flagPeriods, 0, 2, 5, 1, 0, 1), ErrLayout},
+		{"period 0", head(0, 0, 0, 1, 16, flagPeriods, 0, 1, 0, 1), ErrLayout},
+		{"number 0 of a period", head(0, 0, 0, 1, 16, flagPeriods, 0, 1, 5, 0), ErrLayout},
+		{"a period that is closed", head(0, 0, 0, 1, 16, flagPeriods, 6, 1, 5, 1), ErrLayout},
+		{"a period beyond its width", head(0, 0, 0, 1, 16, flagPeriods, 0, 2, 5, 1, math.MaxUint32, 1), ErrLayout},
+		{"more periods than bytes", head(0, 0, 0, 1, 16, flagPeriods, 0, math.MaxInt32), ErrLayout},
+		{"older periods and nothing else", head(0, 0, 0, 1, 16, flagOlder), ErrLayout},
+		{"periods beside a number", head(0, 0, 0, 1, 16, flagPeriods|flagNumber, 0, 1, 5, 1), ErrLayout},
+		{"periods beside records", head(0, 0, 0, 1, 16, flagPeriods|flagRecords, 0, 1, 5, 1), ErrLayout},
 		{"number 0", head(0, 0, 0, 1, 16, flagNumber, 0), ErrLayout},
 		{"no highest record", head(0, 0, 0, 1, 16, flagRecords, 0, 1, 0), ErrLayout},
 		{"packs behind the highest record", head(0, 0, 0, 1, 16, flagRecords, 10, 11, 0), ErrLayout},
@@ -181,10 +208,14 @@ func FuzzDecodeHead(f *testing.F) {
 	h := Head{Kind: 1, Last: 70, LSNs: []messages.LSN{5, 8}}
 	*h.Sequence(16) = HeadSequence{Seq: 16, Number: 9, Top: 9, First: 2, Pointers: []Pointer{{Number: 3, LSN: 8}, {Number: 9, LSN: 5}}}
 	h.Sequence(17).Number = 1
+	*h.Sequence(18) = HeadSequence{
+		Seq: 18, Periods: []PeriodNumber{{20260328, 3}, {20260329, 1}}, ClosedBelow: 20260327, Older: true,
+	}
 	key := []byte("key")
 	value := h.Encode(nil, key)
 	f.Add(value[:len(value)-SealedOverhead])
 	f.Add([]byte{headVersion, 0, 0, 0, 1, 16, flagRecords, 0, 1, 0})
+	f.Add([]byte{headVersion, 0, 0, 0, 1, 16, flagPeriods | flagOlder, 3, 2, 3, 1, 1, 9})
 	// The data gets a right checksum, so that the fuzzer reaches the decoder.
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got, again Head

@@ -31,6 +31,7 @@ const (
 //	          plog         partition 4, first PLogOffset 8  -> sealed list of LSNs
 //	          workspaces   WSID 8                           -> sealed head
 //	          index        WSID 8, SeqID 2, first number 8  -> sealed entry of a pack; SeqID 1: sealed list of LSNs
+//	                       WSID 8, SeqID 2, period 8       -> sealed last number 8 of a sequence that restarts
 //	          packs        id 8                             -> sealed rows
 //	          checkpoints  partition 4                      -> sealed checkpoint
 //	          conflicts    place 1, WSID 8, SeqID 2         -> sealed conflict

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -181,4 +182,19 @@ func DamagedIndex(key []byte, cause error) *storage.DamagedError {
 	return &storage.DamagedError{
 		Where: PlaceOf(BucketIndex, "workspace %d, sequence %d, "+what, k.Workspace, k.ID.Seq, k.ID.Number), Cause: cause,
 	}
+}
+
+// CheckIndex makes sure that an entry of bucket index, whatever it leads to, belongs to its key.
+func CheckIndex(k, v []byte) error {
+	if _, err := unsealAny(BucketIndex, k, v); err != nil {
+		return DamagedIndex(k, err)
+	}
+	return nil
+}
+
+// DamagedPeriod says that an entry of bucket index that is the last number of a period cannot be right.
+func DamagedPeriod(key []byte, cause error) *storage.DamagedError {
+	k := ParseRecordKey(key)
+	p := messages.SequencePeriod{Seq: k.ID.Seq, Period: calendar.Date(k.ID.Number)}
+	return &storage.DamagedError{Where: PlaceOf(BucketIndex, "workspace %d, %v", k.Workspace, p), Cause: cause}
 }

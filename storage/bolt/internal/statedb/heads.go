@@ -3,6 +3,7 @@ package statedb
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -49,24 +50,63 @@ func checkHead(k, v []byte) error {
 	return err
 }
 
-// Numbers returns the last numbers of a workspace, and its kind.
-func Numbers(state *boltfile.File, ws messages.WSID) (storage.WorkspaceNumbers, error) {
-	var h format.Head
-	err := state.View(func(tx *bbolt.Tx) error { return ReadHead(tx, ws, &h) })
+// Numbers returns the last numbers of a workspace, and its kind: of a sequence that restarts those of the newest periods,
+// and of those that are asked for.
+func Numbers(state *boltfile.File, ws messages.WSID, periods ...messages.SequencePeriod) (n storage.WorkspaceNumbers, err error) {
+	err = state.View(func(tx *bbolt.Tx) error {
+		var h format.Head
+		if err := ReadHead(tx, ws, &h); err != nil {
+			return err
+		}
+		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed()}
+		for i := range h.Sequences {
+			if s := &h.Sequences[i]; s.Older {
+				n.Older = append(n.Older, s.Seq)
+			}
+		}
+		if len(n.Older) == 0 {
+			return nil
+		}
+		return addOlder(tx, &n, &h, periods)
+	})
 	if err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}
-	return storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h)}, nil
+	return n, nil
 }
 
-// NumbersOf appends the last numbers that a head has, ordered by sequence.
+// addOlder adds the numbers of older periods that are asked for.
+func addOlder(tx *bbolt.Tx, n *storage.WorkspaceNumbers, h *format.Head, periods []messages.SequencePeriod) error {
+	periods = slices.Clone(periods)
+	slices.SortFunc(periods, messages.SequencePeriod.Compare)
+	for _, at := range slices.Compact(periods) {
+		if s := h.Find(at.Seq); s == nil || !s.HasOlder(at.Period) {
+			continue
+		}
+		last, err := olderNumber(tx, n.Workspace, at)
+		if err != nil {
+			return err
+		}
+		if last != 0 {
+			n.Numbers = append(n.Numbers, messages.SequenceNumber{Seq: at.Seq, Period: at.Period, Number: last})
+		}
+	}
+	slices.SortFunc(n.Numbers, messages.SequenceNumber.ComparePlace)
+	return nil
+}
+
+// NumbersOf appends the last numbers that a head has, ordered by sequence and period.
 func NumbersOf(numbers []messages.SequenceNumber, h *format.Head) []messages.SequenceNumber {
 	if h.Last != 0 {
 		numbers = append(numbers, messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(h.Last)})
 	}
 	for i := range h.Sequences {
-		if s := &h.Sequences[i]; s.Number != 0 {
+		s := &h.Sequences[i]
+		if s.Number != 0 {
 			numbers = append(numbers, messages.SequenceNumber{Seq: s.Seq, Number: s.Number})
+		}
+		for _, p := range s.Periods {
+			numbers = append(numbers, messages.SequenceNumber{Seq: s.Seq, Period: p.Period, Number: p.Number})
 		}
 	}
 	return numbers

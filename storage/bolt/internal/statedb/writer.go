@@ -3,6 +3,7 @@ package statedb
 import (
 	"go.etcd.io/bbolt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -17,7 +18,10 @@ type Writer struct {
 	heads, index, packs *bbolt.Bucket
 	arena               *boltfile.ByteArena
 	packer              packer
-	scratch             []byte
+	// older are the periods of the workspace that change in bucket index.
+	older   []olderPut
+	periods []calendar.Date
+	scratch []byte
 }
 
 // NewWriter returns a writer for a transaction. value reads the log. The arena is the transaction's.
@@ -34,7 +38,7 @@ func NewWriter(tx *bbolt.Tx, arena *boltfile.ByteArena, value func(messages.LSN)
 
 // Load reads the head of a workspace.
 func (w *Writer) Load(ws messages.WSID) error {
-	w.ws = ws
+	w.ws, w.older = ws, w.older[:0]
 	return ReadHead(w.tx, ws, &w.Head)
 }
 
@@ -50,6 +54,9 @@ func (w *Writer) Store() error {
 		return err
 	}
 	if err := w.putLists(); err != nil {
+		return err
+	}
+	if err := w.putOlder(); err != nil {
 		return err
 	}
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), w.ws)
