@@ -37,7 +37,7 @@ func bench(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 // stalled for all of the time.
 func measured(t *testing.T, args ...string) string {
 	t.Helper()
-	args = append(args, "-json", "-warmup", "50ms", "-workspaces", "50")
+	args = append([]string{args[0], "-json", "-warmup", "50ms", "-workspaces", "50"}, args[1:]...)
 	for window := 200 * time.Millisecond; ; window *= 5 {
 		lines, errs, status := bench(t, "", append(args, "-time", window.String())...)
 		if status == 0 {
@@ -54,7 +54,7 @@ const own = `^(limit/callers=8|bbolt-update|nats-jetstream|sqlite)$`
 
 func TestRunAndTable(t *testing.T) {
 	dir := t.TempDir()
-	lines := measured(t, "-rows", own, "-dir", dir, "-allow-missing")
+	lines := measured(t, "run", "-rows", own, "-dir", dir, "-allow-missing")
 	results, err := report.ReadLines(strings.NewReader(lines))
 	if err != nil || len(results) != 4 {
 		t.Fatalf("got %d results, %v, want 4", len(results), err)
@@ -107,10 +107,37 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// The row of partita; and those of PostgreSQL, where a server is installed.
+func TestMidnight(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a server may run as another account
+		t.Fatal(err)
+	}
+	lines := measured(t, "midnight", "-dir", dir, "-rounds", "0", "-warmup", "2s", "-allow-missing")
+	results, err := report.ReadLines(strings.NewReader(lines))
+	if err != nil || len(results) != len(rows.MidnightGroups()[0]) {
+		t.Fatalf("got %d results, %v", len(results), err)
+	}
+	for i := range results {
+		r := &results[i]
+		if r.Unavailable != "" {
+			t.Logf("%s: %s", r.Row, r.Unavailable)
+			continue
+		}
+		if !r.Right() || r.Numbering == nil || r.Numbering.Days < 1 {
+			t.Errorf("got %+v, want at least one midnight", r)
+			continue
+		}
+		if resets := strings.HasSuffix(r.Row, "reset"); !resets && (r.Numbering.Doubled > 0 || r.Numbering.Missing > 0) || resets && r.Numbering.Missing == 0 {
+			t.Errorf("%s: got %+v", r.Row, *r.Numbering)
+		}
+	}
+}
+
 // Rows of partita have profiles, and rows that are compared take turns.
 func TestRepeatAndProfiles(t *testing.T) {
 	dir := t.TempDir()
-	lines := measured(t, "-rows", "^(limit/callers=8|partita/callers=8)$", "-repeat", "2", "-rounds", "1", "-cpuprofile", dir, "-dir", dir)
+	lines := measured(t, "run", "-rows", "^(limit/callers=8|partita/callers=8)$", "-repeat", "2", "-rounds", "1", "-cpuprofile", dir, "-dir", dir)
 	results, err := report.ReadLines(strings.NewReader(lines))
 	if err != nil || len(results) != 4 {
 		t.Fatalf("got %d results, %v, want 4\n%s", len(results), err, lines)

@@ -37,6 +37,9 @@ type shape struct {
 	zipf bool
 	// dedup gives each event a deduplication id.
 	dedup bool
+	// daily makes the sequence restart each day, by a clock on which days pass fast. Events have one number and
+	// no records.
+	daily bool
 }
 
 // partita appends through the client and the actors: PLog, WLog, two new records,
@@ -85,6 +88,9 @@ func (c *partitaCaller) init(i int, sh shape) {
 		Wanted:  []messages.Wanted{{Seq: messages.SeqCRecordID, Count: event.Records}, {Seq: seqOrder}},
 		Records: c.records[:],
 	}
+	if sh.daily {
+		c.draft = messages.Draft{Wanted: c.draft.Wanted[1:]}
+	}
 }
 
 // next makes the next draft and returns its workspace.
@@ -101,9 +107,13 @@ func (c *partitaCaller) next() int {
 }
 
 func (p *partita) descriptor() messages.Descriptor {
+	order := messages.Sequence{ID: seqOrder, Name: "order", Initial: 1}
+	if p.shape.daily {
+		order.Restart = dailySequence
+	}
 	return messages.Descriptor{
 		Application: "bench", Partitions: p.shape.partitions,
-		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: []messages.Sequence{{ID: seqOrder, Name: "order", Initial: 1}}}},
+		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: []messages.Sequence{order}}},
 	}
 }
 
@@ -115,8 +125,15 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 	}
 	p.store = store
 	p.system = quiet.NewSystem()
-	p.parts = partition.NewAppParts(p.system, partition.Options{})
-	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor()}, store); err != nil {
+	var options partition.Options
+	var settings partition.Settings
+	if p.shape.daily {
+		if options, settings, err = dailyOptions(); err != nil {
+			return err
+		}
+	}
+	p.parts = partition.NewAppParts(p.system, options)
+	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor(), Settings: settings}, store); err != nil {
 		return err
 	}
 	return p.app.Ready(ctx)
