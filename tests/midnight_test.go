@@ -62,15 +62,13 @@ const (
 // midnightShop has sequences that restart each day and each week, beside one that never does.
 func midnightShop(zone string) messages.Descriptor {
 	d := shop(midnightPartitions)
+	restarts := map[messages.SeqID]messages.Restart{
+		seqReceipt:  {Rule: calendar.Rule{Every: calendar.Day}, Zone: zone},
+		seqDelivery: {Rule: calendar.Rule{Every: calendar.Week}, Zone: zone, Keep: 1},
+	}
 	sequences := d.Kinds[0].Sequences
 	for i := range sequences {
-		sequences[i].Initial = 1
-		switch sequences[i].ID {
-		case seqReceipt:
-			sequences[i].Restart = messages.Restart{Rule: calendar.Rule{Every: calendar.Day}, Zone: zone}
-		case seqDelivery:
-			sequences[i].Restart = messages.Restart{Rule: calendar.Rule{Every: calendar.Week}, Zone: zone, Keep: 1}
-		}
+		sequences[i].Initial, sequences[i].Restart = 1, restarts[sequences[i].ID]
 	}
 	return d
 }

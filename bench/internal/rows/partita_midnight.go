@@ -36,8 +36,8 @@ func (c *dayClock) AfterFunc(d time.Duration, f func()) interface{ Stop() bool }
 
 // dayAt is what a dayClock shows so long after its start.
 func dayAt(elapsed time.Duration, loc *time.Location) time.Time {
-	day := (elapsed + dayLength/2) / dayLength
-	return time.Date(2026, 1, 1+int(day), 0, 0, 0, 0, loc).Add(elapsed - day*dayLength)
+	midnight := (elapsed + dayLength/2).Truncate(dayLength)
+	return time.Date(2026, 1, 1+int(midnight/dayLength), 0, 0, 0, 0, loc).Add(elapsed - midnight)
 }
 
 // partitaMidnight is a row of partita with a sequence that restarts each day, in one workspace. What is rolled back is a

@@ -160,10 +160,14 @@ func (j *dailyJob) start(ctx context.Context, conn *pgx.Conn) {
 func (j *dailyJob) run(ctx context.Context) error {
 	for {
 		now := time.Now()
-		if waitFor(ctx, now.Truncate(dayLength).Add(dayLength).Sub(now)) != nil {
-			return nil
+		err := waitFor(ctx, now.Truncate(dayLength).Add(dayLength).Sub(now))
+		if err == nil {
+			_, err = j.conn.Exec(ctx, j.sql)
 		}
-		if _, err := j.conn.Exec(ctx, j.sql); err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // it was stopped
+		case err != nil:
 			return fmt.Errorf("%s: %w", j.sql, err)
 		}
 	}
