@@ -39,11 +39,11 @@ func (m *midnight) checkEvent(t *testing.T, e *messages.Event, last map[workspac
 	for _, n := range e.Numbers {
 		at := workspacePeriod{e.Workspace, n.SequencePeriod()}
 		if n.Number != last[at]+1 {
-			t.Errorf("workspace %d, event %d: got %v after %d", e.Workspace, e.WLogOffset, n, last[at])
+			t.Fatalf("workspace %d, event %d: got %v after %d", e.Workspace, e.WLogOffset, n, last[at])
 		}
 		last[at] = n.Number
 		if want := m.periodOf(t, n.Seq, e); n.Period != want {
-			t.Errorf("workspace %d, event %d of %v with business date %v: got %v, want period %v",
+			t.Fatalf("workspace %d, event %d of %v with business date %v: got %v, want period %v",
 				e.Workspace, e.WLogOffset, e.RegisteredAt, e.Date, n, want)
 		}
 	}

@@ -71,7 +71,8 @@ func otherDatabase(t *testing.T, zone string) string {
 	return dir
 }
 
-// replayed returns what a process says that replays a copy of the store, and what it has left in state.db.
+// replayed returns what a process says that replays a copy of the store, and what it has left in state.db, which is
+// right.
 func (m *midnight) replayed(t *testing.T, rebuilt bool, config replayConfig, database string) string {
 	t.Helper()
 	s := m.at(filepath.Join(t.TempDir(), "copy"))
