@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
 )
@@ -74,24 +76,34 @@ func TestRunAndTable(t *testing.T) {
 	}
 }
 
-// The rows that are read and need nothing installed; and those of PostgreSQL, where a
-// server is installed.
-func TestReaders(t *testing.T) {
+// besideServers runs rows of which some need servers that may not be installed, and returns the results of the others
+// and of those whose servers are.
+func besideServers(t *testing.T, specs []measure.Spec, args ...string) []*report.Result {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a server may run as another account
 		t.Fatal(err)
 	}
-	lines := measured(t, "readers", "-rows", "^read/", "-dir", dir, "-rounds", "0", "-allow-missing")
+	lines := measured(t, append(args, "-dir", dir, "-rounds", "0", "-allow-missing")...)
 	results, err := report.ReadLines(strings.NewReader(lines))
-	if err != nil || len(results) != len(rows.ReadingGroups()[0])+len(rows.ReadingGroups()[1]) {
-		t.Fatalf("got %d results, %v", len(results), err)
+	if err != nil || len(results) != len(specs) {
+		t.Fatalf("got %d results, %v, want %d", len(results), err, len(specs))
 	}
+	var available []*report.Result
 	for i := range results {
-		r := &results[i]
-		if r.Unavailable != "" {
+		if r := &results[i]; r.Unavailable == "" {
+			available = append(available, r)
+		} else {
 			t.Logf("%s: %s", r.Row, r.Unavailable)
-			continue
 		}
+	}
+	return available
+}
+
+// The rows that are read and need nothing installed; and those of PostgreSQL, where a
+// server is installed.
+func TestReaders(t *testing.T) {
+	for _, r := range besideServers(t, slices.Concat(rows.ReadingGroups()...), "readers") {
 		if !r.Right() || r.Reading == nil || len(r.Reading.Readers) != 16 {
 			t.Errorf("got %+v", r)
 			continue
@@ -109,21 +121,7 @@ func TestReaders(t *testing.T) {
 
 // The row of partita; and those of PostgreSQL, where a server is installed.
 func TestMidnight(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a server may run as another account
-		t.Fatal(err)
-	}
-	lines := measured(t, "midnight", "-dir", dir, "-rounds", "0", "-warmup", "2s", "-allow-missing")
-	results, err := report.ReadLines(strings.NewReader(lines))
-	if err != nil || len(results) != len(rows.MidnightGroups()[0]) {
-		t.Fatalf("got %d results, %v", len(results), err)
-	}
-	for i := range results {
-		r := &results[i]
-		if r.Unavailable != "" {
-			t.Logf("%s: %s", r.Row, r.Unavailable)
-			continue
-		}
+	for _, r := range besideServers(t, slices.Concat(rows.MidnightGroups()...), "midnight", "-warmup", "2s") {
 		if !r.Right() || r.Numbering == nil || r.Numbering.Days < 1 {
 			t.Errorf("got %+v, want at least one midnight", r)
 			continue
