@@ -17,6 +17,7 @@ var (
 	ErrDedupMismatch   = messages.ErrDedupMismatch
 	ErrOutcomeUnknown  = messages.ErrOutcomeUnknown
 	ErrOverflow        = messages.ErrOverflow
+	ErrBusinessDate    = messages.ErrBusinessDate
 	ErrStopped         = messages.ErrStopped
 	ErrPartitionFailed = messages.ErrPartitionFailed
 	ErrStoreInUse      = storage.ErrInUse
@@ -29,6 +30,8 @@ type (
 	OffsetError = messages.OffsetError
 	// OverflowError is [messages.OverflowError].
 	OverflowError = messages.OverflowError
+	// BusinessDateError is [messages.BusinessDateError].
+	BusinessDateError = messages.BusinessDateError
 	// RecordAheadError is [messages.RecordAheadError].
 	RecordAheadError = messages.RecordAheadError
 	// TooLargeError is [messages.TooLargeError].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
@@ -30,8 +31,7 @@ func Example_limits() {
 	}
 	check(take(8))
 	fmt.Println(len(sequencer.Status().NearlyUsed), "sequences end soon")
-	var exhausted *partition.OverflowError
-	if errors.As(take(2), &exhausted) {
+	if exhausted, ok := errors.AsType[*partition.OverflowError](take(2)); ok {
 		fmt.Printf("%d wanted of %s after %d, largest is %d\n", exhausted.Wanted, exhausted.Name, exhausted.Last, exhausted.Largest)
 	}
 	check(take(1))
@@ -61,4 +61,47 @@ func ExampleTransaction_NextRange() {
 	fmt.Println(first, next, tx.Numbers())
 	// Output:
 	// 1 4 [16/1 16/2 16/3 16/4]
+}
+
+// Receipts restart each day. A business date that is given decides the day, also a past one: the event extends the
+// day's own numbers. Printed numbers can be read again.
+func Example_periods() {
+	ctx := context.Background()
+	const receipts messages.SeqID = 17
+	receipt := messages.Sequence{
+		ID: receipts, Name: "Receipt", Initial: 1,
+		Restart: messages.Restart{Rule: calendar.Rule{Every: calendar.Day}, Zone: "Europe/Zurich"},
+		Formats: []string{"{yyyy}{mm}{dd}-{n:03}"},
+	}
+	app, end := deployedAs(ctx, messages.Descriptor{Application: "receipts", Partitions: 1, Kinds: []messages.Kind{{
+		ID: shop, Name: "shop", Sequences: []messages.Sequence{receipt},
+	}}})
+	defer end()
+	sequencer, err := app.SequencerOf(7)
+	check(err)
+	formats, err := receipt.ParseFormats()
+	check(err)
+	issue := func(date calendar.Date) error {
+		done, err := sequencer.Append(ctx, partition.AppendTo{Workspace: 7, Kind: shop}, partition.Draft{
+			Wanted: []partition.Wanted{{Seq: receipts}}, Date: date,
+		})
+		if err == nil && date != 0 {
+			fmt.Println(formats.Print(done.Numbers[0]))
+		}
+		return err
+	}
+	check(issue(20260329))
+	check(issue(20260330))
+	check(issue(20260329)) // late
+	check(issue(0))        // today, by the registration time
+	fmt.Println(errors.Is(issue(20991231), partition.ErrBusinessDate))
+	n, err := formats.Parse("20260329-002")
+	check(err)
+	fmt.Println(n.Period, n.Number)
+	// Output:
+	// 20260329-001
+	// 20260330-001
+	// 20260329-002
+	// true
+	// 2026-03-29 2
 }

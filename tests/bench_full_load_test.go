@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -99,32 +100,49 @@ func runFullLoadChild(dir string, stop io.Reader) error {
 	if err := deployed.Ready(ctx); err != nil {
 		return err
 	}
-	var appended atomic.Int64
-	var callers sync.WaitGroup
-	var stopped atomic.Bool
-	failed := make(chan error, fullLoadCallers)
+	load := startFullLoad(deployed, math.MaxInt64)
+	select {
+	case err := <-load.failed:
+		return err
+	case <-time.After(fullLoadTime):
+		fmt.Fprintln(os.Stdout, load.appended.Load())
+	}
+	_, err = io.Copy(io.Discard, stop)
+	return errors.Join(err, load.end(), parts.Close(ctx), store.Close(ctx))
+}
+
+// fullLoad is callers that append as fast as they can.
+type fullLoad struct {
+	appended atomic.Int64
+	stopped  atomic.Bool
+	callers  sync.WaitGroup
+	failed   chan error
+}
+
+// startFullLoad lets callers append until so many events are acknowledged, and a few more, or until end.
+func startFullLoad(app *partition.App, enough int64) *fullLoad {
+	l := &fullLoad{failed: make(chan error, fullLoadCallers)}
 	for i := range fullLoadCallers {
-		callers.Go(func() {
+		l.callers.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
-			for !stopped.Load() {
-				if err := appendFully(ctx, deployed, random); err != nil {
-					failed <- err
+			for !l.stopped.Load() && l.appended.Load() < enough {
+				if err := appendFully(context.Background(), app, random); err != nil {
+					l.failed <- err
 					return
 				}
-				appended.Add(1)
+				l.appended.Add(1)
 			}
 		})
 	}
-	select {
-	case err := <-failed:
-		return err
-	case <-time.After(fullLoadTime):
-		fmt.Fprintln(os.Stdout, appended.Load())
-	}
-	_, err = io.Copy(io.Discard, stop)
-	stopped.Store(true)
-	callers.Wait()
-	return errors.Join(err, parts.Close(ctx), store.Close(ctx))
+	return l
+}
+
+// end waits for what is under way, and returns the first error of a caller.
+func (l *fullLoad) end() error {
+	l.stopped.Store(true)
+	l.callers.Wait()
+	close(l.failed)
+	return <-l.failed
 }
 
 // appendFully appends one event as the rows of the table of throughput have it: two records and three numbers.

@@ -95,7 +95,7 @@ func TestUpdateAhead(t *testing.T) {
 				w.mustAppend(c)
 			} else {
 				w.mustBeAhead(c, tt.ahead, tt.last)
-				at := messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset])
+				at := messages.WLogOffset(w.truth[1].last(messages.SeqWLogOffset))
 				next.Expected = &at
 				if r := w.done(w.append(next)); len(w.log) != before+1 || r.Numbers[0].Number != 4 || r.Numbers[1].Number != 102 {
 					t.Errorf("got %+v of a log of %d events", r, len(w.log))
@@ -187,7 +187,7 @@ func TestUpdateAheadOfOldLog(t *testing.T) {
 	w.epoch++
 	if !w.appendEvent(messages.Event{
 		Kind: messages.EventBusiness, Epoch: w.epoch, Partition: testPartition, PLogOffset: messages.PLogOffset(len(w.log) + 1),
-		Workspace: 1, WorkspaceKind: kindWide, WLogOffset: messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset] + 1),
+		Workspace: 1, WorkspaceKind: kindWide, WLogOffset: messages.WLogOffset(w.truth[1].last(messages.SeqWLogOffset) + 1),
 		RegisteredAt: w.now, DedupID: m.DedupID, Body: m.Drafts[0].Body,
 		Records: []messages.Record{{ID: plainID(5), Data: []byte("update")}},
 	}) {

@@ -235,10 +235,13 @@ func (b *batch) takeBack(r *reserved, events int) {
 // countKeys adds the keys that have changed since b.before was noted, and not
 // before in this batch.
 func (b *batch) countKeys(r *reserved) {
-	if b.unreserved(r) && !r.ws.fixed {
+	b.keys += r.ws.changedIn(&r.lasts)
+	switch {
+	case !b.unreserved(r):
+		b.keys -= r.ws.changedIn(&b.before)
+	case !r.ws.fixed:
 		b.keys++
 	}
-	b.keys += r.ws.changedIn(&r.lasts) - r.ws.changedIn(&b.before)
 }
 
 // writeDrafts makes the events of an Append.

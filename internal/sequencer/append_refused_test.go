@@ -124,7 +124,7 @@ func TestConflictRefusesNobodyElse(t *testing.T) {
 		"behind an explicit id of one who expects his offset": {
 			taken{1, seqPlain, 1},
 			func(w *world) []messages.Append {
-				now := messages.WLogOffset(w.truth[1].numbers[messages.SeqWLogOffset])
+				now := messages.WLogOffset(w.truth[1].last(messages.SeqWLogOffset))
 				next := now + 1
 				first, second := w.one(1, kindWide), explicit(w.one(1, kindWide), 50)
 				first.Expected, second.Expected = &now, &next

@@ -198,7 +198,7 @@ func TestAppendOverflow(t *testing.T) {
 // TestAppendWLogOverflow: a group that does not fit into a workspace's log.
 func TestAppendWLogOverflow(t *testing.T) {
 	w := up(t, messages.Settings{})
-	w.seqData[1] = storedNumbers{kindBare, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: math.MaxUint64 - 1}}
+	w.seqData[1] = storedOf(kindBare, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: math.MaxUint64 - 1})
 	w.truth[1] = w.seqData[1]
 	m := w.one(1, kindBare)
 	m.Drafts = append(m.Drafts, w.draft())

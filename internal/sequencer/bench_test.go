@@ -1,8 +1,10 @@
 package sequencer
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -38,8 +40,30 @@ func BenchmarkAppend(b *testing.B) {
 	b.Run("batch of 256", func(b *testing.B) { benchmarkAppend(b, 256) })
 }
 
+// BenchmarkAppendPeriods is the same with one sequence, of a kind that has no other, which restarts each day or never.
+func BenchmarkAppendPeriods(b *testing.B) {
+	for _, batch := range []int{1, 256} {
+		for _, every := range []calendar.Unit{calendar.Never, calendar.Day} {
+			b.Run(fmt.Sprintf("%v/%d", every, batch), func(b *testing.B) {
+				invoice := messages.Sequence{ID: seqPlain, Name: "invoice", Initial: 1}
+				if every != calendar.Never {
+					invoice.Restart = messages.Restart{Rule: calendar.Rule{Every: every}, Zone: "Europe/Zurich", Keep: 2}
+				}
+				w := newWorld(b, messages.Settings{})
+				w.config.Descriptor.Kinds[0].Sequences = []messages.Sequence{invoice}
+				w.begin()
+				w.settle()
+				benchmarkAppendTo(b, w, batch)
+			})
+		}
+	}
+}
+
 func benchmarkAppend(b *testing.B, batch int) {
-	w := up(b, messages.Settings{})
+	benchmarkAppendTo(b, up(b, messages.Settings{}), batch)
+}
+
+func benchmarkAppendTo(b *testing.B, w *world, batch int) {
 	w.event(1, kindWide, seqPlain)
 	w.quiesce()
 	m := &messages.Append{Workspace: 1, Kind: kindWide, Drafts: []messages.Draft{{

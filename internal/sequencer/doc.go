@@ -32,6 +32,14 @@
 //	retired       flushed while a load was under way that may not have seen it
 //	the store     read by a load
 //
+// A sequence may restart in each period of local time. Then it has a last number for each
+// period, in each of these places: that of the newest one where a sequence's is, the others in
+// a list beside it. The period is that of the event's time, or of the business date that the caller
+// gives; it is decided when the number is reserved. The cache has the newest periods, always the
+// current one, and those that were asked for: a workspace says from which one on it knows them all. An
+// older one is loaded when a request needs it, before the request joins the queue. A sequence that does
+// not keep all closes the oldest when a new one begins, here and in the store by the same rule.
+//
 // The scenarios in testdata show all of this, one thing each: what the machine is told,
 // and what it does then. They are to be read in order, and so are the files:
 //
@@ -46,6 +54,8 @@
 //	append_written.go  the appender's answer, and whose turn it is again
 //	append_doubt.go    nobody knows whether it was written: the tail tells
 //	append_repeat.go   it was written before: the log has the answer
+//	lasts.go           last numbers, of each sequence and period
+//	period.go          how sequences restart: current periods, closed ones, unknown ones
 //	workspace.go       a kind with its sequences, a workspace with its last numbers
 //	lookup.go          where last numbers are found, and in which order
 //	nearly_used.go     which sequences end soon

@@ -32,10 +32,13 @@ func TestFault_LowIDLowersTheCounter(t *testing.T) {
 			o := w.begun(1, kindWide)
 			w.raise(o, messages.SeqCRecordID, 65536)
 			w.raise(o, messages.SeqCRecordID, first[0])
+			if got := w.given(w.next(o, messages.SeqCRecordID)); got != first[2]+1 {
+				t.Fatalf("got %d after %d", got, first[2])
+			}
 			w.commit(o)
 			again(w)
-			if got := w.event(1, kindWide, messages.SeqCRecordID); got[0] != first[2]+1 {
-				t.Fatalf("got %d after %d", got[0], first[2])
+			if got := w.event(1, kindWide, messages.SeqCRecordID); got[0] != first[2]+2 {
+				t.Fatalf("got %d after %d", got[0], first[2]+1)
 			}
 			w.finish()
 		})

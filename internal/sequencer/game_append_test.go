@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -54,12 +55,13 @@ func (g *game) message() (messages.Append, error) {
 		g.hitIf(len(again.Drafts) > g.core.settings.BatchEvents && g.findID(again.Workspace, again.DedupID) != nil, "repeated beyond the batch limit")
 		return g.repeat(again), nil
 	}
-	m := messages.Append{Workspace: messages.WSID(2*g.dice.roll(6, "workspace") + 1), Kind: kindWide}
+	m := messages.Append{Workspace: g.workspace()}
+	m.Kind = g.kindOf(m.Workspace)
 	if kind := g.truth[m.Workspace].kind; kind != 0 {
 		m.Kind = kind
 	}
 	if g.dice.roll(8, "kind") == 0 {
-		m.Kind = messages.WSKind(1 + g.dice.roll(3, "kind"))
+		m.Kind = messages.WSKind(1 + g.dice.roll(4, "kind"))
 	}
 	drafts := 1
 	if g.dice.roll(4, "group") == 0 {
@@ -86,7 +88,7 @@ func (g *game) message() (messages.Append, error) {
 
 // expected is where the workspace is, or will soon be, or was.
 func (g *game) expected(ws messages.WSID) *messages.WLogOffset {
-	at := messages.WLogOffset(g.truth[ws].numbers[messages.SeqWLogOffset]) + messages.WLogOffset(g.dice.roll(3, "ahead"))
+	at := messages.WLogOffset(g.truth[ws].last(messages.SeqWLogOffset)) + messages.WLogOffset(g.dice.roll(3, "ahead"))
 	at -= min(at, messages.WLogOffset(g.dice.roll(2, "behind")))
 	return &at
 }
@@ -99,8 +101,13 @@ func (g *game) draft(m *messages.Append, i int, numbers *int) messages.Draft {
 		seqs = append(seqs, seqPlain, seqFrom, seqNarrow)
 	case kindOther:
 		seqs = append(seqs, seqPlain, seqOther)
+	case kindTill:
+		seqs = append(seqs, seqReceipt, seqReceipt, seqBill, seqBill, seqRound)
+		if g.late {
+			seqs = []messages.SeqID{messages.SeqCRecordID, seqBill, seqBill, seqBill}
+		}
 	}
-	d := messages.Draft{Body: fmt.Appendf(nil, "%d/%d", len(g.appends), i)}
+	d := messages.Draft{Body: fmt.Appendf(nil, "%d/%d", len(g.appends), i), Date: g.date(m.Kind)}
 	switch g.dice.roll(30, "body") {
 	case 0:
 		d.Body = fmt.Appendf(nil, "%s %s", poison, d.Body)
@@ -119,11 +126,23 @@ func (g *game) draft(m *messages.Append, i int, numbers *int) messages.Draft {
 		} else {
 			r.ID = g.explicit(m, seqs[g.dice.roll(len(seqs), "sequence")])
 		}
+		if g.isNoID(m, &d, &r) {
+			continue
+		}
 		if !mentioned(m, &d, &r) {
 			d.Records = append(d.Records, r)
 		}
 	}
 	return d
+}
+
+// isNoID reports whether a row has the number of a sequence that restarts, but for a few.
+func (g *game) isNoID(m *messages.Append, d *messages.Draft, r *messages.DraftRecord) bool {
+	if r.ID != (messages.RecordID{}) {
+		return g.restarts(m.Kind, r.ID.Seq)
+	}
+	given := givenSeqs(&messages.Append{Drafts: append(slices.Clone(m.Drafts), *d)})
+	return g.restarts(m.Kind, given[r.Number]) && g.dice.roll(20, "no id") > 0
 }
 
 // mentioned reports whether a message has a row already.
@@ -140,7 +159,7 @@ func mentioned(m *messages.Append, d *messages.Draft, r *messages.DraftRecord) b
 
 // explicit is an id of a record below, at or above the sequence's last number.
 func (g *game) explicit(m *messages.Append, seq messages.SeqID) messages.RecordID {
-	last := g.truth[m.Workspace].numbers[seq]
+	last := g.truth[m.Workspace].last(seq)
 	def := g.kinds()[m.Kind][seq]
 	n := max(1, last) - min(max(1, last)-1, messages.Number(g.dice.roll(3, "below")))
 	if g.dice.roll(2, "above") == 0 {
@@ -175,7 +194,9 @@ func (g *game) repeat(m *messages.Append) messages.Append {
 	}
 	again.Drafts = slices.Clone(m.Drafts)
 	d := &again.Drafts[g.dice.roll(len(m.Drafts), "draft")]
-	switch g.dice.roll(3, "other") {
+	switch g.dice.roll(4, "other") {
+	case 3:
+		d.Date = naiveAdd(calendar.Day, max(d.Date, 20260101), 1)
 	case 0:
 		d.Body = append(slices.Clone(d.Body), "another"...)
 	case 1:
@@ -189,7 +210,13 @@ func (g *game) repeat(m *messages.Append) messages.Append {
 // spoil makes something wrong with a message now and then.
 func (g *game) spoil(m messages.Append) (messages.Append, error) {
 	d := &m.Drafts[len(m.Drafts)-1]
-	switch g.dice.roll(60, "wrong") {
+	switch g.dice.roll(70, "wrong") {
+	case 7:
+		d.Date = 20260230
+		return m, messages.ErrDraft
+	case 8:
+		d.Records = append(d.Records, messages.DraftRecord{ID: messages.RecordID{Seq: seqReceipt, Number: 1}})
+		return m, messages.ErrUnknownSequence
 	case 0:
 		m.Drafts = nil
 	case 1:
@@ -225,7 +252,7 @@ func (g *game) breakWrites() {
 	case 7, 8, 9:
 		seqs := []messages.SeqID{messages.SeqWLogOffset, messages.SeqCRecordID, seqPlain}
 		seq := seqs[g.dice.roll(3, "sequence")]
-		next := max(g.truth[ws].numbers[seq]+1, g.kinds()[kindWide][seq].Initial)
+		next := max(g.truth[ws].last(seq)+1, g.kinds()[kindWide][seq].Initial)
 		g.taken[taken{ws, seq, next + messages.Number(g.dice.roll(3, "ahead"))}] = true
 	case 10:
 		clear(g.taken)

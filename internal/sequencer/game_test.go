@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -40,13 +41,20 @@ func (d seededDice) roll(sides int, _ string) int { return d.IntN(sides) }
 type game struct {
 	*world
 	dice dice
+	// late says that what is registered has mostly happened long ago.
+	late bool
 }
 
 func newGame(t failer, d dice) *game {
 	w := newWorld(t, randomSettings(d))
-	g := &game{w, d}
-	w.config.CacheNumbers = []int{1, 1, 12, 1000}[d.roll(4, "cache")]
+	g := &game{world: w, dice: d, late: d.roll(4, "late") == 0}
+	w.config.CacheNumbers = []int{1, 1, 40, 1000}[d.roll(4, "cache")]
+	if g.late {
+		w.config.CacheNumbers = []int{1, 1000, 1000}[d.roll(3, "cache")]
+	}
 	w.piece = 1 + d.roll(5, "piece")
+	night := nights[d.roll(len(nights), "night")]
+	w.config.Descriptor.Kinds[3].Sequences[0].Restart.Zone, w.now = night.zone, moment(t, night.at)
 	w.begin()
 	return g
 }
@@ -68,6 +76,45 @@ func randomSettings(d dice) messages.Settings {
 	return s.WithDefaults()
 }
 
+// nights are those in which a game begins: local time is set forward or back in them, also at midnight.
+var nights = []struct{ zone, at string }{
+	{"Europe/Zurich", "2026-03-28T21:00:00Z"},
+	{"Europe/Zurich", "2026-10-24T21:00:00Z"},
+	{"Africa/Cairo", "2026-04-23T20:00:00Z"},
+	{"Africa/Cairo", "2026-10-29T19:00:00Z"},
+	{"America/Havana", "2026-11-01T03:00:00Z"},
+	{"America/Scoresbysund", "2026-12-30T23:00:00Z"},
+}
+
+// date is a business date, mostly one that the sequences of the till take, or none.
+func (g *game) date(kind messages.WSKind) calendar.Date {
+	if g.dice.roll(map[bool]int{true: 2, false: 20}[kind == kindTill], "dated") > 0 && (!g.late || kind != kindTill || g.dice.roll(2, "late") == 0) {
+		return 0
+	}
+	days := [...]int{0, 0, -1, -1, -2, -7, 1, 1, 2, 8, 31, 62, 92, 130}
+	at := g.dice.roll(len(days)+8, "days")
+	d := -(20 + 30*g.dice.roll(30, "months"))
+	if at < len(days) && !g.late {
+		d = days[at]
+	}
+	return calendar.DateOf(g.now.Time().AddDate(0, 0, d))
+}
+
+func (g *game) workspace() messages.WSID {
+	if g.late {
+		return messages.WSID(2*g.dice.roll(3, "workspace") + 1)
+	}
+	return messages.WSID(2*g.dice.roll(6, "workspace") + 1)
+}
+
+// kindOf is the kind that a workspace is given as a rule.
+func (g *game) kindOf(ws messages.WSID) messages.WSKind {
+	if ws > 7 || ws > 1 && g.late {
+		return kindTill
+	}
+	return kindWide
+}
+
 // actions are weighted by how often they are listed.
 var actions = []func(*game){
 	(*game).start, (*game).start, (*game).start, (*game).start, (*game).start,
@@ -77,7 +124,7 @@ var actions = []func(*game){
 	(*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).serve,
 	(*game).serve, (*game).serve, (*game).serve, (*game).serve, (*game).rest, (*game).rest,
 	(*game).pass, (*game).pass, (*game).pass,
-	(*game).late, (*game).late, (*game).pretend,
+	(*game).lag, (*game).lag, (*game).pretend,
 	(*game).fault, (*game).breakWrites, (*game).rare,
 }
 
@@ -107,14 +154,15 @@ func (g *game) start() {
 	if held && g.dice.roll(4, "unheld") > 0 {
 		return
 	}
-	ws := messages.WSID(2*g.dice.roll(6, "workspace") + 1)
+	ws := g.workspace()
 	m := messages.Start{
-		Workspace: ws, Kind: kindWide,
+		Workspace: ws, Kind: g.kindOf(ws),
 		WatchOwner: g.dice.roll(2, "watch") == 0, WithNumbers: g.dice.roll(2, "counts") == 0,
 	}
 	if g.dice.roll(3, "kind") == 0 {
-		m.Kind = messages.WSKind(1 + g.dice.roll(3, "kind"))
+		m.Kind = messages.WSKind(1 + g.dice.roll(4, "kind"))
 	}
+	m.Date = g.date(m.Kind)
 	switch g.dice.roll(6, "deadline") {
 	case 0:
 		m.Deadline = g.now - 1
@@ -144,6 +192,9 @@ func (g *game) hitStart(m messages.Start, o *owner) {
 func (g *game) take() {
 	if o := g.open; o != nil && !o.wrote {
 		all := []messages.SeqID{seqPlain, seqFrom, seqNarrow, seqNarrow, seqOther, messages.SeqCRecordID, messages.SeqOWRecordID, messages.SeqWLogOffset, 15}
+		if o.kind == kindTill {
+			all = []messages.SeqID{seqReceipt, seqReceipt, seqBill, seqBill, seqRound, messages.SeqCRecordID, seqPlain}
+		}
 		seq := all[g.dice.roll(len(all), "sequence")]
 		g.nextRange(o, messages.Wanted{Seq: seq, Count: uint32(g.dice.roll(4, "count"))})
 	}
@@ -155,7 +206,7 @@ func (g *game) lift() {
 	if o == nil || o.wrote {
 		return
 	}
-	all := []messages.SeqID{seqPlain, seqFrom, seqOther, messages.SeqCRecordID, messages.SeqOWRecordID, messages.SeqWLogOffset}
+	all := []messages.SeqID{seqPlain, seqFrom, seqOther, messages.SeqCRecordID, messages.SeqOWRecordID, messages.SeqWLogOffset, seqReceipt}
 	seq := all[g.dice.roll(len(all), "sequence")]
 	last := g.lastOf(o, seq)
 	n := messages.Number(0)
@@ -276,7 +327,7 @@ func (g *game) hitLoaded(m *messages.Loaded) {
 	case m.Err != nil:
 		g.hit("load failed")
 	case len(m.Numbers.Numbers) == 0 && len(stored.numbers) > 0,
-		len(m.Numbers.Numbers) > 0 && m.Numbers.Numbers[0].Number < stored.numbers[messages.SeqWLogOffset]:
+		len(m.Numbers.Numbers) > 0 && m.Numbers.Numbers[0].Number < stored.last(messages.SeqWLogOffset):
 		g.hit("stale load")
 	}
 }
@@ -289,6 +340,7 @@ func (g *game) rest() {
 // pass lets time pass and timers fire.
 func (g *game) pass() {
 	g.now += messages.Timestamp([]int{0, 1000, 100_000, 600_000, 6_000_000}[g.dice.roll(5, "time")])
+	g.leap()
 	for range g.dice.roll(3, "timers") {
 		before := g.core.txn
 		if g.fire() && before.open && !g.core.txn.open {
@@ -297,8 +349,19 @@ func (g *game) pass() {
 	}
 }
 
-// late lets the owner of a transaction that has ended write, flush or actualize.
-func (g *game) late() {
+// leap moves the clock by more, now and then: over midnight, a month, or back.
+func (g *game) leap() {
+	hours := [...]int{1, 1, 5, 5, 11, 24, 40, 170, 800, -1, -1, -8}
+	i := g.dice.roll(10*len(hours), "leap")
+	if i >= len(hours) {
+		return
+	}
+	g.setBack = g.setBack || hours[i] < 0
+	g.now += messages.Timestamp(time.Duration(hours[i]) * time.Hour / time.Microsecond)
+}
+
+// lag lets the owner of a transaction that has ended write, flush or actualize.
+func (g *game) lag() {
 	if len(g.ended) == 0 {
 		return
 	}

@@ -127,8 +127,8 @@ func TestStoredContradictsLog(t *testing.T) {
 		name   string
 		stored storedNumbers
 	}{
-		{"WLog offset above the log", storedNumbers{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 3, seqPlain: 1}}},
-		{"another kind", storedNumbers{kindOther, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqPlain: 10}}},
+		{"WLog offset above the log", storedOf(kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 3, seqPlain: 1})},
+		{"another kind", storedOf(kindOther, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqPlain: 10})},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestStoredUnknown(t *testing.T) {
 		stored storedNumbers
 		want   error
 	}{
-		"kind":     {storedNumbers{9, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1}}, messages.ErrUnknownKind},
-		"sequence": {storedNumbers{kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, 99: 1}}, messages.ErrUnknownSequence},
+		"kind":     {storedOf(9, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1}), messages.ErrUnknownKind},
+		"sequence": {storedOf(kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, 99: 1}), messages.ErrUnknownSequence},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := up(t, messages.Settings{})

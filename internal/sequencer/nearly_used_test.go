@@ -7,8 +7,18 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// TestNearlyUsedIsNoticed: when a number is given out, when a workspace is loaded, and when it is known from the tail of
-// the log; and not before the number is durable.
+// TestNearlyUsedIsLoaded: a workspace's sequence that was used before is noticed with its next event, whatever that is.
+func TestNearlyUsedIsLoaded(t *testing.T) {
+	w := up(t, messages.Settings{})
+	w.seqData[1] = storedOf(kindWide, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: 1, seqNarrow: narrowLargest})
+	w.request(messages.Start{Workspace: 1, Kind: kindWide})
+	w.truth[1] = w.seqData[1]
+	w.settle()
+	wantNearlyUsed(w, messages.NearlyUsed{Workspace: 1, Seq: seqNarrow, Name: "last3", Last: 100, Largest: 100})
+}
+
+// TestNearlyUsedIsNoticed: when a number is given out, also if the tail of the log has it; and not before the number is
+// durable.
 func TestNearlyUsedIsNoticed(t *testing.T) {
 	w := up(t, messages.Settings{})
 	w.event(1, kindWide, seqNarrow, seqNarrow, seqPlain)

@@ -35,7 +35,7 @@ func (k *kindDef) restart(i int) *restartDef {
 }
 
 // newestPeriods is of how many periods a sequence that keeps all of them has its last numbers in the cache.
-const newestPeriods = 8
+const newestPeriods = 4
 
 // room is how many periods of a sequence a workspace has in the cache, as a rule.
 func (d *restartDef) room() int {
@@ -65,14 +65,18 @@ func (c *Core) currentPeriod(ws *workspace, i int) calendar.Date {
 	return max(s.current, s.closedBelow)
 }
 
-// periodFor returns the period of the numbers of an event with a business date, which may be none.
-func (c *Core) periodFor(ws *workspace, i int, date calendar.Date) (calendar.Date, error) {
+// periodFor returns the period of the numbers of an event with a business date, which may be none. What is reserved
+// before it counts as if it were durable.
+func (c *Core) periodFor(r *Reservation, ws *workspace, i int, date calendar.Date) (calendar.Date, error) {
 	current := c.currentPeriod(ws, i)
 	if date == 0 {
 		return current, nil
 	}
 	d := ws.kind.restarts[i]
 	period, last, first := d.PeriodOf(date), d.Add(current, d.MostAhead()), ws.spans[i].closedBelow
+	if !ws.sharesOthers(&r.lasts) {
+		first = max(first, d.ClosedBelow(r.ofSequence(r.kind, i)))
+	}
 	if period < first || period > last {
 		return 0, &messages.BusinessDateError{Workspace: ws.id, Seq: ws.kind.ids[i], Date: date, First: first, Last: last}
 	}
@@ -106,7 +110,7 @@ func (c *Core) turnSequence(r *Reservation, ws *workspace, i int, date calendar.
 	if r.kind.restarts[i] == nil {
 		return nil
 	}
-	period, err := c.periodFor(ws, i, date)
+	period, err := c.periodFor(r, ws, i, date)
 	if err == nil {
 		r.turn(r.kind, i, period)
 	}
@@ -121,6 +125,9 @@ func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
 		}
 		return
 	}
+	if w.otherwise != nil {
+		return // It gets none, and nobody has looked at its drafts.
+	}
 	for i := range w.append.Drafts {
 		d := &w.append.Drafts[i]
 		for _, wanted := range d.Wanted {
@@ -129,9 +136,19 @@ func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
 	}
 }
 
+// knowsAll reports whether the last numbers of all periods are known.
+func (w *workspace) knowsAll() bool {
+	for i := range w.spans {
+		if w.spans[i].known != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // unknownPeriods returns the periods whose last numbers a request may need and nobody knows.
 func (c *Core) unknownPeriods(w *waiting) (unknown []messages.SequencePeriod) {
-	if w.ws.kind != w.kind || w.kind.restarts == nil {
+	if w.ws.kind != w.kind || w.ws.knowsAll() {
 		return nil
 	}
 	w.eachWanted(func(i int, date calendar.Date) {

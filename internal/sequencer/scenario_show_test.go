@@ -74,7 +74,7 @@ func (s *scenario) showActualizer(m messages.ActualizerMessage) {
 func (s *scenario) showReader(m messages.ReaderMessage) {
 	switch m := m.(type) {
 	case *messages.LoadNumbers:
-		s.say("reader: load workspace %d", m.Workspace)
+		s.say("reader: load workspace %d%s", m.Workspace, s.periods(", with ", m.Periods))
 	case *messages.FindEvent:
 		s.say("reader: is event %d of epoch %d in the log?", m.Token.PLogOffset, m.Token.Epoch)
 	case *messages.LoadEvents:
@@ -163,20 +163,32 @@ func (s *scenario) replyText(c *call, reply any) string {
 
 // at is a time since the scenario began, if any has passed.
 func (s *scenario) at(t messages.Timestamp) string {
-	return unless0(" at %v", time.Duration(t-1_000_000_000)*time.Microsecond)
+	return unless0(" at %v", time.Duration(t-s.began)*time.Microsecond)
 }
 
 // numbers are numbers by the names of their sequences.
 func (s *scenario) numbers(all []messages.SequenceNumber) string {
 	names, texts := s.sequenceNames(), make([]string, 0, len(all))
 	for i, n := range all {
-		if i > 0 && n.Seq == all[i-1].Seq {
+		if i > 0 && n.SequencePeriod() == all[i-1].SequencePeriod() {
 			texts[len(texts)-1] += fmt.Sprintf(" %d", n.Number)
 		} else {
-			texts = append(texts, fmt.Sprintf("%s %d", names[n.Seq], n.Number))
+			texts = append(texts, fmt.Sprintf("%s%s %d", names[n.Seq], unless0(" of %v:", n.Period), n.Number))
 		}
 	}
 	return strings.Join(texts, ", ")
+}
+
+// periods are periods of sequences, behind a word if there are any.
+func (s *scenario) periods(before string, all []messages.SequencePeriod) string {
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = fmt.Sprintf("%s of %v", s.sequenceNames()[p.Seq], p.Period)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return before + strings.Join(texts, ", ")
 }
 
 // workspace is what a load or a flush says of a workspace. Its kind is there if it is
@@ -186,7 +198,11 @@ func (s *scenario) workspace(n messages.WorkspaceNumbers) string {
 	if len(n.Numbers) == 0 {
 		return text + " none"
 	}
-	return text + " " + s.numbers(n.Numbers)
+	text += " " + s.numbers(n.Numbers) + s.periods("; closed before ", n.Closed)
+	for _, seq := range n.Older {
+		text += fmt.Sprintf("; more of %s", s.sequenceNames()[seq])
+	}
+	return text
 }
 
 func (s *scenario) kindName(id messages.WSKind) string {
@@ -214,7 +230,7 @@ func (s *scenario) events(all []messages.Event) []string {
 		for _, r := range e.Records {
 			texts[i] += fmt.Sprintf(", %s %s/%d", map[bool]string{true: "new", false: "put"}[r.New], s.sequenceNames()[r.ID.Seq], r.ID.Number)
 		}
-		texts[i] += unless0(", id %d", e.DedupID[0]) + unless0(", with %d more", e.Together)
+		texts[i] += unless0(", for %v", e.Date) + unless0(", id %d", e.DedupID[0]) + unless0(", with %d more", e.Together)
 	}
 	return texts
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -31,13 +32,15 @@ import (
 //	shop    invoice 1, order 100, last3 (has three numbers only)
 //	office  invoice 10, letter 5
 //	bare    none but those that each kind has: crecord, owrecord
+//	till    receipt 1 (each day in Zurich, two days are kept), bill 100 (each month, all
+//	        are kept, up to three ahead), round 2 (each week, has three numbers only)
 //
 // Commands. Names such as a and x are the scenario's names of requests:
 //
-//	up [SETTING=N]...       a new partition that takes requests; Cache and Piece (how
-//	                        many events are replayed at once) are settings too
+//	up [SETTING=N]...       a new partition that takes requests; Cache, Piece (how many
+//	                        events are replayed at once) and Clock are settings too
 //	new [SETTING=N]...      the same, but nothing is done yet
-//	start a ws=1 [kind=shop] [deadline=1s] [watch] [counts]
+//	start a ws=1 [kind=shop] [deadline=1s] [date=2026-03-29] [watch] [counts]
 //	next a invoice order*2  raise a invoice=7      the owner wants a number, brings an id
 //	write a                 the owner writes its event into the log
 //	flush a                 commit a               says that it did; both in one
@@ -63,7 +66,8 @@ import (
 // wants numbers of (order*2: two), and its records: new#0 and put#0 create and update the
 // row under the first number of the message, new:order/7 and put:order/7 that of an id
 // that it brings along. bad is a draft that the store refuses without saying which it
-// was, bytes:N one of that size, wrong one that is refused whatever the state.
+// was, bytes:N one of that size, wrong one that is refused whatever the state, and
+// date:2026-03-29 gives it a business date.
 //
 // A block may have several commands. What a leaf answers, or that a timer fires, is shown
 // behind "<"; all other lines are effects. A request that has no reply yet waits, and
@@ -92,6 +96,8 @@ type scenario struct {
 	calls  map[string]*call
 	owners map[string]*owner
 	names  map[*call]string
+	// began is when the partition was made.
+	began messages.Timestamp
 	// sending is the name of the request that is sent.
 	sending string
 }
@@ -192,6 +198,10 @@ func (s *scenario) make(a arguments) {
 	s.world = newWorld(a.t, a.settings())
 	s.config.CacheNumbers = a.int("Cache", s.config.CacheNumbers)
 	s.piece = a.int("Piece", s.piece)
+	if text := a.named["Clock"]; text != "" {
+		s.now = moment(a.t, text)
+	}
+	s.began = s.now
 	s.calls, s.owners, s.names = make(map[string]*call), make(map[string]*owner), make(map[*call]string)
 	s.observe = s.show
 	s.begin()
@@ -247,6 +257,9 @@ func (s *scenario) start(a arguments) {
 	m := messages.Start{
 		Workspace: a.workspace(), Kind: s.kind(a), Deadline: s.deadline(a),
 		WatchOwner: slices.Contains(a.plain, "watch"), WithNumbers: slices.Contains(a.plain, "counts"),
+	}
+	if text := a.named["date"]; text != "" {
+		m.Date = dateOf(a.t, text)
 	}
 	var o *owner
 	s.send(a.first(), func() *call { o = s.request(m); return o.start })
@@ -346,6 +359,8 @@ func (s *scenario) addTo(d *messages.Draft, t *testing.T, term string) {
 		d.Body = append([]byte(poison), d.Body...)
 	case what == "bytes":
 		d.Body = append(d.Body, make([]byte, parseInt(t, id)-len(d.Body))...)
+	case what == "date":
+		d.Date = dateOf(t, id)
 	case isRow:
 		d.Records = append(d.Records, messages.DraftRecord{Number: parseInt(t, number), New: row == "new"})
 	case isID:
@@ -366,6 +381,7 @@ func (s *scenario) wanted(t *testing.T, term string) messages.Wanted {
 // pass lets time pass; a clock that is set back makes no timer fire.
 func (s *scenario) pass(a arguments) {
 	d := a.duration(a.first())
+	s.setBack = s.setBack || d < 0
 	if len(a.plain) > 1 {
 		s.advance(d)
 		return
@@ -434,11 +450,11 @@ func (s *scenario) elsewhere(a arguments) {
 			Kind: messages.EventBusiness, Epoch: s.epoch, Partition: testPartition, PLogOffset: messages.PLogOffset(len(s.world.log) + 1),
 			Workspace: a.workspace(), WorkspaceKind: s.kind(a), RegisteredAt: s.now,
 		}
-		last := s.truth[e.Workspace].numbers
-		e.WLogOffset = messages.WLogOffset(last[messages.SeqWLogOffset] + 1)
+		last := s.truth[e.Workspace]
+		e.WLogOffset = messages.WLogOffset(last.last(messages.SeqWLogOffset) + 1)
 		for _, name := range a.plain {
 			seq := s.sequence(a.t, name)
-			e.Numbers = append(e.Numbers, messages.SequenceNumber{Seq: seq, Number: max(last[seq]+1, s.kinds()[e.WorkspaceKind][seq].Initial)})
+			e.Numbers = append(e.Numbers, messages.SequenceNumber{Seq: seq, Number: max(last.last(seq)+1, s.kinds()[e.WorkspaceKind][seq].Initial)})
 		}
 		s.appendEvent(e)
 		s.say("somebody else writes %s", s.events([]messages.Event{e})[0])
@@ -525,6 +541,14 @@ func (a arguments) int(name string, otherwise int) int {
 	return otherwise
 }
 
+func dateOf(t *testing.T, text string) calendar.Date {
+	d, err := calendar.ParseDate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func parseInt(t *testing.T, text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -537,7 +561,7 @@ func parseInt(t *testing.T, text string) int {
 func (a arguments) settings() (settings messages.Settings) {
 	for name, text := range a.named {
 		switch field := reflect.ValueOf(&settings).Elem().FieldByName(name); {
-		case !field.IsValid() && name != "Cache" && name != "Piece":
+		case !field.IsValid() && name != "Cache" && name != "Piece" && name != "Clock":
 			a.t.Fatalf("unknown setting %q", name)
 		case !field.IsValid():
 		case field.Kind() == reflect.Int64:

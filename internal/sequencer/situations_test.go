@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -120,35 +121,38 @@ func (w *world) hitAppendReply(c *call) {
 		return
 	}
 	err := refusalOf(c)
+	overflow, isOverflow := errors.AsType[*messages.OverflowError](err)
 	_, offset := errors.AsType[*messages.OffsetError](err)
 	for what, holds := range map[string]bool{
-		"append refused: offset":                 offset,
-		"append refused: offset in flight":       offset && c.rested,
-		"append refused: kind":                   errors.Is(err, messages.ErrKindMismatch),
-		"append refused: kind in flight":         errors.Is(err, messages.ErrKindMismatch) && c.rested,
-		"append refused: overflow":               errors.Is(err, messages.ErrOverflow),
-		"append refused: overflow in flight":     errors.Is(err, messages.ErrOverflow) && c.rested,
-		"append refused: overflow in a group":    errors.Is(err, messages.ErrOverflow) && len(m.Drafts) > 1,
-		"append refused: ahead":                  errors.Is(err, messages.ErrRecordAhead),
-		"append refused: ahead in flight":        errors.Is(err, messages.ErrRecordAhead) && c.rested,
-		"append refused: ahead in a group":       errors.Is(err, messages.ErrRecordAhead) && len(m.Drafts) > 1,
-		"append refused: other drafts":           errors.Is(err, messages.ErrDedupMismatch),
-		"append refused: other drafts in flight": errors.Is(err, messages.ErrDedupMismatch) && c.followed,
-		"append refused: deadline":               errors.Is(err, messages.ErrDeadlineExceeded),
-		"append refused: conflict":               errors.Is(err, errConflict),
-		"append refused: by the store":           errors.Is(err, errPoison),
-		"append refused: no space":               errors.Is(err, errNoSpace),
-		"append refused: diverged":               errors.Is(err, errDiverged),
-		"append refused: fenced":                 errors.Is(err, messages.ErrFenced),
-		"append refused: failed":                 errors.Is(err, messages.ErrPartitionFailed),
-		"append refused: load failed":            errors.Is(err, errDown) && !errors.Is(err, messages.ErrOutcomeUnknown),
-		"append refused: draft":                  errors.Is(err, messages.ErrDraft),
-		"append refused: unflushed":              busyReason(c) == messages.BusyUnflushed,
-		"append refused: stopping":               busyReason(c) == messages.BusyStopping,
-		"append unknown":                         errors.Is(err, messages.ErrOutcomeUnknown),
-		"append unknown in doubt":                errors.Is(err, messages.ErrOutcomeUnknown) && c.doubted,
-		"append unknown: follower":               errors.Is(err, messages.ErrOutcomeUnknown) && c.followed,
-		"append unknown: search failed":          errors.Is(err, messages.ErrOutcomeUnknown) && errors.Is(err, errDown),
+		"append refused: offset":                           offset,
+		"append refused: offset in flight":                 offset && c.rested,
+		"append refused: kind":                             errors.Is(err, messages.ErrKindMismatch),
+		"append refused: kind in flight":                   errors.Is(err, messages.ErrKindMismatch) && c.rested,
+		"append refused: overflow":                         errors.Is(err, messages.ErrOverflow),
+		"append refused: overflow in flight":               errors.Is(err, messages.ErrOverflow) && c.rested,
+		"append refused: overflow in a group":              errors.Is(err, messages.ErrOverflow) && len(m.Drafts) > 1,
+		"append refused: overflow in a period":             isOverflow && overflow.Seq == seqRound,
+		"append refused: row under a number that restarts": refusedForRows(c, err) && w.namesRestarting(m),
+		"append refused: ahead":                            errors.Is(err, messages.ErrRecordAhead),
+		"append refused: ahead in flight":                  errors.Is(err, messages.ErrRecordAhead) && c.rested,
+		"append refused: ahead in a group":                 errors.Is(err, messages.ErrRecordAhead) && len(m.Drafts) > 1,
+		"append refused: other drafts":                     errors.Is(err, messages.ErrDedupMismatch),
+		"append refused: other drafts in flight":           errors.Is(err, messages.ErrDedupMismatch) && c.followed,
+		"append refused: deadline":                         errors.Is(err, messages.ErrDeadlineExceeded),
+		"append refused: conflict":                         errors.Is(err, errConflict),
+		"append refused: by the store":                     errors.Is(err, errPoison),
+		"append refused: no space":                         errors.Is(err, errNoSpace),
+		"append refused: diverged":                         errors.Is(err, errDiverged),
+		"append refused: fenced":                           errors.Is(err, messages.ErrFenced),
+		"append refused: failed":                           errors.Is(err, messages.ErrPartitionFailed),
+		"append refused: load failed":                      errors.Is(err, errDown) && !errors.Is(err, messages.ErrOutcomeUnknown),
+		"append refused: draft":                            errors.Is(err, messages.ErrDraft),
+		"append refused: unflushed":                        busyReason(c) == messages.BusyUnflushed,
+		"append refused: stopping":                         busyReason(c) == messages.BusyStopping,
+		"append unknown":                                   errors.Is(err, messages.ErrOutcomeUnknown),
+		"append unknown in doubt":                          errors.Is(err, messages.ErrOutcomeUnknown) && c.doubted,
+		"append unknown: follower":                         errors.Is(err, messages.ErrOutcomeUnknown) && c.followed,
+		"append unknown: search failed":                    errors.Is(err, messages.ErrOutcomeUnknown) && errors.Is(err, errDown),
 	} {
 		w.hitIf(holds, what)
 	}
@@ -158,6 +162,7 @@ func (w *world) hitAppended(c *call, m *messages.Append, r *messages.Appended) {
 	e := &w.log[r.PLogOffset-1]
 	for what, holds := range map[string]bool{
 		"appended":                          !r.Repeated,
+		"several dates in a group":          !r.Repeated && severalDates(m),
 		"appended a group":                  !r.Repeated && len(m.Drafts) > 1,
 		"appended where expected":           !r.Repeated && m.Expected != nil,
 		"appended with an id":               !r.Repeated && m.DedupID != messages.DedupID{},
@@ -174,6 +179,11 @@ func (w *world) hitAppended(c *call, m *messages.Append, r *messages.Appended) {
 		w.hitIf(holds, what)
 	}
 	w.hitIf(!r.Repeated && c.waited != "", c.waited)
+}
+
+// severalDates reports whether an append has events with different business dates.
+func severalDates(m *messages.Append) bool {
+	return slices.ContainsFunc(datesOf(m), func(d calendar.Date) bool { return d != m.Drafts[0].Date })
 }
 
 // updates reports whether an append updates a record under an id of its own.

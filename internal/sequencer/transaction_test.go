@@ -12,9 +12,9 @@ import (
 func TestOWRecordIDEndsBelowCRecordID(t *testing.T) {
 	w := up(t, messages.Settings{})
 	last := messages.InitialCRecordID - 1
-	w.seqData[1] = storedNumbers{kindBare, map[messages.SeqID]messages.Number{
+	w.seqData[1] = storedOf(kindBare, map[messages.SeqID]messages.Number{
 		messages.SeqWLogOffset: 1, messages.SeqOWRecordID: last - 1,
-	}}
+	})
 	o := w.request(messages.Start{Workspace: 1, Kind: kindBare})
 	// The log of this world knows nothing of the stored numbers.
 	w.truth[1] = w.seqData[1]
@@ -28,7 +28,7 @@ func TestOWRecordIDEndsBelowCRecordID(t *testing.T) {
 // TestWLogOffsetOverflow: a workspace whose log is full cannot have a transaction.
 func TestWLogOffsetOverflow(t *testing.T) {
 	w := up(t, messages.Settings{})
-	w.seqData[1] = storedNumbers{kindBare, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: math.MaxUint64}}
+	w.seqData[1] = storedOf(kindBare, map[messages.SeqID]messages.Number{messages.SeqWLogOffset: math.MaxUint64})
 	w.truth[1] = w.seqData[1]
 	o := w.request(messages.Start{Workspace: 1, Kind: kindBare})
 	w.settle()

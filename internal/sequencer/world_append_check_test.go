@@ -49,7 +49,7 @@ func (w *world) checkAppended(c *call, m *messages.Append, r *messages.Appended)
 		w.t.Fatalf("offset %d is acknowledged twice", r.PLogOffset)
 	case m.Expected != nil && *m.Expected+1 != r.WLogOffset:
 		w.t.Fatalf("appended at offset %d of its workspace, expected %d", r.WLogOffset, *m.Expected)
-	case m.Deadline != 0 && e.RegisteredAt > m.Deadline:
+	case m.Deadline != 0 && e.RegisteredAt > m.Deadline && !w.setBack:
 		w.t.Fatalf("numbered at %v, after the deadline %v", e.RegisteredAt, m.Deadline)
 	}
 	w.owners[r.PLogOffset] = c
@@ -68,7 +68,7 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 			}
 		}
 		numbers = append(numbers, events[i].Numbers...)
-		if !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
+		if d.Date != events[i].Date || !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
 			return false
 		}
 		for j, n := range events[i].Numbers {
@@ -115,7 +115,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	var unexplained bool
 	switch {
 	case isOffset:
-		last := messages.WLogOffset(truth.numbers[messages.SeqWLogOffset])
+		last := messages.WLogOffset(truth.last(messages.SeqWLogOffset))
 		unexplained = offset.Got == offset.Want || offset.Got > last || offset.Want != *m.Expected || offset.Workspace != m.Workspace
 	case isAhead:
 		unexplained = !w.runsAhead(m, ahead)
@@ -124,7 +124,9 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	case errors.Is(err, messages.ErrOverflow):
 		unexplained = !w.overflows(m)
 	case refusedForRows(c, err):
-		unexplained = !createsByBoth(m)
+		unexplained = !createsByBoth(m) && !w.namesRestarting(m)
+	case errors.Is(err, messages.ErrBusinessDate):
+		w.checkDateRefused(m.Workspace, m.Kind, datesOf(m), err)
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -148,6 +150,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 // deniesRepetition reports whether an error must not be told of an append that was written before.
 func deniesRepetition(c *call, err error) bool {
 	return errors.Is(err, messages.ErrExpectedOffset) || errors.Is(err, messages.ErrRecordAhead) || errors.Is(err, messages.ErrOverflow) ||
+		errors.Is(err, messages.ErrBusinessDate) ||
 		c.long && errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrTooLarge) || refusedForRows(c, err)
 }
 
@@ -191,12 +194,9 @@ func refusedForRows(c *call, err error) bool {
 // createsByBoth reports whether a message has rows of one sequence by the index of a number and by
 // an id, of which one is new: they can be the same row.
 func createsByBoth(m *messages.Append) bool {
-	var given []messages.SeqID
+	given := givenSeqs(m)
 	indexed, named := make(map[messages.SeqID]bool), make(map[messages.SeqID]bool)
 	for i := range m.Drafts {
-		for _, wanted := range m.Drafts[i].Wanted {
-			given = append(given, slices.Repeat([]messages.SeqID{wanted.Seq}, wanted.Numbers())...)
-		}
 		for _, r := range m.Drafts[i].Records {
 			rows, seq := named, r.ID.Seq
 			if r.ID == (messages.RecordID{}) {
@@ -248,32 +248,38 @@ func (w *world) verifyAppends() {
 
 // overflows reports whether the numbers that a message asks for are not there.
 func (w *world) overflows(m *messages.Append) bool {
-	last := make(map[messages.SeqID]messages.Number)
-	maps.Copy(last, w.truth[m.Workspace].numbers)
+	if m.DedupID != (messages.DedupID{}) && slices.Contains(givenSeqs(m), seqRound) {
+		return true // It was judged before the log was searched for the id, and perhaps in another week.
+	}
+	last := maps.Clone(w.truth[m.Workspace].numbers)
+	if last == nil {
+		last = make(map[messages.SequencePeriod]messages.Number)
+	}
 	for i := range m.Drafts {
-		if !w.count(last, m.Kind, &m.Drafts[i]) {
+		if !w.count(last, m, i) {
 			return true
 		}
 	}
-	return last[messages.SeqWLogOffset] > maxOf(messages.SeqWLogOffset)-messages.Number(len(m.Drafts))
+	return last[messages.SequencePeriod{Seq: messages.SeqWLogOffset}] > maxOf(messages.SeqWLogOffset)-messages.Number(len(m.Drafts))
 }
 
 // count takes a draft into the last numbers, and reports whether it has all of its own.
-func (w *world) count(last map[messages.SeqID]messages.Number, kind messages.WSKind, d *messages.Draft) (all bool) {
-	defs := w.kinds()[kind]
+func (w *world) count(last map[messages.SequencePeriod]messages.Number, m *messages.Append, draft int) (all bool) {
+	defs, d := w.kinds()[m.Kind], &m.Drafts[draft]
 	all = true
 	for _, wanted := range d.Wanted {
+		p := messages.SequencePeriod{Seq: wanted.Seq, Period: w.periodAt(m.Workspace, m.Kind, wanted.Seq, d.Date, w.core.lastTime)}
 		for range max(wanted.Count, 1) {
-			if last[wanted.Seq] == maxOf(wanted.Seq) {
+			if last[p] == maxOf(wanted.Seq) {
 				all = false
 				break
 			}
-			last[wanted.Seq] = max(last[wanted.Seq]+1, defs[wanted.Seq].Initial)
+			last[p] = max(last[p]+1, defs[wanted.Seq].Initial)
 		}
 	}
 	for _, r := range d.Records {
-		if r.New && r.ID.Number >= defs[r.ID.Seq].Initial {
-			last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
+		if p := (messages.SequencePeriod{Seq: r.ID.Seq}); r.New && r.ID.Number >= defs[r.ID.Seq].Initial {
+			last[p] = max(last[p], r.ID.Number)
 		}
 	}
 	return all
@@ -282,13 +288,14 @@ func (w *world) count(last map[messages.SeqID]messages.Number, kind messages.WSK
 // runsAhead reports whether a message updates the record that an error names, under a
 // number that was not given out when the message was judged. More are now, perhaps all.
 func (w *world) runsAhead(m *messages.Append, e *messages.RecordAheadError) bool {
-	last := make(map[messages.SeqID]messages.Number)
-	maps.Copy(last, w.truth[m.Workspace].numbers)
+	last := maps.Clone(w.truth[m.Workspace].numbers)
+	if last == nil {
+		last = make(map[messages.SequencePeriod]messages.Number)
+	}
 	for i := range m.Drafts {
-		d := &m.Drafts[i]
-		w.count(last, m.Kind, d)
+		w.count(last, m, i)
 		named := func(r messages.DraftRecord) bool { return !r.New && r.ID == e.ID }
-		if e.Last <= last[e.ID.Seq] && slices.ContainsFunc(d.Records, named) {
+		if e.Last <= last[messages.SequencePeriod{Seq: e.ID.Seq}] && slices.ContainsFunc(m.Drafts[i].Records, named) {
 			return e.Workspace == m.Workspace && w.isAhead(m.Kind, e.ID, e.Last)
 		}
 	}

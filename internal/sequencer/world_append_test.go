@@ -177,25 +177,27 @@ func (w *world) appendBatch(events []messages.Event) {
 // checkNumbering: the numbers of an event are the next ones, in order, explicit ids
 // that lift a sequence leave room above them, and no record is ahead of its sequence afterwards.
 func (w *world) checkNumbering(e *messages.Event) {
-	def, last := w.kinds()[e.WorkspaceKind], make(map[messages.SeqID]messages.Number)
+	def, last := w.kinds()[e.WorkspaceKind], make(map[messages.SequencePeriod]messages.Number)
 	maps.Copy(last, w.truth[e.Workspace].numbers)
 	for _, n := range e.Numbers {
-		if last[n.Seq] == maxOf(n.Seq) || n.Number != max(last[n.Seq]+1, def[n.Seq].Initial) {
-			w.t.Fatalf("event %d of workspace %d: got number %v after %d", e.PLogOffset, e.Workspace, n, last[n.Seq])
+		p := n.SequencePeriod()
+		if last[p] == maxOf(n.Seq) || n.Number != max(last[p]+1, def[n.Seq].Initial) {
+			w.t.Fatalf("event %d of workspace %d: got number %v after %d", e.PLogOffset, e.Workspace, n, last[p])
 		}
-		last[n.Seq] = n.Number
+		last[p] = n.Number
 	}
 	for _, r := range e.Records {
-		if s := def[r.ID.Seq]; r.New && r.ID.Number > max(s.MaxExplicit(), last[r.ID.Seq]) {
-			w.t.Fatalf("event %d: explicit id %v is above the cap", e.PLogOffset, r.ID)
+		p := messages.SequencePeriod{Seq: r.ID.Seq}
+		if s := def[r.ID.Seq]; s.Restarts() || r.New && r.ID.Number > max(s.MaxExplicit(), last[p]) {
+			w.t.Fatalf("event %d: explicit id %v is above the cap, or is none", e.PLogOffset, r.ID)
 		}
 		if r.New {
-			last[r.ID.Seq] = max(last[r.ID.Seq], r.ID.Number)
+			last[p] = max(last[p], r.ID.Number)
 		}
 	}
 	for _, r := range e.Records {
-		if w.isAhead(e.WorkspaceKind, r.ID, last[r.ID.Seq]) {
-			w.t.Fatalf("event %d of workspace %d: updates %v, the last number is %d", e.PLogOffset, e.Workspace, r.ID, last[r.ID.Seq])
+		if p := (messages.SequencePeriod{Seq: r.ID.Seq}); w.isAhead(e.WorkspaceKind, r.ID, last[p]) {
+			w.t.Fatalf("event %d of workspace %d: updates %v, the last number is %d", e.PLogOffset, e.Workspace, r.ID, last[p])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -51,8 +52,8 @@ func (w *world) checkStarted(o *owner, s *messages.Started) {
 		w.t.Fatalf("granted %v, want epoch %d, offset %d", s.Token, w.epoch, last+1)
 	case truth.kind != 0 && truth.kind != o.kind:
 		w.t.Fatalf("granted kind %d to workspace %d of kind %d", o.kind, o.ws, truth.kind)
-	case s.WLogOffset != messages.WLogOffset(truth.numbers[messages.SeqWLogOffset]+1):
-		w.t.Fatalf("workspace %d: granted WLog offset %d, want %d", o.ws, s.WLogOffset, truth.numbers[messages.SeqWLogOffset]+1)
+	case s.WLogOffset != messages.WLogOffset(truth.last(messages.SeqWLogOffset)+1):
+		w.t.Fatalf("workspace %d: granted WLog offset %d, want %d", o.ws, s.WLogOffset, truth.last(messages.SeqWLogOffset)+1)
 	case s.RegisteredAt < w.now || last > 0 && s.RegisteredAt < w.log[last-1].RegisteredAt:
 		w.t.Fatalf("granted time %v, now it is %v", s.RegisteredAt, w.now)
 	case w.core.unflushedKeys() >= w.core.settings.BusyLimit || w.core.unflushedEvents() >= w.core.settings.BusyEvents:
@@ -71,10 +72,13 @@ func (w *world) checkStarted(o *owner, s *messages.Started) {
 // says, in order of the kind's sequences.
 func (w *world) checkStartedNumbers(o *owner, m *messages.Start, s *messages.Started) {
 	if !m.WithNumbers {
-		if s.Last != nil {
-			w.t.Fatalf("%v: numbers that nobody asked for: %v", s.Token, s.Last)
+		if s.Last != nil || s.Periods != nil {
+			w.t.Fatalf("%v: numbers that nobody asked for: %v of %v", s.Token, s.Last, s.Periods)
 		}
 		return
+	}
+	if o.kind != kindTill && s.Periods != nil {
+		w.t.Fatalf("%v: periods of sequences that have none: %v", s.Token, s.Periods)
 	}
 	r, err := NewKinds(w.config.Descriptor).Reserve(o.ws, o.kind, s)
 	if err != nil {
@@ -89,13 +93,21 @@ func (w *world) checkStartedNumbers(o *owner, m *messages.Start, s *messages.Sta
 		if s.Last[i] != want {
 			w.t.Fatalf("%v: sequence %d: the last number is said to be %d, want %d", s.Token, seq, s.Last[i], want)
 		}
+		if s.Periods != nil && s.Periods[i] != w.periodFor(o, seq) {
+			w.t.Fatalf("%v: sequence %d: the period is said to be %v, want %v", s.Token, seq, s.Periods[i], w.periodFor(o, seq))
+		}
 	}
 	o.counts = &r
 }
 
+// periodFor is the period of a transaction's numbers.
+func (w *world) periodFor(o *owner, seq messages.SeqID) calendar.Date {
+	return w.periodAt(o.ws, o.kind, seq, o.date, o.registeredAt)
+}
+
 // lastOf is what the sequence of an open transaction stands at.
 func (w *world) lastOf(o *owner, seq messages.SeqID) messages.Number {
-	last := w.truth[o.ws].numbers[seq]
+	last := w.truth[o.ws].numbers[messages.SequencePeriod{Seq: seq, Period: w.periodFor(o, seq)}]
 	for _, n := range o.numbers {
 		if n.Seq == seq {
 			last = max(last, n.Number)
@@ -118,11 +130,12 @@ func (w *world) checkGiven(c *call, g *messages.Given) {
 		w.t.Fatalf("%v: gave a number of sequence %d", o.token, seq)
 	}
 	last := w.lastOf(o, seq)
-	if want := max(last+1, def.Initial); g.Number != want || w.left(o, seq) < count {
-		w.t.Fatalf("workspace %d, sequence %d: gave %d from %d after %d, want from %d", o.ws, seq, count, g.Number, last, want)
+	if want := max(last+1, def.Initial); g.Number != want || w.left(o, seq) < count || g.Period != w.periodFor(o, seq) {
+		w.t.Fatalf("workspace %d, sequence %d: gave %d from %d of %v after %d, want from %d of %v",
+			o.ws, seq, count, g.Number, g.Period, last, want, w.periodFor(o, seq))
 	}
 	for i := range count {
-		o.numbers = append(o.numbers, messages.SequenceNumber{Seq: seq, Number: g.Number + i})
+		o.numbers = append(o.numbers, messages.SequenceNumber{Seq: seq, Period: g.Period, Number: g.Number + i})
 	}
 }
 
@@ -138,6 +151,8 @@ func maxOf(seq messages.SeqID) messages.Number {
 		return 322685000131072 - 1
 	case seq == seqNarrow:
 		return 100
+	case seq == seqRound:
+		return 4
 	case seq < messages.FirstApplicationSeq:
 		return math.MaxUint64
 	}
@@ -147,7 +162,7 @@ func maxOf(seq messages.SeqID) messages.Number {
 func (w *world) checkRaised(c *call) {
 	id := c.message.(*messages.Raise).ID
 	def, ok := w.kinds()[c.owner.kind][id.Seq]
-	if w.open != c.owner || !ok || id.Seq == messages.SeqWLogOffset || id.Number > def.MaxExplicit() {
+	if w.open != c.owner || !ok || id.Seq == messages.SeqWLogOffset || def.Restarts() || id.Number > def.MaxExplicit() {
 		w.t.Fatalf("%v: raised to %v", c.owner.token, id)
 	}
 	c.owner.explicit = append(c.owner.explicit, id)
@@ -164,6 +179,7 @@ func (w *world) checkRefused(c *call, err error) {
 		if errors.Is(err, messages.ErrKindMismatch) && (w.truth[o.ws].kind == 0 || w.truth[o.ws].kind == o.kind) {
 			w.t.Fatalf("workspace %d of kind %d: %v", o.ws, w.truth[o.ws].kind, err)
 		}
+		w.checkDateRefused(o.ws, o.kind, []calendar.Date{m.Date}, err)
 	case *messages.Next:
 		if errors.Is(err, messages.ErrOverflow) && w.left(o, m.Seq) >= max(1, messages.Number(m.Count)) {
 			w.t.Fatalf("workspace %d, sequence %d: %v after %d", o.ws, m.Seq, err, w.lastOf(o, m.Seq))
@@ -315,10 +331,13 @@ func (w *world) checkCached(ws *workspace) {
 		w.t.Fatalf("workspace %d: kind %d, fixed %v, want %d", ws.id, ws.kind.id, ws.fixed, truth.kind)
 	}
 	for i, got := range ws.last {
-		if seq := ws.kind.sequences[i].ID; got != truth.numbers[seq] {
-			w.t.Fatalf("workspace %d, sequence %d: got last number %d, want %d", ws.id, seq, got, truth.numbers[seq])
+		p := messages.SequencePeriod{Seq: ws.kind.ids[i], Period: ws.periodOf(i)}
+		if want := truth.numbers[p]; got != want {
+			w.t.Fatalf("workspace %d, %v: got last number %d, want %d", ws.id, p, got, want)
 		}
 	}
+	w.checkKnown(ws)
+	w.hitKnown(ws)
 }
 
 func keysOf(p *pending) (keys int) {
@@ -331,6 +350,7 @@ func keysOf(p *pending) (keys int) {
 				keys++
 			}
 		}
+		keys += len(d.others)
 	}
 	return keys
 }
@@ -349,6 +369,7 @@ func (w *world) verify() {
 	if want := lastsOf(w.log[:w.checkpoint-1], w.kinds()); !reflect.DeepEqual(w.seqData, want) {
 		w.t.Fatalf("SeqData at %d: got %v, want %v", w.checkpoint, w.seqData, want)
 	}
+	w.verifyPeriods()
 	w.verifyAppends()
 }
 

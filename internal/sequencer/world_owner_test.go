@@ -3,6 +3,7 @@ package sequencer
 import (
 	"errors"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -11,6 +12,7 @@ type owner struct {
 	start *call
 	ws    messages.WSID
 	kind  messages.WSKind
+	date  calendar.Date
 
 	granted      bool
 	token        messages.Token
@@ -28,7 +30,7 @@ type owner struct {
 
 // request sends a Start.
 func (w *world) request(m messages.Start) *owner {
-	o := &owner{ws: m.Workspace, kind: m.Kind}
+	o := &owner{ws: m.Workspace, kind: m.Kind, date: m.Date}
 	w.lastCall++
 	o.start = &call{id: w.lastCall, message: &m, owner: o}
 	w.unanswered[o.start] = true
@@ -37,6 +39,9 @@ func (w *world) request(m messages.Start) *owner {
 		o.waited = "granted after waiting"
 		if w.core.loads[m.Workspace] != nil {
 			o.waited = "granted after a load"
+		}
+		if l := w.core.loads[m.Workspace]; l != nil && len(l.periods) > 0 {
+			o.waited = "granted after a load on demand"
 		}
 	}
 	return o
@@ -97,7 +102,8 @@ func (w *world) raise(o *owner, seq messages.SeqID, n messages.Number) *call {
 func (w *world) write(o *owner) bool {
 	e := messages.Event{
 		Kind: messages.EventBusiness, Epoch: o.token.Epoch, Partition: testPartition, PLogOffset: o.token.PLogOffset,
-		Workspace: o.ws, WorkspaceKind: o.kind, WLogOffset: o.wlogOffset, RegisteredAt: o.registeredAt, Numbers: o.numbers,
+		Workspace: o.ws, WorkspaceKind: o.kind, WLogOffset: o.wlogOffset, RegisteredAt: o.registeredAt,
+		Date: o.date, Numbers: o.numbers,
 	}
 	for _, id := range o.explicit {
 		e.Records = append(e.Records, messages.Record{ID: id, New: true})

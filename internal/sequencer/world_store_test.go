@@ -5,17 +5,33 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
 var errDown = errors.New("storage is down")
 
-// storedNumbers are the last numbers of a workspace, the WLog offset among them.
+// storedNumbers are the last numbers of a workspace, the WLog offset among them, and which periods are closed.
 type storedNumbers struct {
 	kind    messages.WSKind
-	numbers map[messages.SeqID]messages.Number
+	numbers map[messages.SequencePeriod]messages.Number
+	closed  map[messages.SeqID]calendar.Date
+}
+
+func newStored(kind messages.WSKind) storedNumbers {
+	return storedNumbers{
+		kind: kind, numbers: make(map[messages.SequencePeriod]messages.Number), closed: make(map[messages.SeqID]calendar.Date),
+	}
+}
+
+// storedOf are last numbers of sequences that never restart.
+func storedOf(kind messages.WSKind, last map[messages.SeqID]messages.Number) storedNumbers {
+	l := newStored(kind)
+	for seq, n := range last {
+		l.numbers[messages.SequencePeriod{Seq: seq}] = n
+	}
+	return l
 }
 
 // store is a log with SeqData beside it, and the faults that it is to show next.
@@ -172,7 +188,8 @@ func (w *world) apply(m *messages.WriteProjections) {
 	}
 	after := maps.Clone(w.seqData)
 	for _, n := range m.Numbers {
-		after[n.Workspace] = after[n.Workspace].with(n)
+		w.checkListed(n)
+		after[n.Workspace] = after[n.Workspace].with(n, w.kinds())
 	}
 	if want := lastsOf(w.log[:m.Checkpoint-1], w.kinds()); !reflect.DeepEqual(after, want) {
 		w.t.Fatalf("flush from %d to %d: %+v\nSeqData would be %v\nthe log says      %v", m.Expected, m.Checkpoint, m.Numbers, after, want)
@@ -181,20 +198,29 @@ func (w *world) apply(m *messages.WriteProjections) {
 	w.flushes = append(w.flushes, m)
 }
 
+// checkListed: the numbers of a workspace are listed by sequence and period, each once.
+func (w *world) checkListed(n messages.WorkspaceNumbers) {
+	for i := range n.Numbers {
+		if i > 0 && n.Numbers[i-1].SequencePeriod().Compare(n.Numbers[i].SequencePeriod()) >= 0 {
+			w.t.Fatalf("flush of workspace %d: %v is listed before %v", n.Workspace, n.Numbers[i-1], n.Numbers[i])
+		}
+	}
+}
+
 // with merges what a flush says by maximum: a flush after a replay also lists
 // explicit ids below the stored number, which change nothing.
-func (l storedNumbers) with(n messages.WorkspaceNumbers) storedNumbers {
-	numbers := maps.Clone(l.numbers)
-	if numbers == nil {
-		numbers = make(map[messages.SeqID]messages.Number)
-	}
+func (l storedNumbers) with(n messages.WorkspaceNumbers, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) storedNumbers {
+	after := newStored(l.kind)
+	maps.Copy(after.numbers, l.numbers)
+	maps.Copy(after.closed, l.closed)
 	for _, s := range n.Numbers {
-		numbers[s.Seq] = max(numbers[s.Seq], s.Number)
+		after.numbers[s.SequencePeriod()] = max(after.numbers[s.SequencePeriod()], s.Number)
 	}
 	if n.Kind != 0 {
-		l.kind = n.Kind
+		after.kind = n.Kind
 	}
-	return storedNumbers{kind: l.kind, numbers: numbers}
+	after.close(kinds[after.kind])
+	return after
 }
 
 // kinds returns the initial values by kind and sequence.
@@ -222,15 +248,17 @@ func lastsOf(log []messages.Event, kinds map[messages.WSKind]map[messages.SeqID]
 func raiseTo(all map[messages.WSID]storedNumbers, e *messages.Event, kinds map[messages.WSKind]map[messages.SeqID]messages.Sequence) {
 	l, ok := all[e.Workspace]
 	if !ok {
-		l = storedNumbers{kind: e.WorkspaceKind, numbers: make(map[messages.SeqID]messages.Number)}
+		l = newStored(e.WorkspaceKind)
 		all[e.Workspace] = l
 	}
-	l.numbers[messages.SeqWLogOffset] = max(l.numbers[messages.SeqWLogOffset], messages.Number(e.WLogOffset))
+	wlog := messages.SequencePeriod{Seq: messages.SeqWLogOffset}
+	l.numbers[wlog] = max(l.numbers[wlog], messages.Number(e.WLogOffset))
 	for _, n := range e.Numbering().Numbers {
 		if n.Number >= kinds[e.WorkspaceKind][n.Seq].Initial {
-			l.numbers[n.Seq] = max(l.numbers[n.Seq], n.Number)
+			l.numbers[n.SequencePeriod()] = max(l.numbers[n.SequencePeriod()], n.Number)
 		}
 	}
+	l.close(kinds[e.WorkspaceKind])
 }
 
 func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {
@@ -284,10 +312,9 @@ func (w *world) load(m *messages.LoadNumbers) *messages.Loaded {
 		return answer
 	}
 	l := w.seqData[m.Workspace]
-	answer.Numbers.Kind = l.kind
-	for _, seq := range slices.Sorted(maps.Keys(l.numbers)) {
-		answer.Numbers.Numbers = append(answer.Numbers.Numbers, messages.SequenceNumber{Seq: seq, Number: l.numbers[seq]})
-	}
+	answer.Numbers = l.listed(m.Workspace, w.kinds()[l.kind], m.Periods)
+	w.hitIf(len(m.Periods) > 0, "loaded on demand")
+	w.hitIf(len(m.Periods) > 1, "several periods loaded on demand")
 	return answer
 }
 
@@ -317,12 +344,14 @@ func (w *world) appendEvent(e messages.Event) bool {
 		w.t.Fatalf("event %d: time falls from %v to %v", e.PLogOffset, w.log[n-1].RegisteredAt, e.RegisteredAt)
 	}
 	before := w.truth[e.Workspace]
-	if got, want := e.WLogOffset, messages.WLogOffset(before.numbers[messages.SeqWLogOffset]+1); got != want {
+	if got, want := e.WLogOffset, messages.WLogOffset(before.last(messages.SeqWLogOffset)+1); got != want {
 		w.t.Fatalf("event %d of workspace %d: got WLog offset %d, want %d", e.PLogOffset, e.Workspace, got, want)
 	}
 	if before.kind != 0 && before.kind != e.WorkspaceKind {
 		w.t.Fatalf("event %d: workspace %d has kind %d and %d", e.PLogOffset, e.Workspace, before.kind, e.WorkspaceKind)
 	}
+	w.checkPeriods(&e)
+	w.hitPeriods(&e)
 	w.log = append(w.log, e)
 	raiseTo(w.truth, &e, w.kinds())
 	return true

@@ -51,6 +51,10 @@ type world struct {
 	// miscounted says that an owner flushes numbers which cannot be.
 	miscounted bool
 
+	// known is how many other periods of its sequences a workspace knew; setBack says that the clock was set back.
+	known   map[*span]int
+	setBack bool
+
 	hits map[string]int
 	// observe, if set, sees each message and its effects before they are carried out.
 	observe func(m messages.PartitionMessage, fx *Effects)
@@ -103,6 +107,7 @@ func testDescriptor() messages.Descriptor {
 				{ID: seqOther, Name: "letter", Initial: 5},
 			}},
 			{ID: kindBare, Name: "bare"},
+			till(),
 		},
 	}
 }
@@ -123,6 +128,7 @@ func newWorld(t failer, s messages.Settings) *world {
 		lastKind:   make(map[messages.WSID]messages.WSKind),
 		lastOwner:  make(map[messages.WSID]*call),
 		owners:     make(map[messages.PLogOffset]*call),
+		known:      make(map[*span]int),
 		hits:       make(map[string]int),
 	}
 }

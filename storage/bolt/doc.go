@@ -41,7 +41,7 @@
 //	internal/idsdb     ids.db in a transaction
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/check     pages and contents of the files, as who verifies them sees them
-//	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows
+//	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows, older periods
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
 //	internal/faulty    a disk and files that fail in tests

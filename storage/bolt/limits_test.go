@@ -145,7 +145,9 @@ func TestLimitIsRaised(t *testing.T) {
 	s := open(t, dir, d, Options{})
 	w := takeOver(t, s, 0)
 	w.append(2, 2)
-	expect.ErrorIs(t, w.try(w.event(2)), storage.ErrInvalidEvent)
+	refused := w.event(2)
+	refused.Records = nil
+	expect.ErrorIs(t, w.try(refused), storage.ErrInvalidEvent)
 	w.flush()
 	closeStore(t, s)
 	d.Kinds[0].Sequences[0].Largest = 1000

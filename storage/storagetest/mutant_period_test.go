@@ -68,7 +68,7 @@ func periodBugs() []bug {
 				m.disk.mu.Unlock()
 				return m.Memory.Flush(ctx, f)
 			}},
-		{name: "periods are closed, but keep their numbers", by: []string{closing, byModel},
+		{name: "periods are closed, but keep their numbers", by: []string{closing},
 			flush: func(m *mutant, ctx context.Context, f storage.Flush) error {
 				before := make(map[messages.WSID][]messages.SequenceNumber)
 				m.disk.mu.Lock()
@@ -82,7 +82,7 @@ func periodBugs() []bug {
 					}
 				})(m, ctx, f)
 			}},
-		{name: "older periods are not found", by: []string{older, byModel},
+		{name: "older periods are not found", by: []string{older},
 			numbers: func(m *mutant, ctx context.Context, ws messages.WSID, _ []messages.SequencePeriod) (storage.WorkspaceNumbers, error) {
 				return m.Memory.Numbers(ctx, ws)
 			}},

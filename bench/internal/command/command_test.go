@@ -169,6 +169,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"-warmup", "-1s"}, "-warmup: got -1s"},
 		{[]string{"-repeat", "0"}, "-repeat: got 0"},
 		{[]string{"-workspaces", "0"}, "-workspaces: got 0"},
+		{[]string{"-memory", "-1"}, "-memory: got -1"},
 		{[]string{"-rows", "limit", "-dir", "missing/directory"}, "missing/directory"},
 		{[]string{"table"}, "no lines"},
 		{[]string{"table", "-fast"}, "-fast"},

@@ -65,13 +65,14 @@ func planFlags(flags *flag.FlagSet, p *measure.Plan) {
 	flags.DurationVar(&p.Warmup, "warmup", 5*time.Second, "how long each row is loaded before that")
 	flags.Uint64Var(&p.Rounds, "rounds", 10, "how many flushes of partita a row is measured for, in up to 5 times -time")
 	flags.IntVar(&p.Workspaces, "workspaces", 10_000, "how many workspaces the events are spread over")
+	flags.Int64Var(&p.Memory, "memory", 0, "bolt.Options.Memory of the rows of partita, in bytes; 0: its default")
 }
 
 // planArgs are the arguments that planFlags reads.
 func planArgs(p measure.Plan) []string {
 	return []string{
 		"-time", p.Window.String(), "-warmup", p.Warmup.String(),
-		"-rounds", fmt.Sprint(p.Rounds), "-workspaces", fmt.Sprint(p.Workspaces),
+		"-rounds", fmt.Sprint(p.Rounds), "-workspaces", fmt.Sprint(p.Workspaces), "-memory", fmt.Sprint(p.Memory),
 	}
 }
 
@@ -83,6 +84,8 @@ func checkPlan(p measure.Plan) error {
 		return fmt.Errorf("-warmup: got %v, want 0 or more", p.Warmup)
 	case p.Workspaces < 1:
 		return fmt.Errorf("-workspaces: got %d, want 1 or more", p.Workspaces)
+	case p.Memory < 0:
+		return fmt.Errorf("-memory: got %d, want 0 or more", p.Memory)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 type Plan struct {
 	Warmup, Window time.Duration
 	Workspaces     int
+	// Memory is what a store of partita may take for events that are on their way, in bytes; 0: its default.
+	Memory int64
 	// Rounds is how many rounds of background work a row that has such work shall end
 	// in its window, which is made up to maxStretch times as long for it.
 	Rounds uint64
@@ -26,7 +28,7 @@ const maxStretch = 5
 
 // Limits of the steps besides the load.
 const (
-	setupLimit  = 2 * time.Minute
+	setupLimit  = 5 * time.Minute // a row may append millions of events before it is measured
 	graceLimit  = time.Minute
 	readLimit   = time.Minute
 	settleLimit = 5 * time.Minute
@@ -45,7 +47,7 @@ func (p Plan) Measure(ctx context.Context, spec Spec, dir string) report.Result 
 		Row: spec.Name, Callers: spec.Callers, Readers: spec.Readers, Workspaces: p.Workspaces,
 		Warmup: p.Warmup, Window: p.Window,
 	}
-	row := spec.New(Settings{Callers: spec.Callers, Readers: spec.Readers, Workspaces: p.Workspaces})
+	row := spec.New(Settings{Callers: spec.Callers, Readers: spec.Readers, Workspaces: p.Workspaces, Memory: p.Memory})
 	err := errors.Join(p.measure(ctx, row, dir, &r), within(context.WithoutCancel(ctx), closeLimit, "close", row.Close))
 	switch {
 	case errors.Is(err, ErrUnavailable):

@@ -74,6 +74,8 @@ type Settings struct {
 	Callers    int
 	Readers    int
 	Workspaces int
+	// Memory is bolt.Options.Memory.
+	Memory int64
 }
 
 // Spec is a row before it is made.

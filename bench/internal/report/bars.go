@@ -52,6 +52,8 @@ var bars = []bar{
 	{promise: "100 workspaces by Zipf, over 10,000 uniform", row: "partita/workspaces=100,zipf", other: workspacesReference, atLeast: 0.6},
 	{promise: "10,000 workspaces by Zipf, over 10,000 uniform", row: "partita/workspaces=10000,zipf", other: workspacesReference, atLeast: 0.6},
 	{promise: "1,000,000 workspaces by Zipf, over 10,000 uniform", row: "partita/workspaces=1000000,zipf", other: workspacesReference, atLeast: 0.6},
+	{promise: "3,000,000 events of 100,000 workspaces, over a new store", row: "partita/workspaces=100000,filled=3000000", other: "partita/workspaces=100000,filled=0", atLeast: 0.6},
+	{promise: "1,000,000 workspaces with 4 sequences, over a new store", row: "partita/workspaces=1000000,filled=1000000", other: "partita/workspaces=1000000,filled=0", atLeast: 0.6},
 	{promise: "64 callers, over PostgreSQL's counter row", row: "partita/callers=64", other: "postgres-counter", atLeast: 3},
 	{promise: "64 callers, over PostgreSQL's numbers at commit", row: "partita/callers=64", other: "postgres-trigger", atLeast: 10},
 	{promise: "64 callers, over JetStream synced always", row: "partita/callers=64", other: "nats-jetstream", atLeast: 8},

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -25,6 +27,8 @@ import (
 const (
 	kindTenant messages.WSKind = 1
 	seqOrder   messages.SeqID  = 16
+	// moreSequences follow seqOrder: events that a store has before it is measured take a number of each.
+	moreSequences = 3
 )
 
 // shape is what distinguishes one row of partita from another.
@@ -40,12 +44,15 @@ type shape struct {
 	// daily makes the sequence restart each day, by a clock on which days pass fast. Events have one number and
 	// no records.
 	daily bool
+	// filled is how many events the store has before it is measured, as many of each workspace.
+	filled int
 }
 
 // partita appends through the client and the actors: PLog, WLog, two new records,
 // three numbers (two of the application, one record id) and their SeqData.
 type partita struct {
 	shape   shape
+	memory  int64
 	callers []partitaCaller
 	ledger  *ledger.Ledger
 	dir     string
@@ -68,7 +75,7 @@ func newPartita(sh shape, s measure.Settings) *partita {
 	if sh.workspaces == 0 {
 		sh.workspaces = s.Workspaces
 	}
-	p := &partita{shape: sh, ledger: ledger.New(sh.workspaces), callers: make([]partitaCaller, s.Callers)}
+	p := &partita{shape: sh, memory: s.Memory, ledger: ledger.New(sh.workspaces), callers: make([]partitaCaller, s.Callers)}
 	for i := range p.callers {
 		p.callers[i].init(i, sh)
 	}
@@ -111,15 +118,19 @@ func (p *partita) descriptor() messages.Descriptor {
 	if p.shape.daily {
 		order.Restart = dailySequence
 	}
+	sequences := []messages.Sequence{order}
+	for i := range moreSequences {
+		sequences = append(sequences, messages.Sequence{ID: seqOrder + 1 + messages.SeqID(i), Name: fmt.Sprintf("more%d", i), Initial: 1})
+	}
 	return messages.Descriptor{
 		Application: "bench", Partitions: p.shape.partitions,
-		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: []messages.Sequence{order}}},
+		Kinds: []messages.Kind{{ID: kindTenant, Name: "tenant", Sequences: sequences}},
 	}
 }
 
 func (p *partita) Setup(ctx context.Context, dir string) error {
 	p.dir = dir
-	store, err := bolt.Open(ctx, dir, p.descriptor(), bolt.Options{})
+	store, err := bolt.Open(ctx, dir, p.descriptor(), bolt.Options{Memory: p.memory})
 	if err != nil {
 		return err
 	}
@@ -136,14 +147,44 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor(), Settings: settings}, store); err != nil {
 		return err
 	}
-	return p.app.Ready(ctx)
+	return errors.Join(p.app.Ready(ctx), p.fill(ctx))
+}
+
+// fill appends what the store has before it is measured. Its events are noted too.
+func (p *partita) fill(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var made atomic.Int64
+	var running sync.WaitGroup
+	for i := range p.callers {
+		c := &p.callers[i]
+		running.Go(func() {
+			usual := c.draft.Wanted
+			for seq := range messages.SeqID(moreSequences) {
+				c.draft.Wanted = append(c.draft.Wanted, messages.Wanted{Seq: seqOrder + 1 + seq})
+			}
+			for n := made.Add(1); n <= int64(p.shape.filled) && ctx.Err() == nil; n = made.Add(1) {
+				c.next()
+				if err := p.append(ctx, c, int(n%int64(p.shape.workspaces))); err != nil {
+					fail(err)
+				}
+			}
+			c.draft.Wanted = usual
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
 }
 
 // Do appends one event, waiting for a place if the partition is busy, as a caller
 // would that has nothing else to do.
 func (p *partita) Do(ctx context.Context, caller int) error {
 	c := &p.callers[caller]
-	ws := c.next()
+	return p.append(ctx, c, c.next())
+}
+
+// append appends the draft that a caller has made.
+func (p *partita) append(ctx context.Context, c *partitaCaller, ws int) error {
 	to := partition.AppendTo{Workspace: messages.WSID(ws), Kind: kindTenant, Wait: true}
 	if p.shape.dedup {
 		binary.BigEndian.PutUint64(to.DedupID[:], c.random.Uint64())
@@ -239,8 +280,12 @@ func (p *partita) Note() string {
 	if p.shape.zipf {
 		spread = "Zipf s=1.01 v=1"
 	}
-	return fmt.Sprintf("partita, default settings, %d partitions, %d workspaces (%s), deduplication ids: %v",
-		p.shape.partitions, p.shape.workspaces, spread, p.shape.dedup)
+	settings := "default settings"
+	if p.memory > 0 {
+		settings = fmt.Sprintf("Memory of %d MiB", p.memory>>20)
+	}
+	return fmt.Sprintf("partita, %s, %d partitions, %d workspaces (%s), deduplication ids: %v, over a store of %d events",
+		settings, p.shape.partitions, p.shape.workspaces, spread, p.shape.dedup, p.shape.filled)
 }
 
 func (p *partita) Close(ctx context.Context) error {

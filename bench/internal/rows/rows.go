@@ -30,6 +30,7 @@ func Groups() [][]measure.Spec {
 		{limitRow(manyCallers), partitaRow("", manyCallers, usual), partitaRow("/dedup", manyCallers, shape{partitions: usualPartitions, dedup: true})},
 		partitionsRows(),
 		workspacesRows(),
+		filledRows(),
 		{
 			limitRow(peerCallers), partitaRow("/callers=64", peerCallers, usual),
 			{Name: "nats-jetstream", Callers: peerCallers, New: newNATS},
@@ -73,6 +74,16 @@ func workspacesRows() []measure.Spec {
 		}
 		name := fmt.Sprintf("/workspaces=%d,%s", w.n, spread)
 		specs = append(specs, partitaRow(name, manyCallers, shape{partitions: usualPartitions, workspaces: w.n, zipf: w.zipf}))
+	}
+	return specs
+}
+
+// filledRows are of new stores, and of stores as they are after some time.
+func filledRows() []measure.Spec {
+	var specs []measure.Spec
+	for _, f := range []struct{ workspaces, filled int }{{100_000, 0}, {100_000, 3_000_000}, {1_000_000, 0}, {1_000_000, 1_000_000}} {
+		name := fmt.Sprintf("/workspaces=%d,filled=%d", f.workspaces, f.filled)
+		specs = append(specs, partitaRow(name, manyCallers, shape{partitions: usualPartitions, workspaces: f.workspaces, filled: f.filled}))
 	}
 	return specs
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -805,4 +806,30 @@ func TestRemedy(t *testing.T) {
 	check(t, err)
 	check(t, s.Close(limit(t)))
 	run(t, "verify", "--db", dir).has(t, exitFine)
+}
+
+// A sequence that ends soon, or has ended, is marked.
+func TestNumbersThatEnd(t *testing.T) {
+	dir := t.TempDir()
+	store, err := bolt.Open(t.Context(), dir, storagetest.Descriptor(messages.TrustNone), bolt.Options{})
+	check(t, err)
+	p := storagetest.Take(t, store, 0)
+	for range storagetest.LargestBadge {
+		p.Append(t, storagetest.Spec{Workspace: 3, Give: []messages.SeqID{storagetest.SeqBadge}})
+	}
+	check(t, store.Close(t.Context()))
+	if o := run(t, "numbers", "--db", dir, "--workspace", "3").has(t, exitFine); !regexp.MustCompile(`badge +1 +5 +none +5 +used up\n`).MatchString(o.stdout) {
+		t.Errorf("got:\n%s", o.stdout)
+	}
+	d := run(t, "numbers", "--db", dir, "--workspace", "3", "--json").has(t, exitFine).json(t)
+	badge := d["sequences"].([]any)[5].(map[string]any)
+	if badge["name"] != "badge" || badge["largest"] != "5" || badge["nearly_used"] != true {
+		t.Errorf("got %v", badge)
+	}
+	for last, want := range map[id]string{0: "", 90: "", 91: "more than 90 % used", 99: "more than 90 % used", 100: "used up"} {
+		s := sequenceResult{Last: last, Largest: 100, NearlyUsed: messages.Sequence{Initial: 1, Largest: 100}.NearlyUsed(messages.Number(last))}
+		if got := s.use(); got != want {
+			t.Errorf("got %q after %d, want %q", got, last, want)
+		}
+	}
 }

@@ -89,11 +89,7 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 		return format.DamagedIndex(k, format.ErrMisplaced)
 	}
 	if s := l.head.Find(key.ID.Seq); s != nil && s.Older {
-		if period := calendar.Date(key.ID.Number); messages.Number(period) != key.ID.Number || !s.HasOlder(period) {
-			return format.DamagedIndex(k, format.ErrMisplaced)
-		}
-		_, err := statedb.DecodeOlder(k, v)
-		return err
+		return toPeriod(s, key, k, v)
 	}
 	if key.ID.Number != l.next {
 		return format.DamagedIndex(k, format.ErrMisplaced)
@@ -104,4 +100,13 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 	}
 	l.next = e.Next
 	return nil
+}
+
+// toPeriod returns damage if an entry is not the last number of an older period.
+func toPeriod(s *format.HeadSequence, key format.RecordKey, k, v []byte) error {
+	if period := calendar.Date(key.ID.Number); messages.Number(period) != key.ID.Number || !s.HasOlder(period) {
+		return format.DamagedPeriod(k, format.ErrMisplaced)
+	}
+	_, err := statedb.DecodeOlder(k, v)
+	return err
 }

@@ -87,14 +87,9 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 	if err != nil {
 		return err
 	}
-	s.ID, s.Descriptor = logHeader.ID, logHeader.Descriptor
-	if wanted != nil {
-		if err := wanted.Extends(&logHeader.Descriptor); err != nil {
-			return err
-		}
-		s.Descriptor = wanted.Over(&logHeader.Descriptor)
+	if err := s.describe(wanted, &logHeader); err != nil {
+		return err
 	}
-	s.staleLog = logHeader.Format < format.Version || !sameDescriptor(&s.Descriptor, &logHeader.Descriptor)
 	stateOld := false
 	if stateThere {
 		if stateOld, err = s.inspectState(); err != nil {
@@ -128,6 +123,19 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 	s.StateIsNew = true
 	s.State, err = s.create(format.RoleState)
 	return err
+}
+
+// describe takes over whose store it is, and what the descriptor that is wanted changes.
+func (s *Set) describe(wanted *messages.Descriptor, log *format.Header) error {
+	s.ID, s.Descriptor = log.ID, log.Descriptor
+	if wanted != nil {
+		if err := wanted.Extends(&log.Descriptor); err != nil {
+			return err
+		}
+		s.Descriptor = wanted.Over(&log.Descriptor)
+	}
+	s.staleLog = log.Format < format.Version || !sameDescriptor(&s.Descriptor, &log.Descriptor)
+	return nil
 }
 
 // mayRebuild returns why a state.db that is not there, or is of an older format, cannot be made anew, nil if it need not be.

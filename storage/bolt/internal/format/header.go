@@ -65,7 +65,7 @@ func (r Role) hasRules(format uint16) bool {
 		return format >= 4
 	case RoleState:
 		return format >= 5
-	case RoleSubscriptions:
+	case RoleSubscriptions, RoleIDs:
 	}
 	return false
 }
