@@ -64,6 +64,8 @@ APPENDFLAGS ?=
 APPENDOUT   ?= $(BIN)/append.json
 READERSFLAGS ?=
 READERSOUT   ?= $(BIN)/readers.json
+MIDNIGHTFLAGS ?= -time 10s
+MIDNIGHTOUT   ?= $(BIN)/midnight.json
 PARTSROW    ?= ^partita$$
 BENCHTAGS   ?= nopeers
 
@@ -206,6 +208,10 @@ bench-append: bench-build ## compare durable appends with the bare disk and othe
 .PHONY: bench-readers
 bench-readers: bench-build ## count what readers skip, see twice or out of order, and how late they are: partita and PostgreSQL (READERSFLAGS='-time 10s')
 	$(BIN)/bench readers -dir $(BIN) -json $(READERSFLAGS) | tee $(READERSOUT) | $(BIN)/bench table
+
+.PHONY: bench-midnight
+bench-midnight: bench-build ## count numbers that are doubled or missing where they begin anew each day: partita and PostgreSQL (MIDNIGHTFLAGS='-time 10s')
+	$(BIN)/bench midnight -dir $(BIN) -json $(MIDNIGHTFLAGS) | tee $(MIDNIGHTOUT) | $(BIN)/bench table
 
 .PHONY: bench-plot
 bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrote (APPENDOUT)

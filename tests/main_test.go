@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runIDsChild(dir, os.Stdout))
 		os.Exit(1)
 	}
+	if config := os.Getenv(replayChildEnv); config != "" {
+		if err := runReplayChild(config, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(fullLoadEnv); dir != "" {
 		if err := runFullLoadChild(dir, os.Stdin); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -21,6 +21,7 @@ missing, or a bar is missed.
 
   bench [run] [flags]      measure the rows that only append
   bench readers [flags]    measure the rows that are read while they are appended to
+  bench midnight [flags]   measure the rows whose numbers begin anew each day
   bench list               name the rows
   bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
   bench plot <LINES >SVG   a picture of them
@@ -51,6 +52,8 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return run(ctx, args, rows.Groups(), stdout, stderr)
 	case "readers":
 		return run(ctx, args, rows.ReadingGroups(), stdout, stderr)
+	case "midnight":
+		return run(ctx, args, rows.MidnightGroups(), stdout, stderr)
 	case "list":
 		return list(stdout)
 	case "table":
@@ -70,7 +73,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		}
 		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, readers, list, table, plot, soak-plot or help", name)
+	return fmt.Errorf("got command %q, want run, readers, midnight, list, table, plot, soak-plot or help", name)
 }
 
 func list(stdout io.Writer) error {

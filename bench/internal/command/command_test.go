@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
 )
@@ -37,7 +39,7 @@ func bench(t *testing.T, stdin string, args ...string) (stdout, stderr string, s
 // stalled for all of the time.
 func measured(t *testing.T, args ...string) string {
 	t.Helper()
-	args = append(args, "-json", "-warmup", "50ms", "-workspaces", "50")
+	args = append([]string{args[0], "-json", "-warmup", "50ms", "-workspaces", "50"}, args[1:]...)
 	for window := 200 * time.Millisecond; ; window *= 5 {
 		lines, errs, status := bench(t, "", append(args, "-time", window.String())...)
 		if status == 0 {
@@ -54,7 +56,7 @@ const own = `^(limit/callers=8|bbolt-update|nats-jetstream|sqlite)$`
 
 func TestRunAndTable(t *testing.T) {
 	dir := t.TempDir()
-	lines := measured(t, "-rows", own, "-dir", dir, "-allow-missing")
+	lines := measured(t, "run", "-rows", own, "-dir", dir, "-allow-missing")
 	results, err := report.ReadLines(strings.NewReader(lines))
 	if err != nil || len(results) != 4 {
 		t.Fatalf("got %d results, %v, want 4", len(results), err)
@@ -74,24 +76,34 @@ func TestRunAndTable(t *testing.T) {
 	}
 }
 
-// The rows that are read and need nothing installed; and those of PostgreSQL, where a
-// server is installed.
-func TestReaders(t *testing.T) {
+// besideServers runs rows of which some need servers that may not be installed, and returns the results of the others
+// and of those whose servers are.
+func besideServers(t *testing.T, specs []measure.Spec, args ...string) []*report.Result {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // a server may run as another account
 		t.Fatal(err)
 	}
-	lines := measured(t, "readers", "-rows", "^read/", "-dir", dir, "-rounds", "0", "-allow-missing")
+	lines := measured(t, append(args, "-dir", dir, "-rounds", "0", "-allow-missing")...)
 	results, err := report.ReadLines(strings.NewReader(lines))
-	if err != nil || len(results) != len(rows.ReadingGroups()[0])+len(rows.ReadingGroups()[1]) {
-		t.Fatalf("got %d results, %v", len(results), err)
+	if err != nil || len(results) != len(specs) {
+		t.Fatalf("got %d results, %v, want %d", len(results), err, len(specs))
 	}
+	var available []*report.Result
 	for i := range results {
-		r := &results[i]
-		if r.Unavailable != "" {
+		if r := &results[i]; r.Unavailable == "" {
+			available = append(available, r)
+		} else {
 			t.Logf("%s: %s", r.Row, r.Unavailable)
-			continue
 		}
+	}
+	return available
+}
+
+// The rows that are read and need nothing installed; and those of PostgreSQL, where a
+// server is installed.
+func TestReaders(t *testing.T) {
+	for _, r := range besideServers(t, slices.Concat(rows.ReadingGroups()...), "readers") {
 		if !r.Right() || r.Reading == nil || len(r.Reading.Readers) != 16 {
 			t.Errorf("got %+v", r)
 			continue
@@ -107,10 +119,23 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// The row of partita; and those of PostgreSQL, where a server is installed.
+func TestMidnight(t *testing.T) {
+	for _, r := range besideServers(t, slices.Concat(rows.MidnightGroups()...), "midnight", "-warmup", "2s") {
+		if !r.Right() || r.Numbering == nil || r.Numbering.Days < 1 {
+			t.Errorf("got %+v, want at least one midnight", r)
+			continue
+		}
+		if resets := strings.HasSuffix(r.Row, "reset"); !resets && (r.Numbering.Doubled > 0 || r.Numbering.Missing > 0) || resets && r.Numbering.Missing == 0 {
+			t.Errorf("%s: got %+v", r.Row, *r.Numbering)
+		}
+	}
+}
+
 // Rows of partita have profiles, and rows that are compared take turns.
 func TestRepeatAndProfiles(t *testing.T) {
 	dir := t.TempDir()
-	lines := measured(t, "-rows", "^(limit/callers=8|partita/callers=8)$", "-repeat", "2", "-rounds", "1", "-cpuprofile", dir, "-dir", dir)
+	lines := measured(t, "run", "-rows", "^(limit/callers=8|partita/callers=8)$", "-repeat", "2", "-rounds", "1", "-cpuprofile", dir, "-dir", dir)
 	results, err := report.ReadLines(strings.NewReader(lines))
 	if err != nil || len(results) != 4 {
 		t.Fatalf("got %d results, %v, want 4\n%s", len(results), err, lines)

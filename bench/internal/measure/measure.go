@@ -89,8 +89,21 @@ func (p Plan) measure(ctx context.Context, row Row, dir string, r *report.Result
 		if err == nil {
 			r.Check = compared
 		}
-		return err
+		return errors.Join(err, count(ctx, row, r))
 	})
+}
+
+// count counts what is wrong with the numbers of a row whose numbers begin anew each day.
+func count(ctx context.Context, row Row, r *report.Result) error {
+	numbered, ok := row.(Numbered)
+	if !ok {
+		return nil
+	}
+	numbering, err := numbered.Numbering(ctx)
+	if err == nil {
+		r.Numbering = &numbering
+	}
+	return err
 }
 
 // call is what each caller does, again and again.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/partita-go/partita/bench/internal/audit"
+	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/usage"
 )
 
@@ -51,6 +52,12 @@ type Followed interface {
 	// see's error, with ctx, or when it has come to the end of what is stored after
 	// writing has ended. Readers count from 0.
 	Follow(ctx, writing context.Context, reader int, see func(audit.Event) error) error
+}
+
+// Numbered is a row whose numbers begin anew each day. Its days are short, so that there are many midnights.
+type Numbered interface {
+	// Numbering counts what is wrong with the numbers that are stored. It is asked for after Check.
+	Numbering(ctx context.Context) (report.Numbering, error)
 }
 
 // Settler is a row that puts off writing. Settle writes it, so that it counts as

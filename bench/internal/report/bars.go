@@ -32,6 +32,8 @@ const (
 	readFaults
 	// readLag is the largest p99 that a reader's lag has, in milliseconds.
 	readLag
+	// dayFaults counts the numbers of days that are doubled or missing. There must be such days.
+	dayFaults
 )
 
 // These rows have the shape of row "partita", and are measured once more next to what
@@ -63,6 +65,9 @@ var bars = []bar{
 	{promise: "pauses in the transaction: p99 of a reader's lag, ms", row: "read/pauses/partita-held", of: readLag, atMost: 20},
 	{promise: "no pauses: skipped, twice or out of order", row: "read/partita", of: readFaults},
 	{promise: "no pauses, over PostgreSQL's numbers at commit", row: "read/partita", other: "read/postgres-trigger", atLeast: 10},
+
+	{promise: "midnights: doubled or missing", row: "midnight/partita", of: dayFaults},
+	{promise: "midnights, over PostgreSQL's row per day", row: "midnight/partita", other: "midnight/postgres-day-row", atLeast: 3},
 }
 
 // ErrBars is returned when a bar is missed, or cannot be computed although its rows
@@ -117,7 +122,7 @@ func (b bar) judge(figures []float64) (figure, verdict string) {
 		return "-", notMeasured
 	}
 	value, name := median(figures), "median"
-	if b.of == readFaults {
+	if b.of == readFaults || b.of == dayFaults {
 		value, name = slices.Max(figures), "worst"
 	}
 	figure, verdict = fmt.Sprintf("%.2f", value), held
@@ -164,7 +169,8 @@ func (b bar) figures(own, other []Result) []float64 {
 // measured reports whether a result has the figure.
 func (b bar) measured(r *Result) bool {
 	aboutReaders := b.of == readFaults || b.of == readLag
-	return r.Right() && (r.Reading != nil || !aboutReaders)
+	aboutDays := b.of == dayFaults
+	return r.Right() && (r.Reading != nil || !aboutReaders) && (r.Numbering != nil && r.Numbering.Days > 0 || !aboutDays)
 }
 
 func (b bar) value(r *Result) float64 {
@@ -176,6 +182,8 @@ func (b bar) value(r *Result) float64 {
 		return float64(skipped + twice + outOfOrder)
 	case readLag:
 		return float64(r.Reading.worstP99()) / float64(time.Millisecond)
+	case dayFaults:
+		return float64(r.Numbering.Doubled + r.Numbering.Missing)
 	case eventsPerSecond:
 	}
 	return r.EventsPerSecond

@@ -95,6 +95,7 @@ func TestBarsThatCannotBeComputed(t *testing.T) {
 func set(r *Result, f figure, value float64) {
 	r.Reading = &Reading{Readers: make([]Reader, 3)}
 	r.Readers = len(r.Reading.Readers)
+	r.Numbering = &Numbering{Days: 1}
 	switch f {
 	case eventsPerSecond:
 		r.EventsPerSecond = value
@@ -104,6 +105,8 @@ func set(r *Result, f figure, value float64) {
 		r.Reading.Readers[1].Skipped = uint64(value)
 	case readLag:
 		r.Reading.Readers[1].Lag.P99 = time.Duration(value * float64(time.Millisecond))
+	case dayFaults:
+		r.Numbering.Doubled = uint64(value)
 	}
 }
 
@@ -117,7 +120,7 @@ func TestEachBarCanBeMissed(t *testing.T) {
 		if b.atLeast == 0 {
 			good, bad = b.atMost*0.99, b.atMost*1.01
 		}
-		if b.of == readFaults {
+		if b.of == readFaults || b.of == dayFaults {
 			bad = 1
 		}
 		for value, want := range map[float64]string{good: held, bad: missed} {

@@ -61,6 +61,9 @@ type Result struct {
 	// Reading is nil if nobody read what was stored.
 	Reading *Reading `json:"reading,omitempty"`
 
+	// Numbering is nil unless the numbers begin anew each day.
+	Numbering *Numbering `json:"numbering,omitempty"`
+
 	Errors     uint64 `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
 
@@ -89,6 +92,15 @@ type Reading struct {
 	// Lag is of all readers together.
 	Lag     Lag      `json:"lag"`
 	Readers []Reader `json:"readers"`
+}
+
+// Numbering is what the numbers of the days are that ended while they were given out.
+type Numbering struct {
+	Days int `json:"days"`
+	// Doubled counts the events that have the number of another event of their day, without the first
+	// one. Missing counts the numbers that no event has, from 1 to the largest one of each day.
+	Doubled uint64 `json:"doubled"`
+	Missing uint64 `json:"missing"`
 }
 
 // Reader is what one reader has seen.

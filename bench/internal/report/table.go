@@ -22,19 +22,23 @@ memory, anonymous         largest of the server with its children, or of the pro
 `
 
 // WriteTable writes a line for each row, and below the table what it leaves out. Rows that
-// are read have a table of their own.
+// are read, and those whose numbers begin anew each day, have tables of their own.
 func WriteTable(w io.Writer, results []Result) error {
-	var appending, reading []Summary
+	var appending, reading, numbering []Summary
 	for _, s := range Summarize(results) {
-		if s.Readers > 0 {
+		switch {
+		case s.Readers > 0:
 			reading = append(reading, s)
-		} else {
+		case s.Numbering != nil:
+			numbering = append(numbering, s)
+		default:
 			appending = append(appending, s)
 		}
 	}
 	return errors.Join(
 		writeTable(w, appending, columns, legend, (*Summary).cells),
 		writeTable(w, reading, readingColumns, readingLegend, (*Summary).readingCells),
+		writeTable(w, numbering, numberingColumns, numberingLegend, (*Summary).numberingCells),
 	)
 }
 

@@ -41,6 +41,9 @@ type shape struct {
 	zipf bool
 	// dedup gives each event a deduplication id.
 	dedup bool
+	// daily makes the sequence restart each day, by a clock on which days pass fast. Events have one number and
+	// no records.
+	daily bool
 	// filled is how many events the store has before it is measured, as many of each workspace.
 	filled int
 }
@@ -92,6 +95,9 @@ func (c *partitaCaller) init(i int, sh shape) {
 		Wanted:  []messages.Wanted{{Seq: messages.SeqCRecordID, Count: event.Records}, {Seq: seqOrder}},
 		Records: c.records[:],
 	}
+	if sh.daily {
+		c.draft = messages.Draft{Wanted: c.draft.Wanted[1:]}
+	}
 }
 
 // next makes the next draft and returns its workspace.
@@ -108,7 +114,11 @@ func (c *partitaCaller) next() int {
 }
 
 func (p *partita) descriptor() messages.Descriptor {
-	sequences := []messages.Sequence{{ID: seqOrder, Name: "order", Initial: 1}}
+	order := messages.Sequence{ID: seqOrder, Name: "order", Initial: 1}
+	if p.shape.daily {
+		order.Restart = dailySequence
+	}
+	sequences := []messages.Sequence{order}
 	for i := range moreSequences {
 		sequences = append(sequences, messages.Sequence{ID: seqOrder + 1 + messages.SeqID(i), Name: fmt.Sprintf("more%d", i), Initial: 1})
 	}
@@ -126,8 +136,15 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 	}
 	p.store = store
 	p.system = quiet.NewSystem()
-	p.parts = partition.NewAppParts(p.system, partition.Options{})
-	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor()}, store); err != nil {
+	var options partition.Options
+	var settings partition.Settings
+	if p.shape.daily {
+		if options, settings, err = dailyOptions(); err != nil {
+			return err
+		}
+	}
+	p.parts = partition.NewAppParts(p.system, options)
+	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor(), Settings: settings}, store); err != nil {
 		return err
 	}
 	return errors.Join(p.app.Ready(ctx), p.fill(ctx))

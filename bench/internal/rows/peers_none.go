@@ -14,6 +14,8 @@ var (
 	newPostgresCounter = newAbsent("peers (tag nopeers)")
 	newPostgresTrigger = newPostgresCounter
 	newNATS            = newPostgresCounter
+	newPostgresReset   = newPostgresCounter
+	newPostgresDayRow  = newPostgresCounter
 
 	newIdentityReading readingRow = func(_ time.Duration, s measure.Settings) measure.Row { return newPostgresCounter(s) }
 	newTriggerReading             = newIdentityReading

@@ -18,7 +18,9 @@ const (
 const usualPartitions = 16
 
 // All returns all rows, in the order in which they run.
-func All() []measure.Spec { return slices.Concat(slices.Concat(Groups(), ReadingGroups())...) }
+func All() []measure.Spec {
+	return slices.Concat(slices.Concat(Groups(), ReadingGroups(), MidnightGroups())...)
+}
 
 // Groups returns the rows that only append, in groups: what is compared is in one group,
 // and what is compared most closely is next to each other.
