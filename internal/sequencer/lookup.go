@@ -142,7 +142,7 @@ func (c *Core) loaded(m *messages.Loaded) {
 	}
 	delete(c.loads, id)
 	c.awaiting -= len(l.queue)
-	err := c.takeLoaded(m, l)
+	there, err := c.takeLoaded(m, l)
 	c.forgetRetired()
 	for _, w := range l.queue {
 		if err != nil {
@@ -151,24 +151,26 @@ func (c *Core) loaded(m *messages.Loaded) {
 		}
 		c.admit(w)
 	}
+	// Those who waited hold what they need by now: else loads could drop what each other has brought.
+	if there != nil && there.reserved == 0 && c.txn.ws != there {
+		c.forgetOld(there)
+	}
 }
 
-// takeLoaded puts what was loaded into the cache.
-func (c *Core) takeLoaded(m *messages.Loaded, l *load) error {
+// takeLoaded puts what was loaded into the cache, and returns the workspace if that had it before.
+func (c *Core) takeLoaded(m *messages.Loaded, l *load) (*workspace, error) {
 	ws, err := c.assemble(m, l)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if there := c.lookup(ws.id, ws.kind); there != nil {
 		// It was loaded before, and more of its periods was needed.
-		if there.reserved == 0 && c.txn.ws != there {
-			c.forgetOld(there)
-		}
+		there.closeAs(ws)
 		there.learn(ws, l.periods)
-		return nil
+		return there, nil
 	}
 	c.cache.Add(ws.id, ws)
-	return nil
+	return nil, nil
 }
 
 // assemble makes a workspace of what was loaded and of what is pending. One

@@ -261,10 +261,23 @@ func (w *workspace) oldestBut(i int, asked []messages.SequencePeriod) calendar.D
 	return w.periods[i]
 }
 
+// closeAs closes the periods that are closed in what was loaded later.
+func (w *workspace) closeAs(loaded *workspace) {
+	for i := range w.spans {
+		if first := loaded.spans[i].closedBelow; first > w.spans[i].closedBelow {
+			w.spans[i].closedBelow = first
+			w.dropBelow(w.kind.ids[i], first, nil)
+		}
+	}
+}
+
 // learn takes over the last numbers of periods that were asked for, 0 if there is none.
 func (w *workspace) learn(from *workspace, asked []messages.SequencePeriod) {
 	for _, p := range asked {
 		i := w.kind.index(p.Seq)
+		if p.Period < w.spans[i].closedBelow {
+			continue // it has no number any more, which does not mean that it never had one
+		}
 		n, _ := from.in(from.kind, i, p.Period)
 		if was, known := w.in(w.kind, i, p.Period); !known || n > was {
 			w.setOther(messages.SequenceNumber{Seq: p.Seq, Period: p.Period, Number: n})

@@ -405,3 +405,44 @@ func TestStalePeriodIsNotBelieved(t *testing.T) {
 	w.wants(today, "21/2026-06-30/2")
 	w.finish()
 }
+
+// TestClosedSinceItWasLoaded: the store has closed periods that were older ones when the workspace was loaded. That a
+// period has no number any more does not mean that it never had one: its numbers would be given twice.
+func TestClosedSinceItWasLoaded(t *testing.T) {
+	w := newWorld(t, messages.Settings{FlushInterval: never})
+	w.now = moment(t, "2026-06-30T12:00:00Z")
+	w.begin()
+	w.settle()
+	c := w.core
+	c.lastTime = w.now
+	first := calendar.Date(20250101)
+	months := func(from int) []messages.SequenceNumber {
+		n := []messages.SequenceNumber{{Seq: messages.SeqWLogOffset, Number: 12}}
+		for i := from; i < 12; i++ {
+			n = append(n, messages.SequenceNumber{Seq: seqBill, Period: naiveAdd(calendar.Month, first, i), Number: 105})
+		}
+		return n
+	}
+	m := w.dated(first, seqBill)
+	waits := waiting{append: &m, kind: c.kinds[kindTill]}
+	load := func(n messages.WorkspaceNumbers, asked []messages.SequencePeriod) {
+		n.Workspace, n.Kind = 1, kindTill
+		if _, err := c.takeLoaded(&messages.Loaded{Numbers: n}, &load{queue: []waiting{waits}, periods: asked}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(messages.WorkspaceNumbers{Older: []messages.SeqID{seqBill}, Numbers: months(4)}, nil)
+	waits.ws, _ = c.cache.Peek(1)
+	asked := c.unknownPeriods(&waits)
+	if len(asked) == 0 {
+		t.Fatal("the first month counts as known")
+	}
+	closed := messages.SequencePeriod{Seq: seqBill, Period: naiveAdd(calendar.Month, first, 3)}
+	load(messages.WorkspaceNumbers{Closed: []messages.SequencePeriod{closed}, Numbers: months(3)}, asked)
+	r := &Reservation{workspace: 1, kind: waits.kind}
+	r.copyFrom(&waits.ws.lasts)
+	if err := c.turnSequence(r, waits.ws, waits.kind.index(seqBill), first); !errors.Is(err, messages.ErrBusinessDate) {
+		n, _ := r.Next(messages.Wanted{Seq: seqBill})
+		t.Errorf("got %v, %v, want that the month is closed", n, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
@@ -137,5 +138,11 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID, periods ...messag
 	if err := s.enter(ctx); err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}
-	return statedb.Numbers(s.state, ws, periods...)
+	return statedb.Numbers(s.state, ws, s.keepsSome, periods...)
+}
+
+// keepsSome reports whether a sequence keeps only some of its periods.
+func (s *Store) keepsSome(kind messages.WSKind, seq messages.SeqID) bool {
+	def := schema.Sequence(s.schema.Kinds[kind], seq)
+	return def != nil && def.Restart.Keep > 0
 }

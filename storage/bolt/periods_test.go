@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
@@ -260,5 +261,34 @@ func TestLowNumberOfAnOlderPeriod(t *testing.T) {
 	want := messages.SequenceNumber{Seq: at.Seq, Period: at.Period, Number: 200}
 	if err != nil || !slices.Contains(n.Numbers, want) {
 		t.Errorf("got %+v, error %v, want %v", n, err, want)
+	}
+}
+
+// A sequence that keeps some of its periods, and kept all until now, tells all of them until the next flush closes some:
+// who counts must know which those will be.
+func TestNumbersBeforePeriodsAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, dailyStore(0), Options{})
+	p := storagetest.Take(t, s, 0)
+	day := func(i int) calendar.Date { return calendar.Rule{Every: calendar.Day}.Add(storagetest.FirstDay, i) }
+	for i := range 12 {
+		p.Append(t, storagetest.Spec{Workspace: 3, Give: []messages.SeqID{storagetest.SeqReceipt}, Day: day(i)})
+	}
+	p.FlushAll(t)
+	closeStore(t, s)
+	s = open(t, dir, dailyStore(9), Options{})
+	n, err := s.Numbers(t.Context(), 3)
+	expect.NoError(t, err)
+	if got := len(n.Of(storagetest.SeqReceipt)); got != 12 || len(n.Older) != 0 {
+		t.Errorf("got %d days and older ones of %v, want 12 and none", got, n.Older)
+	}
+	p = storagetest.Take(t, s, 0)
+	p.Append(t, storagetest.Spec{Workspace: 3, Give: []messages.SeqID{storagetest.SeqReceipt}, Day: day(11)})
+	p.FlushAll(t)
+	n, err = s.Numbers(t.Context(), 3, messages.SequencePeriod{Seq: storagetest.SeqReceipt, Period: day(0)})
+	expect.NoError(t, err)
+	want := []messages.SequencePeriod{{Seq: storagetest.SeqReceipt, Period: day(3)}}
+	if got := len(n.Of(storagetest.SeqReceipt)); got != 9 || !slices.Equal(n.Closed, want) {
+		t.Errorf("got %d days, closed %v, want 9 and %v", got, n.Closed, want)
 	}
 }

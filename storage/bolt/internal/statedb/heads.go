@@ -51,20 +51,31 @@ func checkHead(k, v []byte) error {
 }
 
 // Numbers returns the last numbers of a workspace, and its kind: of a sequence that restarts those of the newest periods,
-// and of those that are asked for.
-func Numbers(state *boltfile.File, ws messages.WSID, periods ...messages.SequencePeriod) (n storage.WorkspaceNumbers, err error) {
+// and of those that are asked for; or of all, if it keeps only some of them: it may have kept all until now, and
+// which of them the next flush closes follows from all.
+func Numbers(
+	state *boltfile.File, ws messages.WSID, keepsSome func(messages.WSKind, messages.SeqID) bool, periods ...messages.SequencePeriod,
+) (n storage.WorkspaceNumbers, err error) {
 	err = state.View(func(tx *bbolt.Tx) error {
 		var h format.Head
 		if err := ReadHead(tx, ws, &h); err != nil {
 			return err
 		}
 		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed()}
+		older := false
 		for i := range h.Sequences {
-			if s := &h.Sequences[i]; s.Older {
+			s := &h.Sequences[i]
+			switch older = older || s.Older; {
+			case !s.Older:
+			case !keepsSome(h.Kind, s.Seq):
 				n.Older = append(n.Older, s.Seq)
+			default:
+				if err := addAllOlder(tx, &n, s); err != nil {
+					return err
+				}
 			}
 		}
-		if len(n.Older) == 0 {
+		if !older {
 			return nil
 		}
 		return addOlder(tx, &n, &h, periods)
@@ -75,12 +86,19 @@ func Numbers(state *boltfile.File, ws messages.WSID, periods ...messages.Sequenc
 	return n, nil
 }
 
-// addOlder adds the numbers of older periods that are asked for.
+func addAllOlder(tx *bbolt.Tx, n *storage.WorkspaceNumbers, s *format.HeadSequence) error {
+	return EachOlder(tx, n.Workspace, s, func(p format.PeriodNumber) error {
+		n.Numbers = append(n.Numbers, messages.SequenceNumber{Seq: s.Seq, Period: p.Period, Number: p.Number})
+		return nil
+	})
+}
+
+// addOlder adds the numbers of older periods that are asked for, if those of their sequence are not all listed.
 func addOlder(tx *bbolt.Tx, n *storage.WorkspaceNumbers, h *format.Head, periods []messages.SequencePeriod) error {
 	periods = slices.Clone(periods)
 	slices.SortFunc(periods, messages.SequencePeriod.Compare)
 	for _, at := range slices.Compact(periods) {
-		if s := h.Find(at.Seq); s == nil || !s.HasOlder(at.Period) {
+		if s := h.Find(at.Seq); s == nil || !s.HasOlder(at.Period) || !slices.Contains(n.Older, at.Seq) {
 			continue
 		}
 		last, err := olderNumber(tx, n.Workspace, at)
