@@ -139,6 +139,7 @@ func TestCutOffFlushFinishedUnknown(t *testing.T) {
 	faulty.CommitsOf(s.state).Before.Set(nil)
 	faulty.CommitsOf(s.state).After.Set(func() error { return io.ErrUnexpectedEOF })
 	expect.ErrorIs(t, s.Flush(t.Context(), w.pending()), messages.ErrOutcomeUnknown)
+	<-s.closing // it may be told before
 	expect.ErrorIs(t, w.try(w.event(0)), storage.ErrClosed)
 }
 
