@@ -179,7 +179,7 @@ func (r *Restart) validate() error {
 func (r *Restart) sameAs(was *Restart) bool { return r.Rule == was.Rule && r.Zone == was.Zone }
 
 // Max returns the last number that the sequence can give out.
-func (s Sequence) Max() Number {
+func (s *Sequence) Max() Number {
 	switch {
 	case s.Largest != 0:
 		return s.Largest
@@ -191,15 +191,16 @@ func (s Sequence) Max() Number {
 
 // NearlyUsed reports whether more than 90 % of the sequence's numbers are used once last was given
 // out. It is false if last is below Initial: then none was.
-func (s Sequence) NearlyUsed(last Number) bool {
-	return last >= s.Initial && (last >= s.Max() || s.Max()-last <= (s.Max()-s.Initial)/10)
+func (s *Sequence) NearlyUsed(last Number) bool {
+	largest := s.Max()
+	return last >= largest-(largest-s.Initial)/10
 }
 
 // endless is what sequences have for Largest that are from before there were limits.
 const endless Number = math.MaxUint64
 
 // kept returns which largest number a sequence of a store has once the store was opened with another one.
-func (s Sequence) kept(given Number) Number {
+func (s *Sequence) kept(given Number) Number {
 	if s.Largest == endless && given >= LargestDefault {
 		return endless
 	}
@@ -208,14 +209,14 @@ func (s Sequence) kept(given Number) Number {
 
 // MaxExplicit returns the largest id that an event may bring along for a new
 // record instead of taking it from the sequence. It leaves 2^32 numbers free.
-func (s Sequence) MaxExplicit() Number {
+func (s *Sequence) MaxExplicit() Number {
 	if s.Max()-s.Initial < explicitReserve {
 		return s.Initial
 	}
 	return s.Max() - explicitReserve
 }
 
-func (s Sequence) validate() error {
+func (s *Sequence) validate() error {
 	switch {
 	case s.ID < FirstApplicationSeq:
 		return fmt.Errorf("ids below %d are reserved", FirstApplicationSeq)

@@ -166,7 +166,7 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 	c.unflushed.raise(d, wlogOffset, 0, messages.Number(e.WLogOffset))
 	for _, n := range e.Numbers {
 		i := kind.index(n.Seq)
-		if i <= wlogOffset || n.Number > kind.sequences[i].Max() || (n.Period != 0) != (kind.restart(i) != nil) {
+		if i <= wlogOffset || n.Number > kind.sequences[i].Max() || !kind.hasPeriod(i, n.Period) {
 			return fmt.Errorf("%w: workspace %d, kind %d: sequence %d, period %v, number %d",
 				messages.ErrBrokenLog, e.Workspace, kind.id, n.Seq, n.Period, n.Number)
 		}

@@ -149,8 +149,8 @@ func (w *waiting) checkRecord(r *messages.DraftRecord) error {
 		}
 		return nil
 	}
-	i := w.kind.index(r.ID.Seq)
-	if i <= wlogOffset || w.kind.restart(i) != nil {
+	i, ok := w.kind.ofRecords(r.ID.Seq)
+	if !ok {
 		return fmt.Errorf("%w: kind %d: id %v", messages.ErrUnknownSequence, w.kind.id, r.ID)
 	}
 	def := &w.kind.sequences[i]

@@ -58,9 +58,13 @@ func (l *lasts) findOther(p messages.SequencePeriod) (int, bool) {
 
 // in returns the last number of a sequence in a period, and whether it is known.
 func (l *lasts) in(kind *kindDef, i int, period calendar.Date) (messages.Number, bool) {
-	if l.periodOf(i) == period {
+	if l.periodOf(i) == period { // as for all sequences that never restart
 		return l.last[i], true
 	}
+	return l.inOther(kind, i, period)
+}
+
+func (l *lasts) inOther(kind *kindDef, i int, period calendar.Date) (messages.Number, bool) {
 	if at, ok := l.findOther(messages.SequencePeriod{Seq: kind.ids[i], Period: period}); ok {
 		return l.others[at].Number, true
 	}
@@ -103,6 +107,15 @@ func (l *lasts) put(kind *kindDef, i int, period calendar.Date, n messages.Numbe
 		return
 	}
 	l.setOther(messages.SequenceNumber{Seq: kind.ids[i], Period: period, Number: n})
+}
+
+// raise merges a number by maximum, and returns the one before, and whether it is another now.
+func (l *lasts) raise(kind *kindDef, i int, period calendar.Date, n messages.Number) (was messages.Number, raised bool) {
+	if was, _ = l.in(kind, i, period); n <= was {
+		return was, false
+	}
+	l.put(kind, i, period, n)
+	return was, true
 }
 
 // each calls fn for each number that is known and not 0: in order of sequences, and of periods but that the

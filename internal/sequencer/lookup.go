@@ -188,7 +188,7 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	ws.fixed = stored.Kind != 0
 	for _, n := range stored.Numbers {
 		i := kind.index(n.Seq)
-		if i < 0 || (n.Period != 0) != (kind.restart(i) != nil) {
+		if i < 0 || !kind.hasPeriod(i, n.Period) {
 			return nil, fmt.Errorf("%w: workspace %d, kind %d: sequence %d is stored with number %d of period %v",
 				messages.ErrUnknownSequence, ws.id, kind.id, n.Seq, n.Number, n.Period)
 		}

@@ -42,14 +42,9 @@ func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
 
 // raise merges a number into a delta by maximum.
 func (p *pending) raise(d *delta, i int, period calendar.Date, n messages.Number) {
-	was, _ := d.in(d.kind, i, period)
-	if n <= was {
-		return
-	}
-	if was == 0 {
+	if was, raised := d.lasts.raise(d.kind, i, period, n); raised && was == 0 {
 		p.keys++
 	}
-	d.put(d.kind, i, period, n)
 }
 
 // markFirst notes that a workspace's first event is among these.

@@ -34,6 +34,11 @@ func (k *kindDef) restart(i int) *restartDef {
 	return k.restarts[i]
 }
 
+// hasPeriod reports whether a number with a period, which may be none, can be of a sequence.
+func (k *kindDef) hasPeriod(i int, period calendar.Date) bool {
+	return (period != 0) == (k.restart(i) != nil)
+}
+
 // newestPeriods is of how many periods a sequence that keeps all of them has its last numbers in the cache.
 const newestPeriods = 4
 
@@ -164,7 +169,8 @@ func (c *Core) unknownPeriods(w *waiting) (unknown []messages.SequencePeriod) {
 // of, as far as those are not known.
 func (c *Core) addUnknown(unknown []messages.SequencePeriod, ws *workspace, i int, date calendar.Date) []messages.SequencePeriod {
 	d, s := ws.kind.restarts[i], &ws.spans[i]
-	period, last := d.PeriodOf(date), d.PeriodOf(date)
+	period := d.PeriodOf(date)
+	last := period
 	if date == 0 {
 		// If there are numbers of later periods, the current one may be older than those that are known, and so may
 		// the one that has begun when the request has its turn.

@@ -83,8 +83,8 @@ func overflow(ws messages.WSID, def *messages.Sequence, last messages.Number, wa
 // Raise lifts a sequence to an explicit id of a new record. It returns
 // ErrUnknownSequence or ErrExplicitID, and has changed nothing then.
 func (r *Reservation) Raise(id messages.RecordID) error {
-	i := r.kind.index(id.Seq)
-	if i <= wlogOffset || r.kind.restart(i) != nil {
+	i, ok := r.kind.ofRecords(id.Seq)
+	if !ok {
 		return fmt.Errorf("%w: workspace %d, kind %d: explicit id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
 	}
 	def := &r.kind.sequences[i]
@@ -112,8 +112,8 @@ func (r *Reservation) Covers(records []messages.Record) error {
 // reaches returns why a record cannot be written. An id below the initial value is no
 // number of the sequence: it will never be given out.
 func (r *Reservation) reaches(id messages.RecordID) error {
-	i := r.kind.index(id.Seq)
-	if i <= wlogOffset || r.kind.restart(i) != nil {
+	i, ok := r.kind.ofRecords(id.Seq)
+	if !ok {
 		return fmt.Errorf("%w: workspace %d, kind %d: id %v", messages.ErrUnknownSequence, r.workspace, r.kind.id, id)
 	}
 	if id.Number > r.last[i] && id.Number >= r.kind.sequences[i].Initial {

@@ -235,12 +235,14 @@ func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 
 // commitNumber makes a number that may have changed unflushed.
 func (c *Core) commitNumber(ws *workspace, d *delta, i int, period calendar.Date, n messages.Number) {
-	was, _ := ws.in(ws.kind, i, period)
-	// A replay may have said less than the last number, which it does not know.
-	if pending, _ := d.in(ws.kind, i, period); n != was || pending != 0 {
-		ws.raise(i, period, n)
+	if ws.raise(i, period, n) {
 		c.unflushed.raise(d, i, period, n)
 		c.noticeUse(ws, i)
+		return
+	}
+	// A replay may have said less than the last number, which it does not know.
+	if pending, _ := d.in(ws.kind, i, period); pending != 0 {
+		c.unflushed.raise(d, i, period, n)
 	}
 }
 

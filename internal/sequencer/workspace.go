@@ -51,6 +51,13 @@ func (k *kindDef) index(seq messages.SeqID) int {
 	return i
 }
 
+// ofRecords returns the place of a sequence whose numbers can be ids of records: not of the WLog offset, nor of
+// one that restarts, whose numbers repeat.
+func (k *kindDef) ofRecords(seq messages.SeqID) (i int, ok bool) {
+	i = k.index(seq)
+	return i, i > wlogOffset && k.restart(i) == nil
+}
+
 // workspace holds the last numbers given out in a workspace, all sequences of
 // its kind. It is complete: what is not in it was not given out.
 type workspace struct {
@@ -135,14 +142,14 @@ func (w *workspace) merge(d *delta) {
 		w.become(d.kind)
 	}
 	w.fixed = true
-	d.each(w.kind, w.raise)
+	d.each(w.kind, func(i int, period calendar.Date, n messages.Number) { w.raise(i, period, n) })
 }
 
-// raise merges a number by maximum.
-func (w *workspace) raise(i int, period calendar.Date, n messages.Number) {
-	if was, _ := w.in(w.kind, i, period); n <= was {
-		return
-	} else if w.put(w.kind, i, period, n); was == 0 && w.spans != nil {
+// raise merges a number by maximum, and reports whether it is another now.
+func (w *workspace) raise(i int, period calendar.Date, n messages.Number) bool {
+	was, raised := w.lasts.raise(w.kind, i, period, n)
+	if raised && was == 0 && w.spans != nil {
 		w.close(i)
 	}
+	return raised
 }

@@ -50,7 +50,7 @@ var flaws = []flaw{
 	{"a new record of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, true) }, invalid},
 	{"an update of an unknown sequence", func(e *messages.Event) { write(e, 999, 1, false) }, invalid},
 	{"an explicit id above the cap", func(e *messages.Event) {
-		write(e, SeqInvoice, messages.Sequence{ID: SeqInvoice, Initial: InitialInvoice}.MaxExplicit()+1, true)
+		write(e, SeqInvoice, (&messages.Sequence{ID: SeqInvoice, Initial: InitialInvoice}).MaxExplicit()+1, true)
 	}, invalid},
 	{"the largest explicit id", func(e *messages.Event) { write(e, SeqOrder, 1<<64-1, true) }, invalid},
 	{"an OWRecordID among the CRecordIDs", func(e *messages.Event) {

@@ -828,7 +828,7 @@ func TestNumbersThatEnd(t *testing.T) {
 		t.Errorf("got %v", badge)
 	}
 	for last, want := range map[id]string{0: "", 90: "", 91: "more than 90 % used", 99: "more than 90 % used", 100: "used up"} {
-		s := sequenceResult{Last: last, Largest: 100, NearlyUsed: messages.Sequence{Initial: 1, Largest: 100}.NearlyUsed(messages.Number(last))}
+		s := sequenceResult{Last: last, Largest: 100, NearlyUsed: (&messages.Sequence{Initial: 1, Largest: 100}).NearlyUsed(messages.Number(last))}
 		if got := s.use(); got != want {
 			t.Errorf("got %q after %d, want %q", got, last, want)
 		}
