@@ -357,7 +357,13 @@ func (g *game) leap() {
 		return
 	}
 	g.setBack = g.setBack || hours[i] < 0
-	g.now += messages.Timestamp(time.Duration(hours[i]) * time.Hour / time.Microsecond)
+	change := messages.Timestamp(time.Duration(hours[i]) * time.Hour / time.Microsecond)
+	g.now += change
+	if change < 0 { // timers know how much time has passed
+		for i := range g.timers {
+			g.timers[i].due += change
+		}
+	}
 }
 
 // lag lets the owner of a transaction that has ended write, flush or actualize.
