@@ -82,7 +82,7 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, own *ownAppend) (*m
 }
 
 func (s *Sequencer) appendChecked(ctx context.Context, to AppendTo, own *ownAppend) (*messages.Appended, error) {
-	own.address(&to)
+	own.address(&to, TraceOf(ctx, s.partition.config.Traces))
 	m := &own.message
 	m.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	var posted *actor.MessageEnvelope

@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -23,10 +24,10 @@ func newAppend(draft *messages.Draft) *ownAppend {
 	return own
 }
 
-// address says where the message goes.
-func (own *ownAppend) address(to *AppendTo) {
+// address says where the message goes, and of which trace it is.
+func (own *ownAppend) address(to *AppendTo, trace ids.TraceID) {
 	m := &own.message
-	m.Workspace, m.Kind, m.DedupID = to.Workspace, to.Kind, to.DedupID
+	m.Workspace, m.Kind, m.DedupID, m.Trace = to.Workspace, to.Kind, to.DedupID, trace
 	if to.Expected != nil {
 		own.expected = *to.Expected
 		m.Expected = &own.expected

@@ -87,6 +87,7 @@ func (s *Sequencer) open(
 		option(&tx.start)
 	}
 	tx.start.Deadline = deadlineBy(ctx, s.partition.config.Clock)
+	tx.start.Trace = TraceOf(ctx, s.partition.config.Traces)
 	reply, err := s.ask(ctx, &tx.start, s.late, wait)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -33,6 +34,8 @@ type CommandProcessorConfig struct {
 	Requests, RequestBytes int
 	// Limit bounds a command without a deadline of its own, until SetLimit changes it.
 	Limit time.Duration
+	// Traces may be nil: see [TraceOf].
+	Traces *ids.TraceGenerator
 	// Observer may be nil.
 	Observer Observer
 }
@@ -96,6 +99,9 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
 	if c.Deadline == 0 {
 		c.Deadline = deadlineBy(ctx, p.config.Clock)
+	}
+	if c.Trace == 0 {
+		c.Trace = TraceOf(ctx, p.config.Traces)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the command is not sent
@@ -259,7 +265,7 @@ func (p *commandProcessor) limit(m *messages.Command) (context.Context, context.
 	if m.Deadline != 0 {
 		left = m.Deadline.Time().Sub(p.handle.config.Clock.Now())
 	}
-	return context.WithTimeout(p.handle.ctx, left)
+	return context.WithTimeout(ids.ContextWithTrace(p.handle.ctx, m.Trace), left)
 }
 
 // prepare takes the numbers of the raw ids and runs the handler.

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -41,6 +42,8 @@ type PartitionConfig struct {
 	// FarAhead is set by the first partition of an application that has found the clock far ahead of its log, and
 	// logs it. Nil is one of the partition's own.
 	FarAhead *atomic.Bool
+	// Traces may be nil: see [TraceOf].
+	Traces *ids.TraceGenerator
 	// Observer may be nil.
 	Observer Observer
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -33,6 +34,8 @@ type call struct {
 	control *http.ResponseController
 	// received says that the whole body of the request was read.
 	received bool
+	// trace is the one that it belongs to, zero if it belongs to none.
+	trace ids.TraceID
 	// known are the problems that some errors of this call are.
 	known []knownError
 }
@@ -40,7 +43,10 @@ type call struct {
 // serve answers a request; an error becomes a problem.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, to route) {
 	c := newCall(a, w, r)
-	err := c.parseQuery(to.query)
+	err := c.beginTrace()
+	if err == nil {
+		err = c.parseQuery(to.query)
+	}
 	if err == nil && (to.method == http.MethodGet || to.method == http.MethodDelete) && !c.received {
 		// As long as it is not there, net/http does not answer, nor see that the client has gone.
 		err = &problem{kind: malformed, detail: "the path takes no body"}
@@ -72,6 +78,7 @@ func (c *call) boundBody() {
 // fail answers with a problem. That the client has gone meanwhile does no harm.
 func (c *call) fail(err error) {
 	p := problemOf(err, c.known...)
+	p.trace = c.trace
 	c.log(p, err)
 	p.setHeaders(c.w.Header())
 	if !c.received && c.r.ProtoMajor == 1 {
@@ -85,7 +92,7 @@ func (c *call) fail(err error) {
 func (c *call) log(p *problem, err error) {
 	if p.hides && c.r.Context().Err() == nil {
 		c.api.options.Logger.Error(p.kind.title, zap.String("problem", p.kind.name),
-			zap.String("method", c.r.Method), zap.String("path", c.r.URL.Path), zap.Error(err))
+			zap.String("method", c.r.Method), zap.String("path", c.r.URL.Path), zap.Stringer("trace", c.trace), zap.Error(err))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -60,6 +61,7 @@ type Event struct {
 	Records       []writtenJSON        `json:"records"`
 	DedupID       string               `json:"dedup_id,omitempty"`
 	Together      uint32               `json:"together,omitempty"`
+	Trace         ids.TraceID          `json:"trace,omitempty"`
 	Sections      []sectionJSON        `json:"sections,omitempty"`
 	Body          json.RawMessage      `json:"body,omitempty"`
 	BodyBase64    *string              `json:"body_base64,omitempty"`
@@ -95,7 +97,7 @@ func EventOf(e *messages.Event, p messages.Printer) Event {
 		Partition: e.Partition, PLogOffset: e.PLogOffset, Workspace: e.Workspace, WorkspaceKind: e.WorkspaceKind, WLogOffset: e.WLogOffset,
 		RegisteredAt: timeText(e.RegisteredAt), Date: dateText(e.Date), Epoch: e.Epoch,
 		Numbers: numbersJSON(e.WorkspaceKind, e.Numbers, p), Records: []writtenJSON{},
-		Together: e.Together, Body: body.JSON, BodyBase64: body.Base64,
+		Together: e.Together, Trace: e.Trace, Body: body.JSON, BodyBase64: body.Base64,
 	}
 	for i := range e.Records {
 		r := &e.Records[i]

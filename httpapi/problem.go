@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -62,6 +63,8 @@ type problem struct {
 	ended *messages.OverflowError
 	// retryAfter is set for every problem with status 503.
 	retryAfter time.Duration
+	// trace is that of the request, zero if it belongs to none.
+	trace ids.TraceID
 	// hides says that the detail does not tell the cause, which is logged.
 	hides bool
 }
@@ -80,7 +83,11 @@ func (p *problem) MarshalJSON() ([]byte, error) {
 		Sequence messages.SeqID       `json:"sequence,omitempty"`
 		Name     string               `json:"name,omitempty"`
 		Largest  messages.Number      `json:"largest,string,omitempty"`
-	}{Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last}
+		Trace    ids.TraceID          `json:"trace,omitempty"`
+	}{
+		Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last,
+		Trace: p.trace,
+	}
 	if p.ended != nil {
 		j.Sequence, j.Name, j.Largest = p.ended.Seq, p.ended.Name, p.ended.Largest
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 )
 
 // DedupID is a caller's name for an append, so that it can be repeated without
@@ -109,6 +110,9 @@ type Append struct {
 	// offset of the workspace's log is this one; 0 means that it has no events. A
 	// repeated append is recognised first.
 	Expected *WLogOffset
+
+	// Trace names the trace that the append belongs to, and stands in its events. Zero means none.
+	Trace ids.TraceID
 
 	// Deadline is when the sender stops waiting: an append that was not handed to
 	// the store by then is refused with ErrDeadlineExceeded. It is by the partition's

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 )
 
 // CommandProcessorMessage is what a command processor takes.
@@ -31,6 +32,10 @@ type Command struct {
 	// Date is the business date of the command's event, as in [Draft]. Zero means the time at which it is
 	// registered.
 	Date calendar.Date
+
+	// Trace names the trace that the command belongs to: the handler's context carries it, and it stands in the
+	// command's event. Zero means none.
+	Trace ids.TraceID
 
 	// Deadline is when the sender stops waiting: the command is not begun later,
 	// and its write not either. It is by the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 )
 
 // EventKind says what an event is. Kinds other than [EventBusiness] are
@@ -55,6 +56,10 @@ type Event struct {
 	// Together is how many events were appended together with this one and stand
 	// behind it in both logs. It stands in the first event of the append.
 	Together uint32
+
+	// Trace names the trace that the event belongs to, zero if none was given: see [ids.TraceID]. It names
+	// nothing else, and need not be of that layout.
+	Trace ids.TraceID
 
 	// Sections are optional tagged data that readers which do not know the tag
 	// pass over and keep.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 )
 
 // Token names a sequencing transaction. [Started] gives it and every later
@@ -47,6 +48,9 @@ type Start struct {
 
 	// Date is the business date of the transaction's event, as in [Draft].
 	Date calendar.Date
+
+	// Trace names the trace that the transaction belongs to. Its owner writes it into the event. Zero means none.
+	Trace ids.TraceID
 
 	// Deadline is when the sender stops waiting; a Start that is taken later is
 	// answered with ErrDeadlineExceeded and never granted. It is by the partition's

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -110,9 +111,17 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 		EpochPermits:  actors.NewPermits(epochTakes),
 		Place:         place,
 		FarAhead:      new(atomic.Bool),
+		Traces:        a.parts.options.Traces,
 		Observer:      a.parts.options.Observer,
 		StatusChanged: a.statusChanged,
 	}
+}
+
+// TraceOf returns the trace that what is done with ctx belongs to: the context's, else a new one. It is none if
+// [Options] has no generator, or ctx ends before there is an id. Calls with a context that carries it, see
+// [ids.ContextWithTrace], belong to it.
+func (a *App) TraceOf(ctx context.Context) ids.TraceID {
+	return actors.TraceOf(ctx, a.parts.options.Traces)
 }
 
 // abandon stops what was spawned when the rest could not be.
@@ -257,7 +266,7 @@ func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor
 	c.Key, c.Name = key, a.name(key)
 	c.Route = a.SequencerOf
 	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
-	c.Clock, c.Observer = a.parts.options.Clock, a.parts.options.Observer
+	c.Clock, c.Observer, c.Traces = a.parts.options.Clock, a.parts.options.Observer, a.parts.options.Traces
 	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
 	c.Requests, c.RequestBytes, c.Limit = a.app.RequestLane, a.app.RequestLaneBytes, a.settings.TransactionLimit
 	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)

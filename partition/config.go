@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -24,6 +25,10 @@ type Options struct {
 	Clock Clock
 	// Observer is called when a message is posted, taken and handled. Default: none.
 	Observer Observer
+	// Traces gives a trace id to each append, transaction and command whose context brings none along: see
+	// [ids.ContextWithTrace]. The id stands in the events, 11 bytes each, and handlers' contexts carry it. Default: none,
+	// and no context is asked. A generator gives no id in the second in which it was made: requests wait for its end.
+	Traces *ids.TraceGenerator
 	// RestartDelay bounds the growing delay before an actor that panicked is
 	// restarted. It begins at 1 ms. Default 1 s.
 	RestartDelay time.Duration

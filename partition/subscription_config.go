@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/subscription"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -74,6 +75,9 @@ const (
 // DeliveryHandler handles events. When it returns nil they count as handled, and are never
 // delivered again once that is stored; after a crash before, they are. A [*BatchError] says
 // which event could not be handled, and that those before it were. A panic is an error.
+//
+// The context carries the trace that all its events belong to, if there is one. Of events of several traces, act for each
+// with its own: [ids.ContextWithTrace] and its field Trace.
 //
 // It must neither change the events nor hold, rewind or end its own subscription: those wait
 // for it.
@@ -187,6 +191,17 @@ func (c *SubscriptionConfig) deliver(application string, p messages.PartitionID)
 		for i, e := range events {
 			d.Events[i] = DeliveredEvent{Event: e.Event, Offset: e.Offset, DedupID: DeliveryID(application, c.Name, &e.Event)}
 		}
-		return c.Handler(ctx, d)
+		return c.Handler(ids.ContextWithTrace(ctx, commonTrace(events)), d)
 	}
+}
+
+// commonTrace returns the trace that all events belong to, zero if they don't.
+func commonTrace(events []messages.LogEvent) ids.TraceID {
+	t := events[0].Event.Trace
+	for i := range events {
+		if events[i].Event.Trace != t {
+			return 0
+		}
+	}
+	return t
 }

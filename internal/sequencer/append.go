@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -61,6 +62,9 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 	if err := c.inTime(m.Deadline); err != nil {
 		return err
 	}
+	if err := checkTrace(m.Trace); err != nil {
+		return err
+	}
 	if err := c.checkLimits(m); err != nil {
 		if len(m.Drafts) == 0 || m.DedupID.IsZero() {
 			return err
@@ -76,6 +80,14 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 		}
 	}
 	return checkCreated(m)
+}
+
+// checkTrace returns ids.ErrID for what is neither a trace id nor none.
+func checkTrace(t ids.TraceID) error {
+	if t == 0 {
+		return nil
+	}
+	return t.Validate()
 }
 
 // checkLimits returns why an Append has too much in it, or nothing.

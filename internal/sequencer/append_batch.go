@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -258,7 +259,7 @@ func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, 
 	r.given = 0
 	for i := range m.Drafts {
 		var err error
-		if numbers, err = c.writeDraft(&m.Drafts[i], r, numbers); err != nil {
+		if numbers, err = c.writeDraft(&m.Drafts[i], m.Trace, r, numbers); err != nil {
 			return nil, err
 		}
 	}
@@ -271,7 +272,9 @@ func (c *Core) writeDrafts(w *waiting, r *reserved) ([]messages.SequenceNumber, 
 }
 
 // writeDraft makes the next event. numbers are those of the message so far.
-func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.SequenceNumber) ([]messages.SequenceNumber, error) {
+func (c *Core) writeDraft(
+	d *messages.Draft, trace ids.TraceID, r *reserved, numbers []messages.SequenceNumber,
+) ([]messages.SequenceNumber, error) {
 	wlog := &r.kind.sequences[wlogOffset]
 	if r.last[wlogOffset] >= wlog.Max() {
 		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
@@ -303,6 +306,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		WLogOffset:    messages.WLogOffset(r.last[wlogOffset]),
 		RegisteredAt:  c.lastTime,
 		Date:          d.Date,
+		Trace:         trace,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
 		Body:          d.Body,
 		Records:       records,

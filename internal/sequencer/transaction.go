@@ -29,6 +29,9 @@ func (c *Core) start(from Requester, m *messages.Start) {
 		err = checkDate(m.Date)
 	}
 	if err == nil {
+		err = checkTrace(m.Trace)
+	}
+	if err == nil {
 		err = c.grantable(m.Deadline)
 	}
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 // floors are the module's directories, the lowest first. A package belongs to the longest name that it lies below,
 // and imports, in its tests too, only what is on floors further down, or lies below the same name.
 var floors = [][]string{
-	{"calendar", "internal/backoff", "internal/quiet", "internal/tools", "storage/bolt/internal/expect", "storage/internal/watch"},
+	{"calendar", "ids", "internal/backoff", "internal/quiet", "internal/tools", "storage/bolt/internal/expect", "storage/internal/watch"},
 	{"internal/numfmt"},
-	{"ids", "messages"},
+	{"messages"},
 	{"internal/sequencer", "internal/subscription", "storage"},
 	{"storage/bolt/internal/format", "storage/bolt/internal/queue", "storage/bolt/internal/schema"},
 	{"storage/bolt/internal/boltfile"},

@@ -162,6 +162,9 @@ func (j *judge) contents(at int, e *messages.Event) error {
 	if e.Date != 0 && !e.Date.Valid() {
 		return fmt.Errorf("%w: got business date %d, want one like 20260329", storage.ErrInvalidEvent, e.Date)
 	}
+	if e.Trace != 0 && e.Trace.Validate() != nil {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, e.Trace.Validate())
+	}
 	if len(e.Numbers) > messages.MaxEventNumbers {
 		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
 	}

@@ -38,6 +38,7 @@ var flaws = []flaw{
 	{"kind 0", func(e *messages.Event) { e.WorkspaceKind = 0 }, invalid},
 	{"another kind than the workspace", func(e *messages.Event) { e.WorkspaceKind = KindCompany },
 		[]error{storage.ErrInvalidEvent, messages.ErrKindMismatch}},
+	{"what is no trace id", func(e *messages.Event) { e.Trace = 1 << 63 }, invalid},
 	{"a number of an unknown sequence", func(e *messages.Event) { give(e, 999, 1) }, invalid},
 	{"a number of another kind's sequence", func(e *messages.Event) { give(e, SeqStaff, InitialStaff) }, invalid},
 	{"the WLog offset among the numbers", func(e *messages.Event) { give(e, messages.SeqWLogOffset, 9) }, invalid},

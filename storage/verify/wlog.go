@@ -85,7 +85,7 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 	for _, n := range e.Numbers {
 		h.number(uint64(n.Seq), uint64(n.Period), uint64(n.Number))
 	}
-	h.number(uint64(e.Date))
+	h.number(uint64(e.Date), uint64(e.Trace))
 	h.bytes(e.Body)
 	h.number(uint64(len(e.Records)))
 	for i := range e.Records {

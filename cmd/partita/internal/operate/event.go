@@ -41,6 +41,9 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 	if e.Together != 0 {
 		say("  together with the next %d", e.Together)
 	}
+	if e.Trace != 0 {
+		say("  trace %v", e.Trace)
+	}
 	for _, s := range e.Sections {
 		say("  section %d %s", s.Tag, show(s.Data))
 	}

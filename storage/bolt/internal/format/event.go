@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -123,7 +124,7 @@ func EncodeEvent(e *messages.Event) []byte {
 // SizeHint estimates the length of an event's payload from above, but for many
 // scattered numbers.
 func SizeHint(e *messages.Event) int {
-	n := 104 + 8*len(e.Numbers) + len(e.Body)
+	n := 114 + 8*len(e.Numbers) + len(e.Body)
 	for i := range e.Records {
 		n += 18 + len(e.Records[i].Data)
 	}
@@ -167,6 +168,7 @@ type EventView struct {
 	DedupID       messages.DedupID
 	together      uint32
 	date          calendar.Date
+	trace         ids.TraceID
 	sections      []messages.Section
 	dataLen       int
 	numberings    []messages.SequenceNumber
@@ -376,6 +378,7 @@ func (v *EventView) Lend(e *messages.Event) {
 	*e = messages.Event{
 		Kind: v.kind, Epoch: v.Epoch, Partition: v.Partition, PLogOffset: v.PLogOffset, Workspace: v.Workspace,
 		WorkspaceKind: v.WorkspaceKind, WLogOffset: v.WLogOffset, RegisteredAt: v.RegisteredAt, Numbers: v.numbers, Body: v.body,
-		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Sections: v.sections,
+		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Trace: v.trace,
+		Sections: v.sections,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -14,12 +15,14 @@ import (
 //	tag 1   deduplication id 16, not zero
 //	tag 2   together, an unsigned varint, 1 to 2^32-1
 //	tag 3   business date, an unsigned varint, yyyymmdd; in version eventPeriods only
+//	tag 6   trace id, 8, BE, not zero
 //
 // Each stands there once at the most. Others are kept as they are.
 const (
 	tagDedup    uint16 = 1
 	tagTogether uint16 = 2
 	tagDate     uint16 = 3
+	tagTrace    uint16 = 6
 )
 
 // versionOf returns the version that an event needs.
@@ -27,7 +30,7 @@ func versionOf(e *messages.Event) byte {
 	if e.Date != 0 || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
 		return eventPeriods
 	}
-	if !e.DedupID.IsZero() || e.Together != 0 {
+	if !e.DedupID.IsZero() || e.Together != 0 || e.Trace != 0 {
 		return eventReserved
 	}
 	return eventVersion
@@ -36,14 +39,14 @@ func versionOf(e *messages.Event) byte {
 // appendSections encodes the runtime's sections and the event's own.
 func appendSections(b []byte, e *messages.Event) []byte {
 	n := len(e.Sections)
-	hasID, together, dated := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0
-	for _, has := range [...]bool{hasID, together, dated} {
+	hasID, together, dated, traced := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0, e.Trace != 0
+	for _, has := range [...]bool{hasID, together, dated, traced} {
 		if has {
 			n++
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(n))
-	var buf [binary.MaxVarintLen32]byte
+	var buf [8]byte // the longest of the runtime's but the deduplication id
 	if hasID {
 		b = appendSection(b, tagDedup, e.DedupID[:])
 	}
@@ -52,6 +55,9 @@ func appendSections(b []byte, e *messages.Event) []byte {
 	}
 	if dated {
 		b = appendSection(b, tagDate, binary.AppendUvarint(buf[:0], uint64(e.Date)))
+	}
+	if traced {
+		b = appendSection(b, tagTrace, binary.BigEndian.AppendUint64(buf[:0], uint64(e.Trace)))
 	}
 	for i := range e.Sections {
 		b = appendSection(b, e.Sections[i].Tag, e.Sections[i].Data)
@@ -66,7 +72,7 @@ func appendSection(b []byte, tag uint16, data []byte) []byte {
 func (v *EventView) decodeSections(r *ByteReader, version byte) {
 	clear(v.sections)
 	v.sections = v.sections[:0]
-	v.DedupID, v.together, v.date = messages.DedupID{}, 0, 0
+	v.DedupID, v.together, v.date, v.trace = messages.DedupID{}, 0, 0, 0
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		tag := uint16(r.Uvarint(math.MaxUint16))
 		data := r.bytes()
@@ -77,6 +83,8 @@ func (v *EventView) decodeSections(r *ByteReader, version byte) {
 			takeOnce(r, data, &v.together)
 		case version >= eventPeriods && tag == tagDate:
 			takeOnce(r, data, &v.date)
+		case version >= eventReserved && tag == tagTrace:
+			v.takeTrace(r, data)
 		default:
 			v.dataLen += len(data)
 			v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
@@ -90,6 +98,16 @@ func (v *EventView) takeDedup(r *ByteReader, data []byte) {
 		return
 	}
 	if v.DedupID = messages.DedupID(data); v.DedupID.IsZero() {
+		r.fail()
+	}
+}
+
+func (v *EventView) takeTrace(r *ByteReader, data []byte) {
+	if v.trace != 0 || len(data) != 8 {
+		r.fail()
+		return
+	}
+	if v.trace = ids.TraceID(binary.BigEndian.Uint64(data)); v.trace == 0 {
 		r.fail()
 	}
 }

@@ -53,6 +53,8 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "offsets: got PLog %d, WLog %d, want at least 1", e.PLogOffset, e.WLogOffset)
 	case e.Date != 0 && !e.Date.Valid():
 		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
+	case e.Trace != 0 && e.Trace.Validate() != nil:
+		return Invalid(e, "%w", e.Trace.Validate())
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return Invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}
