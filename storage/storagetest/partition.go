@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -54,9 +55,10 @@ type Spec struct {
 	Body   []byte
 	// Sections are optional data.
 	Sections []messages.Section
-	// DedupID and Together are the event's.
+	// DedupID, Together and Trace are the event's.
 	DedupID  messages.DedupID
 	Together uint32
+	Trace    ids.TraceID
 	// Day is the local day of the event, which decides in which period the numbers of sequences
 	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date.
 	Day   calendar.Date
@@ -125,6 +127,7 @@ func (p *Partition) Build(specs ...Spec) storage.Batch {
 			Sections:      specs[i].Sections,
 			DedupID:       specs[i].DedupID,
 			Together:      specs[i].Together,
+			Trace:         specs[i].Trace,
 		}
 		fill(&e, &specs[i], a)
 		b.Events = append(b.Events, e)

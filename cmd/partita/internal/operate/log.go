@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -28,6 +29,10 @@ Without state.db it looks at log.db alone, and says so.`,
 	var partition, workspace *string
 	set.Func("partition", "print the events of partition `P`", given(&partition))
 	set.Func("workspace", "print the events of workspace `W`", given(&workspace))
+	set.Func("trace", "print only events of trace `ID`, 16 hexadecimal digits", func(text string) (err error) {
+		l.trace, err = ids.ParseTraceID(text)
+		return err
+	})
 	set.Uint64Var(&l.next, "from", 1, "begin at `N`: an LSN, or an offset of that log")
 	set.Uint64Var(&l.left, "limit", math.MaxUint64, "print at most `N` events")
 	set.Lookup("limit").DefValue = "all"
@@ -65,6 +70,8 @@ type logPrinter struct {
 	source logSource
 	// partition is the one whose log is wanted, nil if that was not said.
 	partition *messages.PartitionID
+	// trace is the one whose events are wanted, zero if all are.
+	trace ids.TraceID
 	// next is the first LSN or offset to print, left how many events at the most.
 	next, left uint64
 
@@ -132,10 +139,12 @@ func (l *logPrinter) print(ctx context.Context) (err error) {
 		if err != nil {
 			return about(l.dir, err)
 		}
+		if l.trace != 0 && e.Trace != l.trace {
+			continue
+		}
 		if err := l.write(l.out, &e, printer); err != nil {
 			return err
 		}
-		l.next++
 		if l.left--; l.left == 0 {
 			return nil
 		}

@@ -203,7 +203,7 @@ func newStore(t testing.TB) string {
 		for n := 1; n <= w.events; n++ {
 			e := event(ws, n)
 			if ws == 4 && n == 2 {
-				e.DedupID, e.Body = messages.DedupID{0xab}, []byte{0xff, 0}
+				e.DedupID, e.Body, e.Trace = messages.DedupID{0xab}, []byte{0xff, 0}, 0x0123456789abcdef
 			}
 			check(t, s.Append(limit(t), storage.Batch{Partition: p, Epoch: 1, Events: []messages.Event{e}}))
 		}

@@ -476,7 +476,8 @@ func TestLog(t *testing.T) {
 	line := func(n int, middle, body string) string {
 		return fmt.Sprintf("LSN %d  partition 0/%d  workspace 4/%d  2023-11-14T22:13:20.00000%dZ  epoch 1  16:%d  creates 16/%d \"row %d\"%s  body %s\n", n+2, n, n, n, n, n, n, middle, body)
 	}
-	all := line(1, "", `"invoice 1"`) + line(2, "  id ab000000000000000000000000000000", "0xff00") + line(3, "", `"invoice 3"`)
+	traced := line(2, "  id ab000000000000000000000000000000  trace 0123456789abcdef", "0xff00")
+	all := line(1, "", `"invoice 1"`) + traced + line(3, "", `"invoice 3"`)
 	for _, tt := range []struct{ args, want string }{
 		{"--partition 0", all},
 		{"--workspace 4", all},
@@ -488,6 +489,10 @@ func TestLog(t *testing.T) {
 		{"--from 3", all},
 		{"--from 5 --limit 9", line(3, "", `"invoice 3"`)},
 		{"--from 5 --limit 1", line(3, "", `"invoice 3"`)},
+		{"--trace 0123456789abcdef", traced},
+		{"--trace 0123456789abcdef --workspace 4 --limit 1", traced},
+		{"--trace 0123456789abcdef --workspace 4 --from 3", ""},
+		{"--trace 0123456789abcdee", ""},
 	} {
 		if o := run(t, append([]string{"log", "--db", dir}, strings.Fields(tt.args)...)...).has(t, exitFine); o.stdout != tt.want {
 			t.Errorf("%s: got:\n%s\nwant:\n%s", tt.args, o.stdout, tt.want)
@@ -505,7 +510,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", o.stdout, want)
 	}
 	o = run(t, "log", "--db", dir, "--workspace", "4", "--from", "2", "--limit", "1", "--json").has(t, exitFine)
-	if d := o.json(t); d["body_base64"] != "/wA=" || d["body"] != nil || d["dedup_id"] != "ab000000000000000000000000000000" {
+	if d := o.json(t); d["body_base64"] != "/wA=" || d["body"] != nil || d["dedup_id"] != "ab000000000000000000000000000000" || d["trace"] != "0123456789abcdef" {
 		t.Errorf("got %s", o.stdout)
 	}
 }

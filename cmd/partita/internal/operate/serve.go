@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,11 @@ but loopback addresses need a certificate and a token.`,
 	tokenFile := set.String("token-file", "", "`FILE` of the bearer token that requests must bring; or it is in the environment, as "+tokenVariable)
 	set.IntVar(&config.Connections, "connections", 1024,
 		"at most `N` connections at the same time; at most a quarter of them, and 256, are streams, and a half, and 512, wait for an event")
+	set.Func("trace-node", "give requests trace ids, as node `N`, 0 to 65535, which no other server has", func(text string) error {
+		node, err := strconv.ParseUint(text, 10, 16)
+		config.TraceNode = new(uint16(node))
+		return err
+	})
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := cli.InRange("connections", config.Connections, 4, maxConnections); err != nil {

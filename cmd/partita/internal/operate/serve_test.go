@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/partita-go/partita/ids"
 )
 
 // served waits for the line with which serve says where it listens.
@@ -141,5 +143,31 @@ func TestServeTokenNobodyCanSend(t *testing.T) {
 	for _, token := range []string{"a token with spaces in it", "a-token-that-has-a\nline-end", "ein-geheimes-Wort-für-alle"} {
 		check(t, os.WriteFile(file, []byte(token), 0o600))
 		run(t, "serve", "--db", "x", "--token-file", file).fails(t, exitBlind, "no client can send")
+	}
+}
+
+// TestServeTraces: what comes to a server that gives traces has one.
+func TestServeTraces(t *testing.T) {
+	for _, wrong := range []string{"", "-1", "65536", "x"} {
+		run(t, "serve", "--db", t.TempDir(), "--trace-node", wrong).has(t, exitBlind)
+	}
+	dir := newStore(t)
+	server := startServe(t, dir, "--trace-node", "7")
+	awaitReady(t, server.URL)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(limit(t), http.MethodPost, server.URL+"/v1/workspaces/6/events", strings.NewReader(`{"kind": 1}`))
+	check(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	check(t, err)
+	check(t, response.Body.Close())
+	trace := response.Header.Get("Partita-Trace")
+	if id, err := ids.ParseTraceID(trace); response.StatusCode != http.StatusCreated || err != nil || id.Node() != 7 {
+		t.Errorf("got %s, trace %q", response.Status, trace)
+	}
+	server.stop()
+	if o := run(t, "log", "--db", dir, "--trace", trace, "--json").has(t, exitFine); o.json(t)["trace"] != trace || o.json(t)["workspace"] != "6" {
+		t.Errorf("got %s", o.stdout)
 	}
 }

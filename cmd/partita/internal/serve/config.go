@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/ids"
 )
 
 // ErrConfig is returned when a configuration is wrong, or not safe. Nothing was opened.
@@ -19,8 +20,8 @@ var ErrConfig = errors.New("bad configuration")
 // minToken is how short a token may be, in bytes: one of 128 bits in hexadecimal is longer.
 const minToken = 16
 
-// Config says what is served, where, and to whom. Every field but the token and the files
-// of the certificate must be set.
+// Config says what is served, where, and to whom. Every field but the token, the files of the
+// certificate and the node of traces must be set.
 type Config struct {
 	// Dir is the directory of the store.
 	Dir string
@@ -36,6 +37,17 @@ type Config struct {
 	// Connections is how many connections there may be at the same time. At most a quarter of
 	// them are streams, and half of them wait for an event: the rest is left for appends.
 	Connections int
+	// TraceNode is the node's number in the trace ids that requests get: no other server has it. Nil means that they
+	// get none.
+	TraceNode *uint16
+}
+
+// traces returns what gives trace ids, nil if nothing does.
+func (c *Config) traces() *ids.TraceGenerator {
+	if c.TraceNode == nil {
+		return nil
+	}
+	return ids.NewTraceGenerator(*c.TraceNode, ids.TraceOptions{})
 }
 
 // options returns those of the API.

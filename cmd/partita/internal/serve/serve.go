@@ -96,7 +96,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, a
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger})
+	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger, Traces: s.config.traces()})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
 	if err != nil {

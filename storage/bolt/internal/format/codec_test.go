@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
@@ -51,6 +52,7 @@ func genEvent(t *rapid.T) messages.Event {
 		Numbers:       genSequenceNumbers(t),
 		Body:          genData(t, "body"),
 		DedupID:       rapid.SampledFrom([]messages.DedupID{{}, {1}, {15: 255}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}).Draw(t, "id"),
+		Trace:         ids.TraceID(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64()).Draw(t, "trace")),
 		Together:      rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32()).Draw(t, "together"),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "records") {

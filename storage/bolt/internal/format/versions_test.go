@@ -21,7 +21,7 @@ func TestEventVersions(t *testing.T) {
 	if err := view.Decode(1, value); err != nil || len(view.Event().Sections) != 2 || value[0] != eventVersion {
 		t.Fatalf("version %d: got %+v, %v", value[0], view.Event(), err)
 	}
-	for _, e := range []messages.Event{{DedupID: messages.DedupID{1}}, {Together: 1}} {
+	for _, e := range []messages.Event{{DedupID: messages.DedupID{1}}, {Together: 1}, {Trace: 1}} {
 		if value := EncodeEvent(&e); value[0] != eventReserved {
 			t.Fatalf("got version %d, want %d", value[0], eventReserved)
 		}
@@ -39,6 +39,10 @@ func TestEventVersions(t *testing.T) {
 		"together cut short":   {{Tag: tagTogether, Data: []byte{0x80}}},
 		"together above 2^32":  {{Tag: tagTogether, Data: binary.AppendUvarint(nil, 1<<32)}},
 		"together above 2^64":  {{Tag: tagTogether, Data: bytes.Repeat([]byte{0xff}, 10)}},
+		"a short trace":        {{Tag: tagTrace, Data: id[:7]}},
+		"a long trace":         {{Tag: tagTrace, Data: id[:9]}},
+		"the zero trace":       {{Tag: tagTrace, Data: make([]byte, 8)}},
+		"two traces":           {{Tag: tagTrace, Data: id[:8]}, {Tag: tagTrace, Data: id[:8]}},
 		"right and then wrong": {{Tag: tagDedup, Data: id}, {Tag: tagTogether}},
 	} {
 		payload := EncodeEvent(&messages.Event{Sections: sections})[EventHeaderLen:]
