@@ -112,9 +112,19 @@ func (p *Partition) PID() *actor.PID { return p.pid }
 
 // Status returns the state as of its last change.
 func (p *Partition) Status() messages.PartitionStatus {
-	s := *p.status.Load()
-	s.Displaced = p.config.Place.Displaced()
+	s, _ := p.Changed()
 	return s
+}
+
+// StatusChange names a change of a partition's status: another one is not equal to it.
+type StatusChange *messages.PartitionStatus
+
+// Changed returns the state as of its last change, and what names that change.
+func (p *Partition) Changed() (messages.PartitionStatus, StatusChange) {
+	change := p.status.Load()
+	s := *change
+	s.Displaced = p.config.Place.Displaced()
+	return s, change
 }
 
 // Terminated is closed when the actor and its leaves have ended.

@@ -41,8 +41,8 @@ type App struct {
 	started       uint64
 	// starting is taken by who starts a subscription, or changes one that does not run.
 	starting turn
-	// changed is closed and made anew when a partition's status changes.
-	changed chan struct{}
+	// changes are those of the partitions' statuses.
+	changes changes
 }
 
 // name builds the name of every actor of an application.
@@ -61,7 +61,6 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,
 		starting:   newTurn(),
-		changed:    make(chan struct{}),
 	}
 	config := a.partitionConfig(place)
 	for i := range app.Partitions {
@@ -164,12 +163,7 @@ func (a *App) Status() []Status {
 	return all
 }
 
-func (a *App) statusChanged(Status) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
+func (a *App) statusChanged(Status) { a.changes.tell() }
 
 // Ready waits until every partition takes transactions; one that is alarming counts, whatever
 // about, so that Ready does not wait for a clock to be set right. It returns the errors of
@@ -177,9 +171,7 @@ func (a *App) statusChanged(Status) {
 // undeployed, or the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
 	for next := 0; ; {
-		a.mu.Lock()
-		changed := a.changed
-		a.mu.Unlock()
+		changed := a.changes.await()
 		// Those before were found settled: there may be too many to look at all of them after
 		// each change.
 		next = a.initializing(next)

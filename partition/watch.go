@@ -1,0 +1,77 @@
+package partition
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/messages"
+)
+
+// Watch yields the status of each partition, by id, and then each one that has changed, until every partition has ended.
+// When ctx ends first, it yields the error of ctx at last. Who is slow to take them misses changes that another one has
+// followed, and never the last one. No partition waits for who watches it, or does more the more they are.
+func (a *App) Watch(ctx context.Context) iter.Seq2[Status, error] {
+	return func(yield func(Status, error) bool) {
+		seen := make([]actors.StatusChange, len(a.partitions))
+		for ctx.Err() == nil {
+			changed, ended := a.changes.await(), true
+			for i, p := range a.partitions {
+				s, change := p.Changed()
+				ended = ended && s.State == messages.StateTerminated
+				if change == seen[i] {
+					continue
+				}
+				if seen[i] = change; !yield(s, nil) {
+					return
+				}
+			}
+			if ended {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+		yield(Status{}, context.Cause(ctx))
+	}
+}
+
+// changes wakes those who wait for a change. Who makes one does not wait for them, however many they are.
+type changes struct {
+	// awaited says that somebody waits for next, telling that somebody is about to close it.
+	awaited, telling atomic.Bool
+	mu               sync.Mutex
+	next             chan struct{}
+}
+
+// await returns what is closed after the next change.
+func (c *changes) await() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	c.awaited.Store(true)
+	return c.next
+}
+
+// tell says that something has changed.
+func (c *changes) tell() {
+	if c.awaited.Load() && c.telling.CompareAndSwap(false, true) {
+		go c.wake()
+	}
+}
+
+func (c *changes) wake() {
+	c.telling.Store(false) // what changes from now on wakes once more
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.awaited.Swap(false) {
+		close(c.next)
+		c.next = nil
+	}
+}
