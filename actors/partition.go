@@ -190,10 +190,10 @@ func (p *Partition) setStatus(s messages.PartitionStatus) {
 			zap.Uint64("epoch", uint64(s.Epoch)), zap.Uint64("last", uint64(s.Last)), zap.Uint64("replayed", s.Replayed), zap.Error(s.Err))
 	}
 	for _, n := range s.NearlyUsed {
-		if !slices.ContainsFunc(before.NearlyUsed, func(b messages.NearlyUsed) bool { return b.Workspace == n.Workspace && b.Seq == n.Seq }) {
+		if !slices.ContainsFunc(before.NearlyUsed, n.SameSequence) {
 			p.config.Logger.Warn("more than 90 % of a sequence is used", zap.Stringer("actor", p.config.Key),
 				zap.Uint64("workspace", uint64(n.Workspace)), zap.Uint16("sequence", uint16(n.Seq)), zap.String("name", n.Name),
-				zap.Uint64("last", uint64(n.Last)), zap.Uint64("largest", uint64(n.Largest)))
+				zap.Stringer("period", n.Period), zap.Uint64("last", uint64(n.Last)), zap.Uint64("largest", uint64(n.Largest)))
 		}
 	}
 	if p.config.StatusChanged != nil {

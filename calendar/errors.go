@@ -22,9 +22,9 @@ var (
 	// ErrZone is returned when a name is not that of a time zone of the IANA's database, or names what
 	// is another zone on another machine.
 	//
-	// From: LoadZone.
+	// From: LoadZone, Validate of a descriptor, opening a store whose sequences restart in such a zone.
 	// Do: correct the name: want one like Europe/Zurich. If it is newer than the program, update the
-	// system's zone database.
+	// system's zone database. A store that names it is whole: open it when the machine knows the zone.
 	ErrZone = errors.New("not a time zone")
 	// ErrZoneChange is returned when a workspace's zone was changed too often, or when a change is older
 	// than the one before.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,14 +25,18 @@ func TestPeriods(t *testing.T) {
 		`"wlog_offset":"1","registered_at":"TIME","date":"`+date+`","epoch":"1","numbers":[`+number(year-1, 1)+","+number(year-1, 2)+`],`+
 		`"records":[],"body_base64":""}`)
 	last := func(year, n int) string {
-		return fmt.Sprintf(`{"sequence":18,"name":"Letter","period":"%d-01-01","last":"%d","largest":"9223372036854775807",`+
-			`"nearly_used":false,"printed":"L-%d/%03d"}`, year, n, year, n)
+		return fmt.Sprintf(`{"sequence":18,"name":"Letter","period":"%d-01-01","last":"%d","largest":"2",`+
+			`"nearly_used":%t,"printed":"L-%d/%03d"}`, year, n, n == 2, year, n)
 	}
 	r.get("/v1/workspaces/4/numbers").is(http.StatusOK, `{"workspace":"4","workspace_kind":3,"as_of_offset":"2","sequences":[`+
 		`{"sequence":1,"name":"WLogOffset","last":"2","largest":"18446744073709551615","nearly_used":false},`+
 		`{"sequence":2,"name":"CRecordID","last":"0","largest":"18446744073709551615","nearly_used":false},`+
 		`{"sequence":3,"name":"OWRecordID","last":"0","largest":"322685000131071","nearly_used":false},`+
 		last(year-1, 2)+","+last(year, 1)+`]}`)
+	if a, want := r.get("/v1/partitions/0"), fmt.Sprintf(`"nearly_used":[{"workspace":"4","sequence":18,"name":"Letter",`+
+		`"period":"%d-01-01","last":"2","largest":"2"}]`, year-1); !strings.Contains(a.body, want) {
+		t.Errorf("got %s, want %s", a.body, want)
+	}
 	for _, wrong := range []string{fmt.Sprintf("%d-01-01", year+2), "2026-02-30", "2026-3-1", ""} {
 		r.post(4, fmt.Sprintf(body, wrong)).problem(invalidEvent, "date")
 	}

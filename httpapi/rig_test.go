@@ -50,7 +50,7 @@ func descriptor() messages.Descriptor {
 		}},
 		{ID: depot, Name: "depot"},
 		{ID: office, Name: "office", Sequences: []messages.Sequence{{
-			ID: letters, Name: "Letter", Initial: 1, Restart: messages.Restart{Rule: calendar.Rule{Every: calendar.Year}},
+			ID: letters, Name: "Letter", Initial: 1, Largest: 2, Restart: messages.Restart{Rule: calendar.Rule{Every: calendar.Year}},
 			Formats: []string{"L-{yyyy}/{n:03}"},
 		}}},
 	}}

@@ -27,6 +27,7 @@ type nearlyUsedJSON struct {
 	Workspace messages.WSID   `json:"workspace,string"`
 	Sequence  messages.SeqID  `json:"sequence"`
 	Name      string          `json:"name"`
+	Period    string          `json:"period,omitempty"`
 	Last      messages.Number `json:"last,string"`
 	Largest   messages.Number `json:"largest,string"`
 }
@@ -67,7 +68,7 @@ func (a *API) status(c *call, s *messages.PartitionStatus) partitionJSON {
 		j.Displaced = s.Displaced.Error()
 	}
 	for _, n := range s.NearlyUsed {
-		j.NearlyUsed = append(j.NearlyUsed, nearlyUsedJSON{n.Workspace, n.Seq, n.Name, n.Last, n.Largest})
+		j.NearlyUsed = append(j.NearlyUsed, nearlyUsedJSON{n.Workspace, n.Seq, n.Name, dateText(n.Period), n.Last, n.Largest})
 	}
 	// A status is as of its last change. Of a log that cannot be read it is all there is.
 	if end, err := a.reader.End(c.r.Context(), s.Partition); err == nil {

@@ -178,6 +178,8 @@ const (
 	TimerStop
 	// TimerClock looks again at a clock that is not trusted.
 	TimerClock
+	// TimerPeriod comes when a period is over of which the status tells.
+	TimerPeriod
 	// Timers is the number of timers.
 	Timers
 )

@@ -1,6 +1,10 @@
 package messages
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/calendar"
+)
 
 // PartitionState is the life-cycle state of a partition.
 type PartitionState uint8
@@ -66,7 +70,9 @@ type PartitionStatus struct {
 	Err error
 	// NearlyUsed are sequences of which more than 90 % is used, see [Sequence.NearlyUsed], in the order in which the
 	// partition noticed it: when a number was given out, or a workspace was loaded. There are at most MaxNearlyUsed:
-	// of further ones it says nothing. A partition that begins anew has noticed none.
+	// of further ones it says nothing. A partition that begins anew has noticed none. Of a sequence that restarts it
+	// lists periods, each until it is over or closed. One that was over when a late event was given a number of it
+	// is listed until the next period begins.
 	NearlyUsed []NearlyUsed
 	// Displaced says that the directory of the store is not under its name any more, nil if it is, as of the last
 	// flush of any partition. It is storage.ErrDisplaced; the partition works on in the directory that it has.
@@ -80,8 +86,15 @@ const MaxNearlyUsed = 16
 type NearlyUsed struct {
 	Workspace WSID
 	Seq       SeqID
+	// Period is the one whose numbers are nearly used, zero if the sequence never restarts.
+	Period calendar.Date
 	// Name is the sequence's.
 	Name string
 	// Last is the last number given out, as of the last change of the status, Largest the last one that can be.
 	Last, Largest Number
+}
+
+// SameSequence reports whether both are of the same sequence of the same workspace, and of the same period.
+func (n NearlyUsed) SameSequence(as NearlyUsed) bool {
+	return n.Workspace == as.Workspace && n.Seq == as.Seq && n.Period == as.Period
 }

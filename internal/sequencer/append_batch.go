@@ -202,7 +202,7 @@ func (b *batch) reserve(ws *workspace) *reserved {
 	if ws.reserved == 0 {
 		from := len(b.numbers)
 		b.numbers = append(b.numbers, ws.last...)
-		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.others}}
+		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.share()}}
 		if ws.periods != nil {
 			from = len(b.dates)
 			b.dates = append(b.dates, ws.periods...)

@@ -117,7 +117,9 @@ type Core struct {
 	// clockErr is why the clock is not trusted.
 	clockErr error
 	// nearlyUsed is what the status says of sequences that will end.
-	nearlyUsed []messages.NearlyUsed
+	nearlyUsed []nearlyUsed
+	// watched is when TimerPeriod fires, if it is armed.
+	watched messages.Timestamp
 	// refusal is what a partition that has failed answers.
 	refusal error
 	lastErr error
@@ -169,6 +171,7 @@ func (c *Core) Step(from Requester, m messages.PartitionMessage, now messages.Ti
 	c.serveQueue()
 	c.maybeFlush()
 	c.maybeFinishStop()
+	c.watchPeriods()
 	return &c.out
 }
 
@@ -210,7 +213,7 @@ func (c *Core) Status() messages.PartitionStatus {
 		FlushFailures:  c.flight.failures,
 		Clean:          c.state == messages.StateTerminated && c.stop.clean,
 		Err:            c.lastErr,
-		NearlyUsed:     slices.Clone(c.nearlyUsed),
+		NearlyUsed:     c.listNearlyUsed(),
 	}
 	if c.fault != nil {
 		s.Err = c.fault

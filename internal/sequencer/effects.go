@@ -34,7 +34,7 @@ type Reply struct {
 }
 
 // Alarm asks for a TimerFired after a while. There is at most one of each kind: one
-// that is armed while it runs, after new settings, replaces the earlier one.
+// that is armed while it runs, after new settings or for an earlier time, replaces the earlier one.
 type Alarm struct {
 	Timer messages.Timer
 	After time.Duration

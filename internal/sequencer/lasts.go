@@ -33,7 +33,13 @@ func newLasts(kind *kindDef) lasts {
 func (l *lasts) copyFrom(from *lasts) {
 	l.last = append(l.last[:0], from.last...)
 	l.periods = append(l.periods[:0], from.periods...)
-	l.others = from.others
+	l.others, l.owned = from.share(), false
+}
+
+// share returns the list of the others for a copy of the numbers. From now on who changes it makes a list of his own.
+func (l *lasts) share() []messages.SequenceNumber {
+	l.owned = false
+	return l.others
 }
 
 // sharesOthers reports whether the others are the same list.
@@ -75,7 +81,7 @@ func (l *lasts) inOther(kind *kindDef, i int, period calendar.Date) (messages.Nu
 func (l *lasts) setOther(n messages.SequenceNumber) {
 	at, ok := l.findOther(n.SequencePeriod())
 	if !l.owned {
-		l.others = append(make([]messages.SequenceNumber, 0, len(l.others)+1), l.others...)
+		l.others, l.owned = append(make([]messages.SequenceNumber, 0, len(l.others)+1), l.others...), true
 	}
 	if ok {
 		l.others[at] = n
@@ -116,6 +122,28 @@ func (l *lasts) raise(kind *kindDef, i int, period calendar.Date, n messages.Num
 	}
 	l.put(kind, i, period, n)
 	return was, true
+}
+
+// merge merges what changed, by maximum. There, last is of the newest periods.
+func (l *lasts) merge(kind *kindDef, changed *lasts) {
+	for i, n := range changed.last {
+		l.raise(kind, i, changed.periodOf(i), n)
+	}
+	if len(changed.others) == 0 {
+		return
+	}
+	// One by one they would be inserted among thousands.
+	merged, others := make([]messages.SequenceNumber, 0, len(l.others)+len(changed.others)), l.others
+	for _, n := range changed.others {
+		for len(others) > 0 && others[0].SequencePeriod().Compare(n.SequencePeriod()) < 0 {
+			merged, others = append(merged, others[0]), others[1:]
+		}
+		if len(others) > 0 && others[0].SequencePeriod() == n.SequencePeriod() {
+			n.Number, others = max(n.Number, others[0].Number), others[1:]
+		}
+		merged = append(merged, n)
+	}
+	l.others, l.owned = append(merged, others...), true
 }
 
 // each calls fn for each number that is known and not 0: in order of sequences, and of periods but that the

@@ -79,6 +79,7 @@ func (c *Core) lookup(id messages.WSID, kind *kindDef) *workspace {
 	ws := newWorkspace(id, kind)
 	c.overlay(ws)
 	c.noticeUses(ws)
+	c.forgetOld(ws)
 	c.cache.Add(id, ws)
 	return ws
 }
@@ -168,6 +169,9 @@ func (c *Core) takeLoaded(m *messages.Loaded, l *load) (*workspace, error) {
 		there.closeAs(ws)
 		there.learn(ws, l.periods)
 		return there, nil
+	}
+	if len(l.periods) == 0 { // else somebody waits for them
+		c.forgetOld(ws)
 	}
 	c.cache.Add(ws.id, ws)
 	return nil, nil

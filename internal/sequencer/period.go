@@ -3,6 +3,7 @@ package sequencer
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
@@ -63,11 +64,19 @@ type span struct {
 func (c *Core) currentPeriod(ws *workspace, i int) calendar.Date {
 	s := &ws.spans[i]
 	if c.lastTime >= s.until {
-		d := ws.kind.restarts[i]
-		period, until := calendar.Zones(nil).PeriodAt(d.Rule, d.zone, c.lastTime.Time())
+		period, until := ws.periodAt(i, c.lastTime.Time())
 		s.current, s.until = period, messages.TimestampOf(until)
 	}
 	return max(s.current, s.closedBelow)
+}
+
+// periodAt returns the period of a time, and until when it lasts: for ever if that is zero.
+func (w *workspace) periodAt(i int, at time.Time) (calendar.Date, time.Time) {
+	d := w.kind.restart(i)
+	if d == nil {
+		return 0, time.Time{}
+	}
+	return calendar.Zones(nil).PeriodAt(d.Rule, d.zone, at)
 }
 
 // periodFor returns the period of the numbers of an event with a business date, which may be none. What is reserved

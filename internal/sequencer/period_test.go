@@ -205,6 +205,25 @@ func TestRefusedDraftTurnsBack(t *testing.T) {
 	w.finish()
 }
 
+// TestRefusedDraftLeavesOtherPeriods: what a group has counted in periods that were counted in before in the same batch
+// is not seen by those behind it.
+func TestRefusedDraftLeavesOtherPeriods(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	group := func(dates ...calendar.Date) messages.Append {
+		m := w.dated(dates[0], seqReceipt)
+		for _, date := range dates[1:] {
+			m.Drafts = append(m.Drafts, w.draft(seqReceipt))
+			m.Drafts[len(m.Drafts)-1].Date = date
+		}
+		return m
+	}
+	calls := w.batched(group(20260701, 20260630, 20260701), group(20260630, 20260701, 20300101), group(20260630, 20260701))
+	w.wants(calls[0], "21/2026-07-01/1", "21/2026-06-30/1", "21/2026-07-01/2")
+	w.mustRefuse(calls[1], messages.ErrBusinessDate)
+	w.wants(calls[2], "21/2026-06-30/2", "21/2026-07-01/3")
+	w.finish()
+}
+
 // TestDateOfATransaction: all numbers of a transaction are of the periods of its business date, whoever counts them.
 func TestDateOfATransaction(t *testing.T) {
 	for _, counts := range []bool{false, true} {

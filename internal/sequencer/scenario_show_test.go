@@ -51,7 +51,7 @@ func (s *scenario) show(m messages.PartitionMessage, fx *Effects) {
 }
 
 // timerNames are the timers' names.
-var timerNames = [messages.Timers]string{"flush", "flush-retry", "transaction", "actualize-retry", "catch-up", "stop"}
+var timerNames = [messages.Timers]string{"flush", "flush-retry", "transaction", "actualize-retry", "catch-up", "stop", "clock", "period"}
 
 func (s *scenario) nameOf(r Requester) string {
 	if name, ok := s.names[r.(*call)]; ok {
@@ -252,7 +252,7 @@ func (s *scenario) summary() {
 	st := s.core.Status()
 	s.say("status: %v, epoch %d%s", st.State, st.Epoch, unlessNil(": ", st.Err))
 	for _, n := range st.NearlyUsed {
-		s.say("  nearly used: workspace %d, %s %d of %d", n.Workspace, n.Name, n.Last, n.Largest)
+		s.say("  nearly used: workspace %d, %s%s %d of %d", n.Workspace, n.Name, unless0(" of %v:", n.Period), n.Last, n.Largest)
 	}
 }
 

@@ -256,8 +256,8 @@ func (c *Core) timerFired(t messages.Timer) {
 	}
 	c.armed[t] = false
 	switch t {
-	case messages.TimerFlush:
-		// Every step ends with maybeFlush.
+	case messages.TimerFlush, messages.TimerPeriod:
+		// Every step ends with maybeFlush and watchPeriods.
 	case messages.TimerFlushRetry:
 		c.retryFlush()
 	case messages.TimerTransaction:

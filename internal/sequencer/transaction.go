@@ -234,13 +234,14 @@ func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 		c.commitNumber(ws, d, i, reserved.periodOf(i), n)
 	}
 	c.forgetOld(ws)
+	c.forgetClosed(ws)
 }
 
 // commitNumber makes a number that may have changed unflushed.
 func (c *Core) commitNumber(ws *workspace, d *delta, i int, period calendar.Date, n messages.Number) {
 	if ws.raise(i, period, n) {
 		c.unflushed.raise(d, i, period, n)
-		c.noticeUse(ws, i)
+		c.noticeUse(ws, i, period, n)
 		return
 	}
 	// A replay may have said less than the last number, which it does not know.

@@ -142,7 +142,10 @@ func (w *workspace) merge(d *delta) {
 		w.become(d.kind)
 	}
 	w.fixed = true
-	d.each(w.kind, func(i int, period calendar.Date, n messages.Number) { w.raise(i, period, n) })
+	w.lasts.merge(w.kind, &d.lasts)
+	for i := range w.spans {
+		w.close(i)
+	}
 }
 
 // raise merges a number by maximum, and reports whether it is another now.

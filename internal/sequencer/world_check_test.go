@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
@@ -337,7 +338,25 @@ func (w *world) checkCached(ws *workspace) {
 		}
 	}
 	w.checkKnown(ws)
+	w.checkNearlyUsed(ws)
 	w.hitKnown(ws)
+}
+
+// checkNearlyUsed: what the status says of a workspace's sequences that end soon is said once, is so, and of a period
+// that is not closed.
+func (w *world) checkNearlyUsed(ws *workspace) {
+	used := w.core.Status().NearlyUsed
+	for i, n := range used {
+		if n.Workspace != ws.id {
+			continue
+		}
+		truth := w.truth[ws.id]
+		p := messages.SequencePeriod{Seq: n.Seq, Period: n.Period}
+		def := w.kinds()[truth.kind][n.Seq]
+		if truth.numbers[p] != n.Last || !def.NearlyUsed(n.Last) || n.Period < truth.closed[n.Seq] || slices.ContainsFunc(used[:i], n.SameSequence) {
+			w.t.Fatalf("nearly used: got %+v, the last number is %d, closed below %v", n, truth.numbers[p], truth.closed[n.Seq])
+		}
+	}
 }
 
 func keysOf(p *pending) (keys int) {

@@ -237,7 +237,7 @@ func (w *world) carryOut(m messages.PartitionMessage, fx *Effects) {
 	}
 }
 
-// arm sets a timer. There is one of each kind, but that new settings may replace it.
+// arm sets a timer. There is one of each kind, but that new settings may replace it, and a period that ends earlier.
 func (w *world) arm(a Alarm, replace bool) {
 	if a.After <= 0 && (a.Timer == messages.TimerFlushRetry || a.Timer == messages.TimerActualizeRetry) {
 		w.t.Fatalf("tries again at once, for ever")
@@ -246,7 +246,7 @@ func (w *world) arm(a Alarm, replace bool) {
 		if t.timer != a.Timer {
 			continue
 		}
-		if !replace {
+		if !replace && (a.Timer != messages.TimerPeriod || w.now+messages.Timestamp(a.After/time.Microsecond) >= t.due) {
 			w.t.Fatalf("timer %d is armed twice", a.Timer)
 		}
 		w.timers = append(w.timers[:i], w.timers[i+1:]...)

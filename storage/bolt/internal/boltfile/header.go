@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
@@ -37,6 +38,8 @@ func (f *File) Header(r format.Role) (h format.Header, err error) {
 		switch {
 		case errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
 			return fmt.Errorf("%s: %w", f.Name, err)
+		case errors.Is(err, calendar.ErrZone):
+			return fmt.Errorf("%s: the store is whole, but this machine lacks a time zone of it; update its zone database: %w", f.Name, err)
 		case err != nil:
 			return &storage.DamagedError{Where: f.PlaceOf(format.BucketHeader, "%s", format.KeyHeader), Cause: err}
 		case h.Role != r:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
@@ -60,7 +61,8 @@ func (s *Set) AskState() (unread, err error) {
 		return nil, err
 	case errors.Is(err, ErrLostEnd), errors.Is(err, ErrOtherLog):
 		return nil, fmt.Errorf("%w; whoever knows that %s is the wrong file moves it away", err, path)
-	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat):
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrForeign), errors.Is(err, storage.ErrFormat),
+		errors.Is(err, calendar.ErrZone):
 		return err, nil
 	}
 	return nil, fmt.Errorf("%w; without %s nobody asks whether %s is whole", err, path, format.LogFileName)

@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -119,8 +120,8 @@ func appendDescriptor(b []byte, d *messages.Descriptor, rules bool) []byte {
 }
 
 // DecodeHeader is safe on any bytes. It returns [storage.ErrForeign] if the bytes
-// are not a header, [storage.ErrFormat] if the format is unknown, and the cause
-// of the damage otherwise.
+// are not a header, [storage.ErrFormat] if the format is unknown, [calendar.ErrZone] if this
+// machine does not know a time zone of a sequence, and the cause of the damage otherwise.
 func DecodeHeader(value []byte) (Header, error) {
 	if len(value) < len(Magic)+2 || string(value[:len(Magic)]) != Magic {
 		return Header{}, fmt.Errorf("%w: no header", storage.ErrForeign)
@@ -146,7 +147,11 @@ func DecodeHeader(value []byte) (Header, error) {
 	if b.Bad || len(b.Rest) != 0 {
 		return Header{}, ErrLayout
 	}
-	if err := h.Descriptor.Validate(); err != nil {
+	switch err := h.Descriptor.Validate(); {
+	case errors.Is(err, calendar.ErrZone):
+		// The store is whole: a machine with another zone database has made it.
+		return Header{}, err
+	case err != nil:
 		return Header{}, fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	return h, nil
