@@ -32,6 +32,9 @@ type Command struct {
 	// registered.
 	Date calendar.Date
 
+	// Zone is the time zone that the workspace gets, as in [Draft]. Empty means that it stays as it is.
+	Zone string
+
 	// Deadline is when the sender stops waiting: the command is not begun later,
 	// and its write not either. It is by the
 	// partition's clock. Zero means that the transaction limit bounds it.

@@ -48,6 +48,9 @@ type Start struct {
 	// Date is the business date of the transaction's event, as in [Draft].
 	Date calendar.Date
 
+	// Zone is the time zone that the transaction's event gives the workspace, as in [Draft].
+	Zone string
+
 	// Deadline is when the sender stops waiting; a Start that is taken later is
 	// answered with ErrDeadlineExceeded and never granted. It is by the partition's
 	// clock. Zero means none.

@@ -201,7 +201,7 @@ func (b *batch) reserve(ws *workspace) *reserved {
 	if ws.reserved == 0 {
 		from := len(b.numbers)
 		b.numbers = append(b.numbers, ws.last...)
-		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.others}}
+		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.others, zones: ws.zones}}
 		if ws.periods != nil {
 			from = len(b.dates)
 			b.dates = append(b.dates, ws.periods...)
@@ -280,6 +280,9 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
+	if err := r.setZone(d.Zone, c.lastTime); err != nil {
+		return nil, err
+	}
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)
@@ -303,6 +306,7 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		WLogOffset:    messages.WLogOffset(r.last[wlogOffset]),
 		RegisteredAt:  c.lastTime,
 		Date:          d.Date,
+		Zone:          d.Zone,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
 		Body:          d.Body,
 		Records:       records,

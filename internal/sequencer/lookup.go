@@ -197,6 +197,9 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
+	if n := len(stored.Zones); n > 0 {
+		ws.zones = newZones(stored.Zones, stored.Zones[n-1])
+	}
 	ws.span(&stored, l.periods)
 	c.overlay(ws)
 	c.noticeUses(ws)

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type transaction struct {
 func (c *Core) start(from Requester, m *messages.Start) {
 	kind, err := c.kindFor(m.Workspace, m.Kind)
 	if err == nil {
-		err = checkDate(m.Date)
+		err = cmp.Or(checkDate(m.Date), checkZone(m.Zone))
 	}
 	if err == nil {
 		err = c.grantable(m.Deadline)
@@ -126,6 +127,9 @@ func (c *Core) grant(w *waiting) error {
 	reservation := Reservation{workspace: ws.id, kind: ws.kind, lasts: c.txn.lasts}
 	reservation.copyFrom(&ws.lasts)
 	if err := c.turnAll(&reservation, ws, m.Date); err != nil {
+		return err
+	}
+	if err := reservation.setZone(m.Zone, c.lastTime); err != nil {
 		return err
 	}
 	c.serial++
@@ -229,6 +233,10 @@ func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 	}
 	for i, n := range reserved.last {
 		c.commitNumber(ws, d, i, reserved.periodOf(i), n)
+	}
+	if reserved.zones != ws.zones {
+		ws.zones = reserved.zones
+		d.changes = append(d.changes, ws.zones.last)
 	}
 	c.forgetOld(ws)
 }

@@ -142,6 +142,9 @@ func (w *workspace) merge(d *delta) {
 		w.become(d.kind)
 	}
 	w.fixed = true
+	for _, change := range d.changes {
+		w.zones = newZones(w.zones.merged().Merge(change), change)
+	}
 	d.each(w.kind, func(i int, period calendar.Date, n messages.Number) { w.raise(i, period, n) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -53,6 +54,8 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "offsets: got PLog %d, WLog %d, want at least 1", e.PLogOffset, e.WLogOffset)
 	case e.Date != 0 && !e.Date.Valid():
 		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
+	case e.Zone != "" && !calendar.IsZoneName(e.Zone):
+		return Invalid(e, "time zone: got %.40q, want a name like Europe/Zurich", e.Zone)
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return Invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}
