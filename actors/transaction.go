@@ -204,6 +204,7 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 		WLogOffset:    t.started.WLogOffset,
 		RegisteredAt:  t.started.RegisteredAt,
 		Date:          t.start.Date,
+		Zone:          t.start.Zone,
 		Numbers:       t.numbers,
 		Body:          body,
 		Records:       records,

@@ -156,7 +156,7 @@ func TestUnknownZone(t *testing.T) {
 	if z, any := zones[:1].Unknown(); any {
 		t.Errorf("got %v", z)
 	}
-	if z, any := zones.Last(); z != mars || !any {
-		t.Errorf("got %v, %v", z, any)
+	if c, any := zones.Last(); c.Zone != mars || !any {
+		t.Errorf("got %v, %v", c, any)
 	}
 }

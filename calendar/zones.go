@@ -29,7 +29,8 @@ type Zones []ZoneChange
 // returns [ErrZoneChange] if the change was set before the last one, or if there are [MaxZoneChanges]
 // since the zone was last left alone for 368 days.
 func (z Zones) Add(c ZoneChange) (Zones, error) {
-	next := c.Set
+	next, kept := c.Set, z
+search:
 	for i, last := range slices.Backward(z) {
 		switch {
 		case next.Before(last.Set):
@@ -41,14 +42,15 @@ func (z Zones) Add(c ZoneChange) (Zones, error) {
 		// It is not enough that the last change is so old: until one counts for every rule, what was before it
 		// decides in which period the next one was set.
 		case next.Sub(last.Set) >= settled:
-			return append(slices.Clone(z[i:]), c), nil
+			kept = z[i:]
+			break search
 		}
 		next = last.Set
 	}
-	if len(z) >= MaxZoneChanges {
-		return nil, fmt.Errorf("%w: got one more than %d since %v, want 368 days without any", ErrZoneChange, len(z), z[0].Set)
+	if len(kept) >= MaxZoneChanges {
+		return nil, fmt.Errorf("%w: got one more than %d since %v, want 368 days without any", ErrZoneChange, len(kept), kept[0].Set)
 	}
-	return append(slices.Clone(z), c), nil
+	return append(slices.Clone(kept), c), nil
 }
 
 // Merge is Add of a change that was decided on before, as the log has it: what Add would refuse, or what is in the
@@ -61,12 +63,12 @@ func (z Zones) Merge(c ZoneChange) Zones {
 	return more
 }
 
-// Last returns the zone that was set last, and whether there is one.
-func (z Zones) Last() (last Zone, any bool) {
+// Last returns the change that was made last, and whether there is one.
+func (z Zones) Last() (last ZoneChange, any bool) {
 	if len(z) == 0 {
-		return Zone{}, false
+		return ZoneChange{}, false
 	}
-	return z[len(z)-1].Zone, true
+	return z[len(z)-1], true
 }
 
 // Unknown returns the first of the zones that is not known here, and whether there is one. Then

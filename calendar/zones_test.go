@@ -116,11 +116,21 @@ func TestAddZone(t *testing.T) {
 		}
 	}
 	before := zones
-	if err := add(0, last+year); err != nil || len(zones) != 2 || zones[0] != before[len(before)-1] {
+	err := add(0, last+year)
+	if err != nil || len(zones) != 2 || zones[0] != before[len(before)-1] {
 		t.Errorf("got %d changes, %v, want the last two", len(zones), err)
 	}
 	if len(before) != calendar.MaxZoneChanges || before[0].Set != start {
 		t.Fatalf("what was is another now: %v", before)
+	}
+	// One that has been there for long does not make room for more.
+	for i := 2; err == nil; i++ {
+		if err = add(i+1, last+year+time.Duration(i)*time.Hour); len(zones) > calendar.MaxZoneChanges {
+			t.Fatalf("got %d changes", len(zones))
+		}
+	}
+	if !errors.Is(err, calendar.ErrZoneChange) || len(zones) != calendar.MaxZoneChanges {
+		t.Errorf("got %v at %d changes, want ErrZoneChange", err, len(zones))
 	}
 	// Zones are a value: two that grow out of one do not meet.
 	one, _ := before[:1:2].Add(calendar.ZoneChange{Zone: calendar.Zone{}, Set: start.Add(time.Minute)})

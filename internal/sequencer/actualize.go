@@ -175,7 +175,7 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 		}
 	}
 	if e.Zone != "" {
-		d.changes = append(d.changes, zoneChange(e.Zone, e.RegisteredAt))
+		d.changes = append(d.changes, messages.ZoneChange(e.Zone, e.RegisteredAt))
 	}
 	c.durable = e.PLogOffset
 	c.replay.epoch, c.replay.time = e.Epoch, e.RegisteredAt

@@ -197,8 +197,8 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
-	if n := len(stored.Zones); n > 0 {
-		ws.zones = newZones(stored.Zones, stored.Zones[n-1])
+	if last, any := stored.Zones.Last(); any {
+		ws.zones = newZones(stored.Zones, last)
 	}
 	ws.span(&stored, l.periods)
 	c.overlay(ws)

@@ -22,7 +22,7 @@ type zones struct {
 func newZones(changes calendar.Zones, last calendar.ZoneChange) *zones {
 	z := &zones{changes: changes, last: last}
 	if zone, unknown := changes.Unknown(); unknown {
-		z.unknown = fmt.Errorf("%w: the workspace has %q, which is not known here", calendar.ErrZone, zone)
+		z.unknown = fmt.Errorf("%w: got %q", messages.ErrUnknownZone, zone)
 	}
 	return z
 }
@@ -51,17 +51,13 @@ func checkZone(name string) error {
 	return err
 }
 
-func zoneChange(name string, set messages.Timestamp) calendar.ZoneChange {
-	return calendar.ZoneChange{Zone: calendar.ZoneNamed(name), Set: set.Time()}
-}
-
 // setZone gives the workspace a time zone, if there is one. It returns ErrZoneChange, and has changed nothing then, if it
 // was changed too often.
 func (r *Reservation) setZone(name string, now messages.Timestamp) error {
 	if name == "" {
 		return nil
 	}
-	change := zoneChange(name, now)
+	change := messages.ZoneChange(name, now)
 	changes, err := r.zones.merged().Add(change)
 	if err != nil {
 		return fmt.Errorf("workspace %d: %w", r.workspace, err)

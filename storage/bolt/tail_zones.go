@@ -59,9 +59,5 @@ func (t *tail) dropZones(to messages.PLogOffset) {
 
 // mergeZone merges the zone that an event sets, if it does, into those of its workspace.
 func (f *flushEvent) mergeZone(zones calendar.Zones) calendar.Zones {
-	zone := zoneOf(f.r.zones, f.o)
-	if zone == "" {
-		return zones
-	}
-	return zones.Merge(calendar.ZoneChange{Zone: calendar.ZoneNamed(zone), Set: f.e.at.Time()})
+	return messages.MergeZone(zones, zoneOf(f.r.zones, f.o), f.e.at)
 }

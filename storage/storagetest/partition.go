@@ -61,6 +61,8 @@ type Spec struct {
 	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date.
 	Day   calendar.Date
 	Dated bool
+	// Zone is the time zone that the event gives its workspace.
+	Zone string
 	// At is the registration time. Zero means a microsecond after the event before.
 	At messages.Timestamp
 }
@@ -125,6 +127,7 @@ func (p *Partition) Build(specs ...Spec) storage.Batch {
 			Sections:      specs[i].Sections,
 			DedupID:       specs[i].DedupID,
 			Together:      specs[i].Together,
+			Zone:          specs[i].Zone,
 		}
 		fill(&e, &specs[i], a)
 		b.Events = append(b.Events, e)
