@@ -71,6 +71,11 @@ func OnDate(date calendar.Date) StartOption {
 	return func(m *messages.Start) { m.Date = date }
 }
 
+// SetZone makes the transaction's event give its workspace a time zone: see [messages.Draft].
+func SetZone(name string) StartOption {
+	return func(m *messages.Start) { m.Zone = name }
+}
+
 // StartWaiting is Start, but waits until ctx ends for a place in the request lane
 // instead of returning ErrBusy when the lane is full.
 func (s *Sequencer) StartWaiting(

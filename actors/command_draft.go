@@ -33,7 +33,7 @@ type DraftContext struct {
 func newDraftContext(m *messages.Command) *DraftContext {
 	d := &DraftContext{
 		command: m,
-		draft:   messages.Draft{Body: m.Body, Date: m.Date},
+		draft:   messages.Draft{Body: m.Body, Date: m.Date, Zone: m.Zone},
 		places:  make(map[messages.RawID]int, len(m.RawRecords)),
 	}
 	for _, raw := range m.RawRecords {
@@ -63,6 +63,9 @@ func (d *DraftContext) Number(raw messages.RawID) (int, error) {
 
 // SetDate sets the event's business date. Default: the command's date.
 func (d *DraftContext) SetDate(date calendar.Date) { d.draft.Date = date }
+
+// SetZone sets the time zone that the workspace gets, as in [messages.Draft]. Default: the command's zone.
+func (d *DraftContext) SetZone(name string) { d.draft.Zone = name }
 
 // SetBody sets the event's body. Default: the command's body.
 func (d *DraftContext) SetBody(body []byte) { d.draft.Body = body }

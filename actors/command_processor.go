@@ -236,7 +236,7 @@ func (p *commandProcessor) transact(ctx context.Context, s *Sequencer, m *messag
 	if m.Expected != nil || !m.DedupID.IsZero() {
 		return nil, ErrNotAppending
 	}
-	tx, err := s.Start(ctx, m.Kind, m.Workspace, OnDate(m.Date))
+	tx, err := s.Start(ctx, m.Kind, m.Workspace, OnDate(m.Date), SetZone(m.Zone))
 	if err != nil {
 		return nil, err
 	}

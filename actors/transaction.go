@@ -205,6 +205,7 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 		RegisteredAt:  t.started.RegisteredAt,
 		Date:          t.start.Date,
 		Trace:         t.start.Trace,
+		Zone:          t.start.Zone,
 		Numbers:       t.numbers,
 		Body:          body,
 		Records:       records,

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,8 +12,12 @@ import (
 	_ "time/tzdata"
 )
 
-// Zone is a time zone. The zero zone is UTC. Zones of the same name are equal.
-type Zone struct{ loc *time.Location }
+// Zone is a time zone. The zero zone is UTC. Zones of the same name are equal, if they are known.
+type Zone struct {
+	loc *time.Location
+	// unknown is the name of a zone that is not known here: see ZoneNamed.
+	unknown string
+}
 
 // zones are those that have been loaded, by name: no more than the zone database has.
 var zones = struct {
@@ -47,9 +52,28 @@ func LoadZone(name string) (Zone, error) {
 	if z, ok := zones.loaded[name]; ok {
 		return z, nil
 	}
-	zones.loaded[name] = Zone{loc}
-	return Zone{loc}, nil
+	zones.loaded[name] = Zone{loc: loc}
+	return Zone{loc: loc}, nil
 }
+
+// ZoneNamed returns the zone of a name that was found before, perhaps by another program: the log has it. If there is
+// no such zone here, it has no more than its name: see [Zone.Known]. It is safe for concurrent use.
+func ZoneNamed(name string) Zone {
+	z, err := LoadZone(name)
+	if err != nil {
+		return Zone{unknown: name}
+	}
+	return z
+}
+
+// Known reports whether the zone is more than a name. The periods of one that is not are unknown, too.
+func (z Zone) Known() bool { return z.unknown == "" }
+
+// IsZoneName reports whether a zone can have this name. It does not ask whether there is one.
+func IsZoneName(name string) bool { return portable(name) }
+
+// MaxZoneName is how long the name of a zone is at most, in bytes.
+const MaxZoneName = 64
 
 // portable reports whether a name can be one of the IANA's database. Those begin with a capital.
 // What else is beside them in a system's directory does not: "localtime", "right/UTC" with its
@@ -58,12 +82,12 @@ func portable(name string) bool {
 	other := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/_+-", r)
 	}
-	return name != "" && len(name) <= 64 && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' &&
+	return name != "" && len(name) <= MaxZoneName && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' &&
 		!strings.ContainsFunc(name, other) && !strings.Contains(name, "//") && !strings.HasSuffix(name, "/")
 }
 
 // String returns the zone's name.
-func (z Zone) String() string { return z.location().String() }
+func (z Zone) String() string { return cmp.Or(z.unknown, z.location().String()) }
 
 func (z Zone) location() *time.Location {
 	if z.loc == nil {

@@ -139,3 +139,24 @@ func instant(t testing.TB, s string) time.Time {
 	}
 	return at
 }
+
+// TestUnknownZone: a zone that is not known here keeps its name, and no more.
+func TestUnknownZone(t *testing.T) {
+	mars := calendar.ZoneNamed("Mars/Olympus_Mons")
+	if mars.Known() || mars.String() != "Mars/Olympus_Mons" || mars != calendar.ZoneNamed("Mars/Olympus_Mons") {
+		t.Errorf("got %v, known %v", mars, mars.Known())
+	}
+	if z := calendar.ZoneNamed("Europe/Zurich"); z != load(t, "Europe/Zurich") || !z.Known() {
+		t.Errorf("got %v, known %v", z, z.Known())
+	}
+	zones := calendar.Zones{{Zone: load(t, "Europe/Zurich")}, {Zone: mars}}
+	if z, any := zones.Unknown(); z != mars || !any {
+		t.Errorf("got %v, %v", z, any)
+	}
+	if z, any := zones[:1].Unknown(); any {
+		t.Errorf("got %v", z)
+	}
+	if c, any := zones.Last(); c.Zone != mars || !any {
+		t.Errorf("got %v, %v", c, any)
+	}
+}

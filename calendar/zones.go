@@ -25,28 +25,61 @@ type ZoneChange struct {
 type Zones []ZoneChange
 
 // Add returns the zones with one more change. It leaves out what can't count any more for any rule after
-// that, and a change to the zone that was set last. It returns [ErrZoneChange] if the change was
-// set before the last one, or if there are [MaxZoneChanges] since the zone was last left alone for
-// 368 days.
+// that, a change to the zone that was set last, and the last change if it was set at the same time. It
+// returns [ErrZoneChange] if the change was set before the last one, or if there are [MaxZoneChanges]
+// since the zone was last left alone for 368 days.
 func (z Zones) Add(c ZoneChange) (Zones, error) {
-	next := c.Set
+	next, kept := c.Set, z
+search:
 	for i, last := range slices.Backward(z) {
 		switch {
 		case next.Before(last.Set):
 			return nil, fmt.Errorf("%w: got one of %v, want none before %v", ErrZoneChange, c.Set, last.Set)
-		case i == len(z)-1 && c.Zone == last.Zone:
+		case i == len(z)-1 && c.Zone.String() == last.Zone.String():
 			return z, nil
+		case i == len(z)-1 && c.Set.Equal(last.Set):
+			return z[:i:i].Add(c)
 		// It is not enough that the last change is so old: until one counts for every rule, what was before it
 		// decides in which period the next one was set.
 		case next.Sub(last.Set) >= settled:
-			return append(slices.Clone(z[i:]), c), nil
+			kept = z[i:]
+			break search
 		}
 		next = last.Set
 	}
-	if len(z) >= MaxZoneChanges {
-		return nil, fmt.Errorf("%w: got one more than %d since %v, want 368 days without any", ErrZoneChange, len(z), z[0].Set)
+	if len(kept) >= MaxZoneChanges {
+		return nil, fmt.Errorf("%w: got one more than %d since %v, want 368 days without any", ErrZoneChange, len(kept), kept[0].Set)
 	}
-	return append(slices.Clone(z), c), nil
+	return append(slices.Clone(kept), c), nil
+}
+
+// Merge is Add of a change that was decided on before, as the log has it: what Add would refuse, or what is in the
+// zones already, changes nothing. So changes may be merged again, in their order, from any of them on.
+func (z Zones) Merge(c ZoneChange) Zones {
+	more, err := z.Add(c)
+	if err != nil {
+		return z
+	}
+	return more
+}
+
+// Last returns the change that was made last, and whether there is one.
+func (z Zones) Last() (last ZoneChange, any bool) {
+	if len(z) == 0 {
+		return ZoneChange{}, false
+	}
+	return z[len(z)-1], true
+}
+
+// Unknown returns the first of the zones that is not known here, and whether there is one. Then
+// PeriodAt can't tell periods.
+func (z Zones) Unknown() (unknown Zone, any bool) {
+	for _, c := range z {
+		if !c.Zone.Known() {
+			return c.Zone, true
+		}
+	}
+	return Zone{}, false
 }
 
 // PeriodAt returns the period of an instant, in a sequence with this rule, whose own zone is base, and until

@@ -2,6 +2,7 @@ package calendar_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,17 +110,27 @@ func TestAddZone(t *testing.T) {
 		t.Errorf("the zone that it has already: got %d changes, %v", len(zones), err)
 	}
 	year := 368 * 24 * time.Hour
-	for _, wrong := range []time.Duration{last - 1, last, last + year - 1} {
+	for _, wrong := range []time.Duration{last - 1, last + 1, last + year - 1} {
 		if err := add(0, wrong); !errors.Is(err, calendar.ErrZoneChange) {
 			t.Errorf("after %v: got %v, want ErrZoneChange", wrong, err)
 		}
 	}
 	before := zones
-	if err := add(0, last+year); err != nil || len(zones) != 2 || zones[0] != before[len(before)-1] {
+	err := add(0, last+year)
+	if err != nil || len(zones) != 2 || zones[0] != before[len(before)-1] {
 		t.Errorf("got %d changes, %v, want the last two", len(zones), err)
 	}
 	if len(before) != calendar.MaxZoneChanges || before[0].Set != start {
 		t.Fatalf("what was is another now: %v", before)
+	}
+	// One that has been there for long does not make room for more.
+	for i := 2; err == nil; i++ {
+		if err = add(i+1, last+year+time.Duration(i)*time.Hour); len(zones) > calendar.MaxZoneChanges {
+			t.Fatalf("got %d changes", len(zones))
+		}
+	}
+	if !errors.Is(err, calendar.ErrZoneChange) || len(zones) != calendar.MaxZoneChanges {
+		t.Errorf("got %v at %d changes, want ErrZoneChange", err, len(zones))
 	}
 	// Zones are a value: two that grow out of one do not meet.
 	one, _ := before[:1:2].Add(calendar.ZoneChange{Zone: calendar.Zone{}, Set: start.Add(time.Minute)})
@@ -225,4 +236,42 @@ func (s *sequence) ask(t *rapid.T) {
 		t.Fatalf("%v: got %v until %v", s.now, period, until)
 	}
 	s.period, s.until = period, until
+}
+
+// TestSameInstant: of the changes that are set at one instant the last one counts, as if the others had not been.
+func TestSameInstant(t *testing.T) {
+	const noon, later = "2026-06-10T12:00:00Z", "2026-06-10T13:00:00Z"
+	for _, c := range []struct {
+		name      string
+		got, want calendar.Zones
+	}{
+		{"two", moved(t, "Asia/Tokyo", noon, "Europe/Zurich", noon), moved(t, "Europe/Zurich", noon)},
+		{"and back", moved(t, "Asia/Tokyo", noon, "Europe/Zurich", later, "Asia/Tokyo", later), moved(t, "Asia/Tokyo", noon)},
+		{"the same", moved(t, "Asia/Tokyo", noon, "Asia/Tokyo", noon), moved(t, "Asia/Tokyo", noon)},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// TestMerge: changes that are merged again, from any of them on, change nothing, also if there are too many.
+func TestMerge(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var zones calendar.Zones
+		var changes []calendar.ZoneChange
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		for range rapid.IntRange(1, 40).Draw(r, "changes") {
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 1, 24, 300 * 24, 400 * 24}).Draw(r, "hours")) * time.Hour)
+			changes = append(changes, calendar.ZoneChange{Zone: load(t, rapid.SampledFrom(oddZones[:4]).Draw(r, "zone")), Set: now})
+			zones = zones.Merge(changes[len(changes)-1])
+		}
+		again := zones
+		for _, c := range changes[rapid.IntRange(0, len(changes)-1).Draw(r, "from"):] {
+			again = again.Merge(c)
+		}
+		if !slices.Equal(again, zones) || len(zones) > calendar.MaxZoneChanges {
+			r.Fatalf("got %v, want %v", again, zones)
+		}
+	})
 }

@@ -30,6 +30,9 @@ func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft
 	o.each("wanted", d.want)
 	o.each("records", d.record)
 	d.draft.Date, _ = textMember(o, "date", calendar.ParseDate)
+	if zone, there := textMember(o, "zone", calendar.LoadZone); there {
+		d.draft.Zone = zone.String()
+	}
 	d.draft.Body = o.content("body")
 	return d.draft, o.end()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -52,6 +53,8 @@ var answers = []knownError{
 	{err: storage.ErrInvalidEvent, kind: invalidEvent},
 	{err: messages.ErrOverflow, kind: exhausted},
 	{err: messages.ErrBusinessDate, kind: invalidEvent, field: "date"},
+	{err: calendar.ErrZoneChange, kind: invalidEvent, field: "zone"},
+	{err: messages.ErrUnknownZone, kind: unavailable, retryAfter: retryLater},
 	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},
 	{err: partition.ErrNoRecord, kind: notFound, field: "number"},
 	{err: storage.ErrNoSubscription, kind: notFound, field: "name"},

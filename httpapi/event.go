@@ -56,6 +56,7 @@ type Event struct {
 	WLogOffset    messages.WLogOffset  `json:"wlog_offset,string"`
 	RegisteredAt  string               `json:"registered_at"`
 	Date          string               `json:"date,omitempty"`
+	Zone          string               `json:"zone,omitempty"`
 	Epoch         messages.Epoch       `json:"epoch,string"`
 	Numbers       []numberJSON         `json:"numbers"`
 	Records       []writtenJSON        `json:"records"`
@@ -95,7 +96,7 @@ func EventOf(e *messages.Event, p messages.Printer) Event {
 	body := contentOf(e.Body)
 	j := Event{
 		Partition: e.Partition, PLogOffset: e.PLogOffset, Workspace: e.Workspace, WorkspaceKind: e.WorkspaceKind, WLogOffset: e.WLogOffset,
-		RegisteredAt: timeText(e.RegisteredAt), Date: dateText(e.Date), Epoch: e.Epoch,
+		RegisteredAt: timeText(e.RegisteredAt), Date: dateText(e.Date), Zone: e.Zone, Epoch: e.Epoch,
 		Numbers: numbersJSON(e.WorkspaceKind, e.Numbers, p), Records: []writtenJSON{},
 		Together: e.Together, Trace: e.Trace, Body: body.JSON, BodyBase64: body.Base64,
 	}

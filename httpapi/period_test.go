@@ -42,3 +42,29 @@ func TestPeriods(t *testing.T) {
 	}
 	r.post(4, `{"kind": 3, "wanted": [{"sequence": 18}], "records": [{"number_index": 0, "new": true}]}`).problem(invalidEvent, "records")
 }
+
+// An event that gives its workspace a zone says so, and so do the workspace's numbers.
+func TestZone(t *testing.T) {
+	r := newRig(t, Options{})
+	r.post(4, `{"kind": 3, "zone": "Europe/Zurich"}`).timeless().is(http.StatusCreated, `{"workspace":"4","wlog_offset":"1","partition":0,`+
+		`"plog_offset":"1","registered_at":"TIME","numbers":[],"repeated":false}`)
+	r.get("/v1/workspaces/4/events/1").timeless().is(http.StatusOK, `{"partition":0,"plog_offset":"1","workspace":"4","workspace_kind":3,`+
+		`"wlog_offset":"1","registered_at":"TIME","zone":"Europe/Zurich","epoch":"1","numbers":[],"records":[],"body_base64":""}`)
+	var numbers struct {
+		Zone string    `json:"zone"`
+		Set  time.Time `json:"zone_set_at"`
+	}
+	r.get("/v1/workspaces/4/numbers").into(http.StatusOK, &numbers)
+	if numbers.Zone != "Europe/Zurich" || time.Since(numbers.Set).Abs() > time.Hour {
+		t.Errorf("got %+v", numbers)
+	}
+	for _, wrong := range []string{`"Mars/Olympus_Mons"`, `"Local"`, `""`, `1`} {
+		r.post(4, `{"kind": 3, "zone": `+wrong+`}`).problem(invalidEvent, "zone")
+	}
+	// Too often: nothing is written.
+	for i := range 15 {
+		r.post(4, fmt.Sprintf(`{"kind": 3, "zone": %q}`, []string{"Asia/Tokyo", "Europe/Zurich"}[i%2])).status(http.StatusCreated)
+	}
+	r.post(4, `{"kind": 3, "zone": "Europe/Zurich"}`).problem(invalidEvent, "zone")
+	r.get("/v1/workspaces/4/events/17").status(http.StatusNotFound)
+}

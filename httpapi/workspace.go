@@ -75,9 +75,15 @@ func (a *API) numbers(c *call) error {
 		Workspace     messages.WSID   `json:"workspace,string"`
 		WorkspaceKind messages.WSKind `json:"workspace_kind"`
 		// AsOf is the offset of the event that they are as of.
-		AsOf      messages.Number `json:"as_of_offset,string"`
-		Sequences []lastJSON      `json:"sequences"`
+		AsOf messages.Number `json:"as_of_offset,string"`
+		// Zone is the time zone that the workspace was given last, ZoneSet when that was.
+		Zone      string     `json:"zone,omitempty"`
+		ZoneSet   string     `json:"zone_set_at,omitempty"`
+		Sequences []lastJSON `json:"sequences"`
 	}{Workspace: ws, WorkspaceKind: numbers.Kind}
+	if last, any := numbers.Zones.Last(); any {
+		answer.Zone, answer.ZoneSet = last.Zone.String(), timeText(messages.TimestampOf(last.Set))
+	}
 	kind, _ := a.descriptor.Kind(numbers.Kind)
 	for _, s := range kind.All() {
 		for _, n := range numbers.Of(s.ID) {

@@ -55,6 +55,12 @@ type Draft struct {
 	// that restart. Zero means the registration time. One in a period that is closed, or too far
 	// ahead, is refused with a [*BusinessDateError].
 	Date calendar.Date
+
+	// Zone is a time zone that the workspace gets, by its name in the IANA's database, as "Europe/Zurich".
+	// Empty means that it stays as it is. Each sequence that restarts goes by it from its next period
+	// on, and no more by [Restart].Zone: see [WorkspaceNumbers].Zones. What is no such name is
+	// refused with ErrZone, and a zone that changes too often with ErrZoneChange.
+	Zone string
 }
 
 // Count returns how many numbers the draft wants.

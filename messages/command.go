@@ -33,6 +33,9 @@ type Command struct {
 	// registered.
 	Date calendar.Date
 
+	// Zone is the time zone that the workspace gets, as in [Draft]. Empty means that it stays as it is.
+	Zone string
+
 	// Trace names the trace that the command belongs to: the handler's context carries it, and it stands in the
 	// command's event. Zero means none.
 	Trace ids.TraceID

@@ -92,6 +92,13 @@ var (
 	// From: Start, Append.
 	// Do: correct the date, or set Keep or Ahead of the sequence's restart higher.
 	ErrBusinessDate = errors.New("business date is not taken")
+	// ErrUnknownZone is returned when numbers of a sequence that restarts are wanted in a workspace with a time
+	// zone that this machine does not know: another one has set it. In which period they would be, nobody
+	// can tell. Everything else works.
+	//
+	// From: Start, Append.
+	// Do: update the zone database, and start the process again.
+	ErrUnknownZone = errors.New("the workspace's time zone is not known here")
 	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was
 	// done.
 	//

@@ -43,6 +43,10 @@ type Event struct {
 	// says in which periods the numbers are, of sequences that restart.
 	Date calendar.Date
 
+	// Zone is the time zone that the event gives its workspace, from the next period of each sequence
+	// on, empty if none. The event's own numbers are of the periods of the zone before.
+	Zone string
+
 	Body []byte
 
 	// Records are the rows that the event writes. Of several writes of one row the

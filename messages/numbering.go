@@ -16,6 +16,9 @@ type Numbering struct {
 	// order. They are merged by maximum; those below their sequence's initial
 	// value are ignored. WLogOffset is not repeated here.
 	Numbers []SequenceNumber
+
+	// Zone is the time zone that the event gives its workspace, empty if none.
+	Zone string
 }
 
 // Numbering returns what the event says about the sequences. New records whose
@@ -29,6 +32,7 @@ func (e *Event) Numbering() Numbering {
 		WLogOffset:    e.WLogOffset,
 		RegisteredAt:  e.RegisteredAt,
 		Numbers:       AppendExplicit(slices.Clip(e.Numbers), e.Numbers, e.Records),
+		Zone:          e.Zone,
 	}
 }
 

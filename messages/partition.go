@@ -1,5 +1,7 @@
 package messages
 
+import "github.com/partita-go/partita/calendar"
+
 // WorkspaceNumbers are a workspace's kind and the last numbers given out in its
 // sequences, in order of their ids. A sequence that is not listed gave none.
 type WorkspaceNumbers struct {
@@ -13,6 +15,10 @@ type WorkspaceNumbers struct {
 	Closed []SequencePeriod
 	// Older are the sequences, in order, that have older periods which are listed only if they are asked for.
 	Older []SeqID
+	// Zones are the changes of the workspace's time zone that may still count, none if it has no zone of its
+	// own. A change counts for each sequence that restarts from its next period on: see [calendar.Zones]. In
+	// a flush there are none: the store takes them from the log.
+	Zones calendar.Zones
 }
 
 // Of returns the last numbers of a sequence in order of their periods. If there is none, it is one number that is 0.

@@ -49,6 +49,9 @@ type Start struct {
 	// Date is the business date of the transaction's event, as in [Draft].
 	Date calendar.Date
 
+	// Zone is the time zone that the transaction's event gives the workspace, as in [Draft].
+	Zone string
+
 	// Trace names the trace that the transaction belongs to. Its owner writes it into the event. Zero means none.
 	Trace ids.TraceID
 

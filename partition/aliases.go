@@ -49,3 +49,7 @@ type (
 // OnDate gives the event of a transaction a business date: it decides in which periods the numbers
 // are, of sequences that restart.
 func OnDate(date calendar.Date) StartOption { return actors.OnDate(date) }
+
+// SetZone makes the event of a transaction give its workspace a time zone, by its name in the IANA's
+// database: each sequence that restarts goes by it from its next period on.
+func SetZone(name string) StartOption { return actors.SetZone(name) }

@@ -57,6 +57,7 @@ func (l *lastNumbers) add(d *messages.Descriptor, e *messages.Event) {
 		}
 	}
 	l.numbers[wlogOffset] = messages.Number(e.WLogOffset)
+	l.stored.Zones = messages.MergeZone(l.stored.Zones, e.Zone, e.RegisteredAt)
 	for _, n := range e.Numbering().Numbers {
 		if n.Number >= l.sequences[n.Seq].Initial {
 			l.numbers[n.SequencePeriod()] = max(l.numbers[n.SequencePeriod()], n.Number)
@@ -65,7 +66,7 @@ func (l *lastNumbers) add(d *messages.Descriptor, e *messages.Event) {
 }
 
 func (l *lastNumbers) of(ws messages.WSID) storage.WorkspaceNumbers {
-	all := storage.WorkspaceNumbers{Workspace: ws, Kind: l.stored.Kind, Older: l.stored.Older}
+	all := storage.WorkspaceNumbers{Workspace: ws, Kind: l.stored.Kind, Older: l.stored.Older, Zones: l.stored.Zones}
 	periods := slices.SortedFunc(maps.Keys(l.numbers), messages.SequencePeriod.Compare)
 	for len(periods) > 0 {
 		n := 1

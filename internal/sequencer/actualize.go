@@ -174,6 +174,9 @@ func (c *Core) replayEvent(e *messages.Numbering) error {
 			c.unflushed.raise(d, i, n.Period, n.Number)
 		}
 	}
+	if e.Zone != "" {
+		d.changes = append(d.changes, messages.ZoneChange(e.Zone, e.RegisteredAt))
+	}
 	c.durable = e.PLogOffset
 	c.replay.epoch, c.replay.time = e.Epoch, e.RegisteredAt
 	c.replay.events++

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
@@ -104,7 +105,7 @@ func (c *Core) checkLimits(m *messages.Append) error {
 // checkDraft adds up what the next draft asks for.
 func (w *waiting) checkDraft(d *messages.Draft) error {
 	w.bytes += bytesOf(d)
-	if err := checkDate(d.Date); err != nil {
+	if err := cmp.Or(checkDate(d.Date), checkZone(d.Zone)); err != nil {
 		return err
 	}
 	for _, wanted := range d.Wanted {

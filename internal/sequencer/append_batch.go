@@ -202,7 +202,9 @@ func (b *batch) reserve(ws *workspace) *reserved {
 	if ws.reserved == 0 {
 		from := len(b.numbers)
 		b.numbers = append(b.numbers, ws.last...)
-		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.share()}}
+		r := Reservation{workspace: ws.id, kind: ws.kind, lasts: lasts{
+			last: b.numbers[from:len(b.numbers):len(b.numbers)], others: ws.share(), zones: ws.zones,
+		}}
 		if ws.periods != nil {
 			from = len(b.dates)
 			b.dates = append(b.dates, ws.periods...)
@@ -283,6 +285,9 @@ func (c *Core) writeDraft(
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
+	if err := r.setZone(d.Zone, c.lastTime); err != nil {
+		return nil, err
+	}
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)
@@ -307,6 +312,7 @@ func (c *Core) writeDraft(
 		RegisteredAt:  c.lastTime,
 		Date:          d.Date,
 		Trace:         trace,
+		Zone:          d.Zone,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
 		Body:          d.Body,
 		Records:       records,

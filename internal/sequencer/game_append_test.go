@@ -107,7 +107,7 @@ func (g *game) draft(m *messages.Append, i int, numbers *int) messages.Draft {
 			seqs = []messages.SeqID{messages.SeqCRecordID, seqBill, seqBill, seqBill}
 		}
 	}
-	d := messages.Draft{Body: fmt.Appendf(nil, "%d/%d", len(g.appends), i), Date: g.date(m.Kind)}
+	d := messages.Draft{Body: fmt.Appendf(nil, "%d/%d", len(g.appends), i), Date: g.date(m.Kind), Zone: g.zone(m.Kind)}
 	switch g.dice.roll(30, "body") {
 	case 0:
 		d.Body = fmt.Appendf(nil, "%s %s", poison, d.Body)
@@ -194,7 +194,9 @@ func (g *game) repeat(m *messages.Append) messages.Append {
 	}
 	again.Drafts = slices.Clone(m.Drafts)
 	d := &again.Drafts[g.dice.roll(len(m.Drafts), "draft")]
-	switch g.dice.roll(4, "other") {
+	switch g.dice.roll(5, "other") {
+	case 4:
+		d.Zone = "Europe/Rome"
 	case 3:
 		d.Date = naiveAdd(calendar.Day, max(d.Date, 20260101), 1)
 	case 0:
@@ -214,6 +216,9 @@ func (g *game) spoil(m messages.Append) (messages.Append, error) {
 	case 7:
 		d.Date = 20260230
 		return m, messages.ErrDraft
+	case 9:
+		d.Zone = "Mars/Olympus_Mons"
+		return m, calendar.ErrZone
 	case 8:
 		d.Records = append(d.Records, messages.DraftRecord{ID: messages.RecordID{Seq: seqReceipt, Number: 1}})
 		return m, messages.ErrUnknownSequence

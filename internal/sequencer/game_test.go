@@ -100,6 +100,16 @@ func (g *game) date(kind messages.WSKind) calendar.Date {
 	return calendar.DateOf(g.now.Time().AddDate(0, 0, d))
 }
 
+// zone is a time zone that a workspace gets now and then.
+func (g *game) zone(kind messages.WSKind) string {
+	zones := []string{"Asia/Tokyo", "America/New_York", "Europe/Zurich", "UTC", "Pacific/Kiritimati", "Africa/Cairo"}
+	at := g.dice.roll(map[bool]int{true: 40, false: 200}[kind == kindTill], "zone")
+	if at >= len(zones) {
+		return ""
+	}
+	return zones[at]
+}
+
 func (g *game) workspace() messages.WSID {
 	if g.late {
 		return messages.WSID(2*g.dice.roll(3, "workspace") + 1)
@@ -162,7 +172,7 @@ func (g *game) start() {
 	if g.dice.roll(3, "kind") == 0 {
 		m.Kind = messages.WSKind(1 + g.dice.roll(4, "kind"))
 	}
-	m.Date = g.date(m.Kind)
+	m.Date, m.Zone = g.date(m.Kind), g.zone(m.Kind)
 	switch g.dice.roll(6, "deadline") {
 	case 0:
 		m.Deadline = g.now - 1
@@ -357,12 +367,10 @@ func (g *game) leap() {
 		return
 	}
 	g.setBack = g.setBack || hours[i] < 0
-	change := messages.Timestamp(time.Duration(hours[i]) * time.Hour / time.Microsecond)
-	g.now += change
-	if change < 0 { // timers know how much time has passed
-		for i := range g.timers {
-			g.timers[i].due += change
-		}
+	by := messages.Timestamp(time.Duration(hours[i]) * time.Hour / time.Microsecond)
+	g.now += by
+	for j := range g.timers {
+		g.timers[j].due += min(0, by) // a timer does not wait for longer because the clock was set back
 	}
 }
 

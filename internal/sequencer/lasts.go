@@ -17,6 +17,8 @@ type lasts struct {
 	periods []calendar.Date
 	// others are the last numbers in other periods, in order; 0 if it is known that none was given.
 	others []messages.SequenceNumber
+	// zones are the changes of the workspace's time zone, nil if there was none. Copies of the numbers share them.
+	zones *zones
 	// owned says that the list of the others may be changed in place. Else copies of the numbers share it.
 	owned bool
 }
@@ -33,7 +35,7 @@ func newLasts(kind *kindDef) lasts {
 func (l *lasts) copyFrom(from *lasts) {
 	l.last = append(l.last[:0], from.last...)
 	l.periods = append(l.periods[:0], from.periods...)
-	l.others, l.owned = from.share(), false
+	l.others, l.owned, l.zones = from.share(), false, from.zones
 }
 
 // share returns the list of the others for a copy of the numbers. From now on who changes it makes a list of his own.

@@ -201,6 +201,9 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
+	if last, any := stored.Zones.Last(); any {
+		ws.zones = newZones(stored.Zones, last)
+	}
 	ws.span(&stored, l.periods)
 	c.overlay(ws)
 	c.noticeUses(ws)

@@ -23,6 +23,8 @@ type delta struct {
 	first bool
 	// lasts are the last numbers that changed.
 	lasts
+	// changes are those of the workspace's time zone, in order.
+	changes []calendar.ZoneChange
 }
 
 func newPending(serial uint64) *pending {

@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,13 +60,16 @@ type span struct {
 	known calendar.Date
 }
 
-// currentPeriod returns the period of the registration time. What is closed stays so, also if the zone database is
+// currentPeriod returns the period of the registration time, as far as the workspace's zones are known. What is closed stays so, also if the zone database is
 // another one now, by which that period has not begun.
 func (c *Core) currentPeriod(ws *workspace, i int) calendar.Date {
 	s := &ws.spans[i]
 	if c.lastTime >= s.until {
 		period, until := ws.periodAt(i, c.lastTime.Time())
 		s.current, s.until = period, messages.TimestampOf(until)
+		if ws.zones.known() != nil {
+			s.until = 0
+		}
 	}
 	return max(s.current, s.closedBelow)
 }
@@ -76,12 +80,15 @@ func (w *workspace) periodAt(i int, at time.Time) (calendar.Date, time.Time) {
 	if d == nil {
 		return 0, time.Time{}
 	}
-	return calendar.Zones(nil).PeriodAt(d.Rule, d.zone, at)
+	return w.zones.merged().PeriodAt(d.Rule, d.zone, at)
 }
 
 // periodFor returns the period of the numbers of an event with a business date, which may be none. What is reserved
 // before it counts as if it were durable.
 func (c *Core) periodFor(r *Reservation, ws *workspace, i int, date calendar.Date) (calendar.Date, error) {
+	if err := ws.zones.known(); err != nil {
+		return 0, fmt.Errorf("workspace %d: %w", ws.id, err)
+	}
 	current := c.currentPeriod(ws, i)
 	if date == 0 {
 		return current, nil

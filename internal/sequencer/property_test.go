@@ -60,6 +60,7 @@ var situations = []string{
 	"batch refused: last", "batch refused: nobody knows whom", "tail full",
 	"write unknown", "write fenced", "write diverged", "taken over",
 	"restarted", "late number", "first number of an old period", "number ahead", "periods closed",
+	"zone set", "zone set twice at one time", "behind by its own zone", "ahead by its own zone",
 	"current behind the newest", "current not stored at hand", "clock set back over midnight",
 	"date refused: closed", "date refused: too far ahead", "several dates in a group",
 	"append refused: row under a number that restarts", "append refused: overflow in a period",

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type transaction struct {
 func (c *Core) start(from Requester, m *messages.Start) {
 	kind, err := c.kindFor(m.Workspace, m.Kind)
 	if err == nil {
-		err = checkDate(m.Date)
+		err = cmp.Or(checkDate(m.Date), checkZone(m.Zone))
 	}
 	if err == nil {
 		err = checkTrace(m.Trace)
@@ -131,6 +132,9 @@ func (c *Core) grant(w *waiting) error {
 	if err := c.turnAll(&reservation, ws, m.Date); err != nil {
 		return err
 	}
+	if err := reservation.setZone(m.Zone, c.lastTime); err != nil {
+		return err
+	}
 	c.serial++
 	c.txn = transaction{
 		open: true,
@@ -232,6 +236,10 @@ func (c *Core) commitNumbers(ws *workspace, reserved *lasts) {
 	}
 	for i, n := range reserved.last {
 		c.commitNumber(ws, d, i, reserved.periodOf(i), n)
+	}
+	if reserved.zones != ws.zones {
+		ws.zones = reserved.zones
+		d.changes = append(d.changes, ws.zones.last)
 	}
 	c.forgetOld(ws)
 	c.forgetClosed(ws)

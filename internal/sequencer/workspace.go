@@ -142,6 +142,9 @@ func (w *workspace) merge(d *delta) {
 		w.become(d.kind)
 	}
 	w.fixed = true
+	for _, change := range d.changes {
+		w.zones = newZones(w.zones.merged().Merge(change), change)
+	}
 	w.lasts.merge(w.kind, &d.lasts)
 	for i := range w.spans {
 		w.close(i)

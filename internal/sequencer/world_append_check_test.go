@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -68,7 +69,7 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 			}
 		}
 		numbers = append(numbers, events[i].Numbers...)
-		if d.Date != events[i].Date || !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
+		if d.Date != events[i].Date || d.Zone != events[i].Zone || !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
 			return false
 		}
 		for j, n := range events[i].Numbers {
@@ -127,6 +128,13 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 		unexplained = !createsByBoth(m) && !w.namesRestarting(m)
 	case errors.Is(err, messages.ErrBusinessDate):
 		w.checkDateRefused(m.Workspace, m.Kind, datesOf(m), err)
+	case errors.Is(err, calendar.ErrZone):
+		unexplained = !slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool { return checkZone(d.Zone) != nil })
+	case errors.Is(err, messages.ErrUnknownZone):
+		unexplained = !slices.ContainsFunc(truth.zones, func(c calendar.ZoneChange) bool { return !c.Zone.Known() })
+	case errors.Is(err, calendar.ErrZoneChange):
+		unexplained = len(truth.ownZones())+len(m.Drafts) <= calendar.MaxZoneChanges
+		w.hit("zone set too often")
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -150,7 +158,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 // deniesRepetition reports whether an error must not be told of an append that was written before.
 func deniesRepetition(c *call, err error) bool {
 	return errors.Is(err, messages.ErrExpectedOffset) || errors.Is(err, messages.ErrRecordAhead) || errors.Is(err, messages.ErrOverflow) ||
-		errors.Is(err, messages.ErrBusinessDate) ||
+		errors.Is(err, messages.ErrBusinessDate) || errors.Is(err, calendar.ErrZoneChange) ||
 		c.long && errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrTooLarge) || refusedForRows(c, err)
 }
 

@@ -13,6 +13,7 @@ type owner struct {
 	ws    messages.WSID
 	kind  messages.WSKind
 	date  calendar.Date
+	zone  string
 
 	granted      bool
 	token        messages.Token
@@ -30,7 +31,7 @@ type owner struct {
 
 // request sends a Start.
 func (w *world) request(m messages.Start) *owner {
-	o := &owner{ws: m.Workspace, kind: m.Kind, date: m.Date}
+	o := &owner{ws: m.Workspace, kind: m.Kind, date: m.Date, zone: m.Zone}
 	w.lastCall++
 	o.start = &call{id: w.lastCall, message: &m, owner: o}
 	w.unanswered[o.start] = true
@@ -103,7 +104,7 @@ func (w *world) write(o *owner) bool {
 	e := messages.Event{
 		Kind: messages.EventBusiness, Epoch: o.token.Epoch, Partition: testPartition, PLogOffset: o.token.PLogOffset,
 		Workspace: o.ws, WorkspaceKind: o.kind, WLogOffset: o.wlogOffset, RegisteredAt: o.registeredAt,
-		Date: o.date, Numbers: o.numbers,
+		Date: o.date, Zone: o.zone, Numbers: o.numbers,
 	}
 	for _, id := range o.explicit {
 		e.Records = append(e.Records, messages.Record{ID: id, New: true})

@@ -1,6 +1,7 @@
 package sequencer
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -85,7 +86,12 @@ func (w *world) periodAt(ws messages.WSID, kind messages.WSKind, seq messages.Se
 	if date != 0 {
 		return naivePeriod(def.Restart.Every, date)
 	}
-	return max(naivePeriod(def.Restart.Every, shownAt(def.Restart.Zone, at)), w.truth[ws].closed[seq])
+	shown := naivePeriod(def.Restart.Every, shownAt(def.Restart.Zone, at))
+	if zones := w.truth[ws].zones; len(zones) > 0 {
+		// Of all changes that there ever were: package calendar is tested by itself.
+		shown, _ = zones.PeriodAt(def.Restart.Rule, calendar.ZoneNamed(cmp.Or(def.Restart.Zone, "UTC")), at.Time())
+	}
+	return max(shown, w.truth[ws].closed[seq])
 }
 
 // checkPeriods: the numbers of an event are of the periods that its business date or its time says. One that a date
@@ -154,9 +160,17 @@ func (l storedNumbers) close(kind map[messages.SeqID]messages.Sequence) {
 	maps.DeleteFunc(l.numbers, func(p messages.SequencePeriod, _ messages.Number) bool { return p.Period < l.closed[p.Seq] })
 }
 
+// ownZones are the zones that may still count.
+func (l storedNumbers) ownZones() (zones calendar.Zones) {
+	for _, c := range l.zones {
+		zones = zones.Merge(c)
+	}
+	return zones
+}
+
 // listed is what a load brings of the numbers.
 func (l storedNumbers) listed(ws messages.WSID, kind map[messages.SeqID]messages.Sequence, asked []messages.SequencePeriod) messages.WorkspaceNumbers {
-	all := messages.WorkspaceNumbers{Workspace: ws, Kind: l.kind}
+	all := messages.WorkspaceNumbers{Workspace: ws, Kind: l.kind, Zones: l.ownZones()}
 	for _, p := range slices.SortedFunc(maps.Keys(l.numbers), messages.SequencePeriod.Compare) {
 		periods := l.periods(p.Seq)
 		older := p.Period != 0 && kind[p.Seq].Restart.Keep == 0 && slices.Index(periods, p.Period) < len(periods)-newestStored
@@ -177,6 +191,9 @@ func (l storedNumbers) listed(ws messages.WSID, kind map[messages.SeqID]messages
 // has what the log says. What it need not have it does not keep for ever.
 func (w *world) checkKnown(ws *workspace) {
 	truth := w.truth[ws.id]
+	if got, want := ws.zones.merged(), truth.ownZones(); !slices.Equal(got, want) {
+		w.t.Fatalf("workspace %d: got zones %v, want %v", ws.id, got, want)
+	}
 	for i := range ws.spans {
 		d, seq := ws.kind.restarts[i], ws.kind.ids[i]
 		if d == nil {
@@ -260,10 +277,16 @@ func givenSeqs(m *messages.Append) (given []messages.SeqID) {
 // hitPeriods counts the situations that the numbers of an event show, before it is in the truth.
 func (w *world) hitPeriods(e *messages.Event) {
 	truth := w.truth[e.Workspace]
+	w.hitIf(e.Zone != "", "zone set")
+	w.hitIf(len(truth.zones) > 0 && truth.zones[len(truth.zones)-1].Set.Equal(e.RegisteredAt.Time()) && e.Zone != "", "zone set twice at one time")
 	for _, n := range e.Numbers {
 		if n.Period == 0 {
 			continue
 		}
+		r := w.kinds()[e.WorkspaceKind][n.Seq].Restart
+		shown := naivePeriod(r.Every, shownAt(r.Zone, e.RegisteredAt))
+		w.hitIf(e.Date == 0 && n.Period < shown && len(truth.zones) > 0, "behind by its own zone")
+		w.hitIf(e.Date == 0 && n.Period > shown && len(truth.zones) > 0, "ahead by its own zone")
 		periods := truth.periods(n.Seq)
 		current := w.periodAt(e.Workspace, e.WorkspaceKind, n.Seq, 0, e.RegisteredAt)
 		first := n.Number == w.kinds()[e.WorkspaceKind][n.Seq].Initial

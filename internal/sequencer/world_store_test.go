@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
@@ -17,6 +18,8 @@ type storedNumbers struct {
 	kind    messages.WSKind
 	numbers map[messages.SequencePeriod]messages.Number
 	closed  map[messages.SeqID]calendar.Date
+	// zones are all that it was ever given.
+	zones calendar.Zones
 }
 
 func newStored(kind messages.WSKind) storedNumbers {
@@ -186,12 +189,14 @@ func (w *world) apply(m *messages.WriteProjections) {
 	if m.Expected != w.checkpoint || m.Checkpoint < m.Expected || m.Checkpoint > end {
 		w.t.Fatalf("flush from %d to %d: the checkpoint is %d and the log ends before %d", m.Expected, m.Checkpoint, w.checkpoint, end)
 	}
-	after := maps.Clone(w.seqData)
+	after, want := maps.Clone(w.seqData), lastsOf(w.log[:m.Checkpoint-1], w.kinds())
 	for _, n := range m.Numbers {
 		w.checkListed(n)
-		after[n.Workspace] = after[n.Workspace].with(n, w.kinds())
+		changed := after[n.Workspace].with(n, w.kinds())
+		changed.zones = want[n.Workspace].zones // which nobody says but the log
+		after[n.Workspace] = changed
 	}
-	if want := lastsOf(w.log[:m.Checkpoint-1], w.kinds()); !reflect.DeepEqual(after, want) {
+	if !reflect.DeepEqual(after, want) {
 		w.t.Fatalf("flush from %d to %d: %+v\nSeqData would be %v\nthe log says      %v", m.Expected, m.Checkpoint, m.Numbers, after, want)
 	}
 	w.seqData, w.checkpoint = after, m.Checkpoint
@@ -259,6 +264,10 @@ func raiseTo(all map[messages.WSID]storedNumbers, e *messages.Event, kinds map[m
 		}
 	}
 	l.close(kinds[e.WorkspaceKind])
+	if e.Zone != "" {
+		l.zones = append(slices.Clone(l.zones), messages.ZoneChange(e.Zone, e.RegisteredAt))
+		all[e.Workspace] = l
+	}
 }
 
 func (w *world) takeEpoch(m *messages.Replay) messages.PartitionMessage {

@@ -43,6 +43,7 @@ type newEvent struct {
 	numbers []messages.SequenceNumber
 	records []recordRef
 	dedup   messages.DedupID
+	zone    string
 	// value is encoded but for the LSN, which the committer knows.
 	value []byte
 }
@@ -84,6 +85,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 			return nil, err
 		}
 		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
+		r.size.add(zoneSize(n.zone))
 	}
 	return r, schema.CheckTogether(b.Events)
 }
@@ -107,7 +109,7 @@ func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
 		return schema.Invalid(e, "too large: got about %d bytes, want at most %d", size, format.MaxEventSize)
 	}
 	n.ws, n.wsKind, n.offset, n.wlog, n.at = e.Workspace, e.WorkspaceKind, e.PLogOffset, e.WLogOffset, e.RegisteredAt
-	n.dedup = e.DedupID
+	n.dedup, n.zone = e.DedupID, e.Zone
 	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
 	n.value = format.EncodeEvent(e)
 	return nil

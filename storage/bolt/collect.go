@@ -37,6 +37,9 @@ func (r *flushRequest) takeEntries() {
 			r.ids = append(r.ids, *id)
 		}
 	}
+	from, _ := zonesFrom(p.tail.zones, r.from)
+	to, _ := zonesFrom(p.tail.zones, r.to)
+	r.zones = slices.Clone(p.tail.zones[from:to])
 }
 
 // numbersOf and recordsOf are what an event has given out and written.

@@ -30,11 +30,12 @@ type flushRequest struct {
 	// derive says that there is no caller: the numbers are the log's, unchecked.
 	derive bool
 
-	// entries, with numbers, records and ids, are a copy of the tail between the two.
+	// entries, with numbers, records, ids and zones, are a copy of the tail between the two.
 	entries []entry
 	numbers []messages.SequenceNumber
 	records []recordRef
 	ids     []idRef
+	zones   []zoneRef
 	// checked is how many of the given numbers were compared.
 	checked int
 	// begun says that workspaces of the partition are written, those up to through; committed, that those up to durable

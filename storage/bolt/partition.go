@@ -114,6 +114,7 @@ func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
 		n := &r.events[i]
 		lsn++
 		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.dedup, n.numbers, n.records)
+		p.tail.pushZone(n.zone)
 		p.ends.raise(n)
 		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
 	}

@@ -199,6 +199,7 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 		default:
 			h.Last, h.LSNs = f.e.wlog, append(h.LSNs, f.e.lsn)
 		}
+		h.Zones = f.mergeZone(h.Zones)
 	}
 	if err := p.applyRecords(w, events); err != nil {
 		return err

@@ -213,6 +213,7 @@ func (sc *scan) push(p *partition, v *format.EventView) {
 	size := p.tail.push(entry{
 		lsn: v.LSN, ws: v.Workspace, wlog: v.WLogOffset, at: v.RegisteredAt, epoch: v.Epoch, kind: v.WorkspaceKind, recovered: true,
 	}, v.DedupID, numbers, sc.records)
+	size.add(p.tail.pushZone(v.Zone))
 	p.last, p.lastAt, p.lastLSN = v.PLogOffset, v.RegisteredAt, v.LSN
 	op.logEpochs[p.id] = v.Epoch
 	op.tails.count(1, size)

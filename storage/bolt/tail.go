@@ -19,6 +19,8 @@ type tail struct {
 	records deque[recordRef]
 	// ids are the events that have a deduplication id, in order.
 	ids deque[idRef]
+	// zones are the events that give their workspace a time zone, in order.
+	zones []zoneRef
 
 	// last is the offset of the last entry of each workspace; entries are linked
 	// backwards from it.
@@ -206,6 +208,7 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 		return before
 	}
 	t.dropIDs(to)
+	t.dropZones(to)
 	t.numbers.drop(t.at(to).numbers)
 	t.records.drop(t.at(to).records)
 	t.entries.drop(uint64(to))
@@ -245,6 +248,7 @@ func (t *tail) numbering(o messages.PLogOffset, arena []messages.SequenceNumber)
 		WorkspaceKind: e.kind,
 		WLogOffset:    e.wlog,
 		RegisteredAt:  e.at,
+		Zone:          t.zoneOf(o),
 	}
 	if len(arena) > start {
 		n.Numbers = arena[start:len(arena):len(arena)]

@@ -17,6 +17,8 @@ type account struct {
 	kind messages.Kind
 	// last has all periods that ever had a number, closed ones too.
 	last map[messages.SequencePeriod]messages.Number
+	// zones are the time zones that it has got.
+	zones calendar.Zones
 }
 
 func newAccount(kind messages.Kind) *account {
@@ -24,7 +26,7 @@ func newAccount(kind messages.Kind) *account {
 }
 
 func (a *account) clone() *account {
-	return &account{kind: a.kind, last: maps.Clone(a.last)}
+	return &account{kind: a.kind, last: maps.Clone(a.last), zones: a.zones}
 }
 
 // sequence returns the definition of one of the kind's sequences.
@@ -80,6 +82,7 @@ func (l ledger) merge(d *messages.Descriptor, n messages.Numbering) {
 	for _, given := range n.Numbers {
 		a.raise(given)
 	}
+	a.zones = messages.MergeZone(a.zones, n.Zone, n.RegisteredAt)
 }
 
 // numbers returns the account as a store lists it.
@@ -89,7 +92,7 @@ func (l ledger) numbers(ws messages.WSID) storage.WorkspaceNumbers {
 	if a == nil {
 		return out
 	}
-	out.Kind, out.Numbers = a.kind.ID, a.all()
+	out.Kind, out.Numbers, out.Zones = a.kind.ID, a.all(), a.zones
 	for _, s := range a.kind.All() {
 		if below := s.Restart.ClosedBelow(periodsOf(out.Numbers, s.ID)); below != 0 {
 			out.Closed = append(out.Closed, messages.SequencePeriod{Seq: s.ID, Period: below})

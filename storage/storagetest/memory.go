@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/internal/watch"
@@ -70,6 +71,8 @@ type memWorkspace struct {
 	// periods, closed which periods have none any more. The slices are replaced, never changed.
 	numbers []messages.SequenceNumber
 	closed  []messages.SequencePeriod
+	// zones are the workspace's time zones.
+	zones calendar.Zones
 }
 
 // NewMemory returns an empty store for one application. It returns a

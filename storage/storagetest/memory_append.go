@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -161,6 +162,9 @@ func (j *judge) order(i int, e *messages.Event) error {
 func (j *judge) contents(at int, e *messages.Event) error {
 	if e.Date != 0 && !e.Date.Valid() {
 		return fmt.Errorf("%w: got business date %d, want one like 20260329", storage.ErrInvalidEvent, e.Date)
+	}
+	if e.Zone != "" && !calendar.IsZoneName(e.Zone) {
+		return fmt.Errorf("%w: got time zone %q, want a name like Europe/Zurich", storage.ErrInvalidEvent, e.Zone)
 	}
 	if e.Trace != 0 && e.Trace.Validate() != nil {
 		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, e.Trace.Validate())

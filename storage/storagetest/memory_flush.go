@@ -34,6 +34,7 @@ func (m *Memory) Flush(ctx context.Context, f storage.Flush) error {
 	}
 	for _, c := range changes {
 		c.workspace.projected, c.workspace.numbers = c.workspace.kind, c.after
+		c.workspace.zones = c.zones
 		c.workspace.close(m.disk.kinds[c.workspace.kind])
 	}
 	p.checkpoint = f.Checkpoint
@@ -51,7 +52,7 @@ func (m *Memory) Numbers(ctx context.Context, id messages.WSID, periods ...messa
 	if ws == nil {
 		return storage.WorkspaceNumbers{Workspace: id}, nil
 	}
-	n := storage.WorkspaceNumbers{Workspace: id, Kind: ws.projected, Closed: slices.Clone(ws.closed)}
+	n := storage.WorkspaceNumbers{Workspace: id, Kind: ws.projected, Closed: slices.Clone(ws.closed), Zones: ws.zones}
 	for i, last := range ws.numbers {
 		older := last.Period != 0 && m.disk.kinds[ws.kind][last.Seq].Restart.Keep == 0 &&
 			i+newestPeriods < len(ws.numbers) && ws.numbers[i+newestPeriods].Seq == last.Seq
@@ -75,6 +76,7 @@ type change struct {
 	// said are the largest numbers that these events alone say, after is what they
 	// and the stored numbers make together.
 	said, after []messages.SequenceNumber
+	zones       calendar.Zones
 }
 
 // derive merges the events' numbers into those that are projected.
@@ -84,9 +86,10 @@ func (d *disk) derive(events []*messages.Event) map[messages.WSID]*change {
 		c := changes[e.Workspace]
 		if c == nil {
 			ws := d.workspaces[e.Workspace]
-			c = &change{workspace: ws, after: slices.Clone(ws.numbers)}
+			c = &change{workspace: ws, after: slices.Clone(ws.numbers), zones: ws.zones}
 			changes[e.Workspace] = c
 		}
+		c.zones = messages.MergeZone(c.zones, e.Zone, e.RegisteredAt)
 		seqs := d.kinds[e.WorkspaceKind]
 		c.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)})
 		for _, n := range e.Numbers {

@@ -88,6 +88,25 @@ func periodBugs() []bug {
 			}},
 		{name: "nobody says which have older periods", by: []string{older},
 			numbers: numbers(func(n *storage.WorkspaceNumbers) { n.Older = nil })},
+		{name: "a flush begins the time zones anew", by: []string{"ZonesOfWorkspaces", byModel},
+			flush: func(m *mutant, ctx context.Context, f storage.Flush) error {
+				m.disk.mu.Lock()
+				for _, w := range f.Numbers {
+					if ws := m.disk.workspaces[w.Workspace]; ws != nil {
+						ws.zones = nil
+					}
+				}
+				m.disk.mu.Unlock()
+				return m.Memory.Flush(ctx, f)
+			}},
+		{name: "only the last time zone is kept", by: []string{"ZonesOfWorkspaces", byModel}, flush: afterFlush(func(ws *memWorkspace) {
+			ws.zones = ws.zones[max(0, len(ws.zones)-1):]
+		})},
+		{name: "time zones are lost at reopening", by: []string{"ZonesOfWorkspaces"}, reopened: func(d *disk) {
+			for _, ws := range d.workspaces {
+				ws.zones = nil
+			}
+		}},
 		swallow("Append takes wrong periods", storage.ErrInvalidEvent, "AppendRefusesWrongPeriods"),
 		swallowFlush("Flush takes wrong numbers of periods", storage.ErrNumbers, "FlushChecksNumbersOfPeriods"),
 	}

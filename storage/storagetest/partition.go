@@ -63,6 +63,8 @@ type Spec struct {
 	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date.
 	Day   calendar.Date
 	Dated bool
+	// Zone is the time zone that the event gives its workspace.
+	Zone string
 	// At is the registration time. Zero means a microsecond after the event before.
 	At messages.Timestamp
 }
@@ -128,6 +130,7 @@ func (p *Partition) Build(specs ...Spec) storage.Batch {
 			DedupID:       specs[i].DedupID,
 			Together:      specs[i].Together,
 			Trace:         specs[i].Trace,
+			Zone:          specs[i].Zone,
 		}
 		fill(&e, &specs[i], a)
 		b.Events = append(b.Events, e)

@@ -121,6 +121,7 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 		Body:     rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "body"),
 		Day:      rapid.SampledFrom([]calendar.Date{20260101, 20260228, 20260301, 20260302, 20260303, 20260304, 20260310}).Draw(t, "day"),
 		Dated:    rapid.Bool().Draw(t, "dated"),
+		Zone:     rapid.SampledFrom([]string{"", "", "", "Europe/Zurich", "Asia/Tokyo", "Mars/Olympus_Mons"}).Draw(t, "zone"),
 		DedupID:  rapid.SampledFrom([]messages.DedupID{{}, {}, {1}, {2}, {3}, {15: 4}, {15: 5}}).Draw(t, "id"),
 	}
 }

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
@@ -15,6 +16,7 @@ var periodChecks = []check{
 	{"OlderPeriodsAreFound", anyLevel, checkPeriodsOlder},
 	{"FlushChecksNumbersOfPeriods", anyLevel, checkPeriodsFlushed},
 	{"AppendRefusesWrongPeriods", anyLevel, checkPeriodsRefused},
+	{"ZonesOfWorkspaces", eachLevel, checkZones},
 }
 
 // on is an event of workspace 3 that gets numbers on a day.
@@ -180,6 +182,7 @@ var periodFlaws = []flaw{
 		giveIn(e, SeqCase, 20260401, InitialCase)
 	}, invalid},
 	{"a business date that there is not", func(e *messages.Event) { e.Date = 20260230 }, invalid},
+	{"a time zone that can be none", func(e *messages.Event) { e.Zone = "../zone" }, invalid},
 	{"a number below the initial one of a period", func(e *messages.Event) { giveIn(e, SeqCase, 20260301, InitialCase-1) }, invalid},
 	{"a new record of a sequence that restarts", func(e *messages.Event) { write(e, SeqReceipt, 1, true) }, invalid},
 	{"a record of a sequence that restarts", func(e *messages.Event) { write(e, SeqReceipt, 1, false) }, invalid},
@@ -202,4 +205,41 @@ func checkPeriodsRefused(e *env) {
 		e.names(f.name, err, b.Events[1].PLogOffset)
 	}
 	e.append(p, on(20260331, SeqReceipt, SeqCase))
+}
+
+// checkZones: a workspace has the time zones that its events have set, as far as they may still count: also those that
+// nobody here knows, those of one instant, and more than anybody would set.
+func checkZones(e *env) {
+	e.open()
+	p := e.take(0)
+	day := messages.Timestamp(24 * time.Hour / time.Microsecond)
+	at := day
+	set := func(ws messages.WSID, zone string, later messages.Timestamp) Spec {
+		at += later
+		return Spec{Workspace: ws, Zone: zone, At: at}
+	}
+	e.append(p, set(3, "Europe/Zurich", 1), set(3, "Asia/Tokyo", 0), set(6, "Mars/Olympus_Mons", 1), set(3, "", 1), set(3, "Asia/Tokyo", 1))
+	e.append(p, set(3, "Europe/Zurich", 400*day), set(0, "UTC", 0))
+	for checkpoint := range p.last + 1 {
+		e.flush(p, checkpoint+1)
+		e.same("after a flush")
+		e.reopen()
+		e.same("after reopening")
+	}
+	n, err := e.store.Numbers(e.Context(), 3)
+	if err != nil || len(n.Zones) != 2 || n.Zones[0].Zone.String() != "Asia/Tokyo" {
+		e.Fatalf("zones: got %v, %v, want Asia/Tokyo and another one", n.Zones, err)
+	}
+	for i := range calendar.MaxZoneChanges + 2 {
+		e.append(p, set(3, []string{"Asia/Tokyo", "Europe/Zurich"}[i%2], day))
+	}
+	e.crash()
+	e.same("after a crash")
+	e.flush(p, p.last-3)
+	e.same("after a flush of many changes")
+	e.flushAll(p)
+	for _, way := range e.copies() {
+		e.goOnIn(way)
+		e.same("in a copy: " + way.Name)
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"unsafe"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -29,7 +31,9 @@ type files struct {
 	numbers []messages.Number
 	// tails are the last numbers as of the checkpoint of the workspaces that have events
 	// behind it, by hash: as few as the tail has events.
-	tails   map[uint64][]messages.Number
+	tails map[uint64][]messages.Number
+	// zones are the time zones of workspaces that have some as of the checkpoint, by hash.
+	zones   map[uint64]calendar.Zones
 	records table[recordState]
 	periods table[period]
 	ids     idSums
@@ -108,7 +112,7 @@ func Files(ctx context.Context, image Image, o Options) (Report, error) {
 	o = o.WithDefaults()
 	f := &files{
 		run: *newRun(image.Descriptor(), o), image: image, sieve: newSieve(rand.Uint64()), pass: 1,
-		tails: make(map[uint64][]messages.Number), ids: newIDSums(),
+		tails: make(map[uint64][]messages.Number), zones: make(map[uint64]calendar.Zones), ids: newIDSums(),
 		unreadable: make(map[string]bool), hidden: make(map[messages.WSID]bool),
 		lostNumbers: make(map[messages.WSID]bool), kindsByIndex: []*kind{nil}, kindIndex: make(map[*kind]uint16),
 	}
@@ -220,6 +224,7 @@ func (f *files) forget() {
 	f.periods.clear()
 	f.numbers = f.numbers[:0]
 	clear(f.tails)
+	clear(f.zones)
 	f.found = findings{}
 }
 
@@ -230,8 +235,12 @@ func (f *files) first() bool { return f.pass == 1 }
 func (f *files) memory() int64 {
 	return int64(len(f.workspaces.slots))*int64(unsafe.Sizeof(slot[workspaceState]{})) +
 		int64(len(f.records.slots))*int64(unsafe.Sizeof(slot[recordState]{})) +
-		int64(len(f.periods.slots))*periodSlotSize + int64(cap(f.numbers))*int64(unsafe.Sizeof(messages.Number(0)))
+		int64(len(f.periods.slots))*periodSlotSize + int64(cap(f.numbers))*int64(unsafe.Sizeof(messages.Number(0))) +
+		int64(len(f.zones))*zonesSize
 }
+
+// zonesSize is about what the time zones of a workspace take, which mostly has one.
+const zonesSize = 128
 
 // maybeNarrow narrows the sieve if a table is full and there is no memory for one twice
 // as large.
@@ -272,6 +281,7 @@ func (f *files) cut() {
 			delete(f.tails, key)
 		}
 	}
+	maps.DeleteFunc(f.zones, func(key uint64, _ calendar.Zones) bool { return !f.sieve.selects(key) })
 }
 
 // tell tells how far the phase is.

@@ -290,7 +290,7 @@ func (f *files) checkStoredNumbers(ctx context.Context) error {
 			f.checkStoredPeriod(n)
 		case !selected:
 		case n.Seq == 0:
-			got.Kind = messages.WSKind(n.Number)
+			got.Kind, got.Zones = messages.WSKind(n.Number), n.Zones
 		default:
 			got.Numbers = append(got.Numbers, n.SequenceNumber)
 		}
@@ -321,4 +321,5 @@ func (f *files) finishNumbers(key uint64, got storage.WorkspaceNumbers, damaged 
 	}
 	s := f.sequencesOf(w)
 	f.compareNumbers(f.placeOf(got.Workspace), &s, f.projectedOf(key, w), nil, got)
+	f.compareZones(f.placeOf(got.Workspace), f.zones[key], got.Zones)
 }

@@ -185,6 +185,9 @@ func (f *files) checkSequences(lsn messages.LSN, e *messages.Event, k *kind, pro
 	}
 	if projected {
 		w.index += entrySum(uint64(e.WLogOffset), lsn)
+		if e.Zone != "" {
+			f.zones[key] = messages.MergeZone(f.zones[key], e.Zone, e.RegisteredAt)
+		}
 	} else if !w.hasTail {
 		w.hasTail = true
 		f.tails[key] = slices.Clone(s.last)

@@ -91,6 +91,8 @@ type NumberEntry struct {
 	messages.SequenceNumber
 	// ClosedBelow is the sequence's first period that is not closed, zero if none is.
 	ClosedBelow calendar.Date
+	// Zones are the workspace's, beside sequence 0.
+	Zones calendar.Zones
 }
 
 // RowEntry is a row; the event that wrote it last is named by all three numbers.

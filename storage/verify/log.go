@@ -213,6 +213,6 @@ func (r *run) tailFault(where place, err error) error {
 
 func sameNumbering(a, b *messages.Numbering) bool {
 	return a.Epoch == b.Epoch && a.PLogOffset == b.PLogOffset && a.Workspace == b.Workspace &&
-		a.WorkspaceKind == b.WorkspaceKind && a.WLogOffset == b.WLogOffset && a.RegisteredAt == b.RegisteredAt &&
+		a.WorkspaceKind == b.WorkspaceKind && a.WLogOffset == b.WLogOffset && a.RegisteredAt == b.RegisteredAt && a.Zone == b.Zone &&
 		slices.Equal(a.Numbers, b.Numbers)
 }

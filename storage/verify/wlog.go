@@ -86,6 +86,7 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 		h.number(uint64(n.Seq), uint64(n.Period), uint64(n.Number))
 	}
 	h.number(uint64(e.Date), uint64(e.Trace))
+	h.bytes([]byte(e.Zone))
 	h.bytes(e.Body)
 	h.number(uint64(len(e.Records)))
 	for i := range e.Records {

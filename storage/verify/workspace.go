@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -24,6 +25,8 @@ type workspace struct {
 	projected []messages.Number
 	// periods are those of the sequences that restart.
 	periods map[messages.SequencePeriod]*period
+	// zones are its time zones as of the checkpoint.
+	zones calendar.Zones
 }
 
 func newWorkspace(p messages.PartitionID, id messages.WSID, k *kind) *workspace {
@@ -44,6 +47,7 @@ func (w *workspace) add(r *run, e *messages.Event, n *messages.Numbering, isProj
 	}
 	if isProjected {
 		w.projected = append(w.projected[:0], w.last...)
+		w.zones = messages.MergeZone(w.zones, e.Zone, e.RegisteredAt)
 	}
 }
 
@@ -67,6 +71,7 @@ func (r *run) checkNumbers(ctx context.Context, w *workspace) error {
 		return r.readFault(w.place(), "numbers", err)
 	}
 	r.compareNumbers(w.place(), &w.sequences, w.projected, r.openPeriods(w, &got), got)
+	r.compareZones(w.place(), w.zones, got.Zones)
 	return nil
 }
 
@@ -94,6 +99,13 @@ func (r *run) compareNumbers(
 	}
 	if !slices.Equal(got.Numbers, r.want) {
 		r.fault(CheckNumbers, where, "workspace %d: stored numbers are %v, want %v (sequence, last number)", s.id, listed(got.Numbers), listed(r.want))
+	}
+}
+
+// compareZones compares a workspace's stored time zones with those that its events before the checkpoint set.
+func (r *run) compareZones(where place, want, got calendar.Zones) {
+	if !slices.Equal(got, want) {
+		r.fault(CheckNumbers, where, "workspace %d: stored time zones are %v, want %v (zone, when it was set)", where.workspace, got, want)
 	}
 }
 

@@ -24,6 +24,9 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 	if e.Date != 0 {
 		say("  date %v", e.Date)
 	}
+	if e.Zone != "" {
+		say("  zone %s", e.Zone)
+	}
 	for _, n := range e.Numbers {
 		say("  %s", numberText(p, e.WorkspaceKind, n))
 	}

@@ -44,13 +44,16 @@ func numbersCommand() *cobra.Command {
 
 // numbersResult are a workspace's last numbers, in the words of its JSON.
 type numbersResult struct {
-	Command   string           `json:"command"`
-	Store     string           `json:"store"`
-	Workspace id               `json:"workspace"`
-	Partition number           `json:"partition"`
-	Kind      messages.WSKind  `json:"kind"`
-	KindName  string           `json:"kind_name"`
-	Events    number           `json:"events"`
+	Command   string          `json:"command"`
+	Store     string          `json:"store"`
+	Workspace id              `json:"workspace"`
+	Partition number          `json:"partition"`
+	Kind      messages.WSKind `json:"kind"`
+	KindName  string          `json:"kind_name"`
+	Events    number          `json:"events"`
+	// Zone is the time zone that the workspace was given last, ZoneSet when that was.
+	Zone      string           `json:"zone,omitempty"`
+	ZoneSet   string           `json:"zone_set_at,omitempty"`
 	Sequences []sequenceResult `json:"sequences"`
 }
 
@@ -96,6 +99,9 @@ func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbers
 		Workspace: id(ws), Partition: number(messages.PartitionOf(ws, d.Partitions)), Kind: last.Kind, KindName: kind.Name,
 		Events: number(last.Of(messages.SeqWLogOffset)[0].Number),
 	}
+	if change, any := last.Zones.Last(); any {
+		r.Zone, r.ZoneSet = change.Zone.String(), messages.TimestampOf(change.Set).String()
+	}
 	printer := d.Printer()
 	for _, seq := range kind.All() {
 		for _, n := range last.Of(seq.ID) {
@@ -122,6 +128,9 @@ func (r *numbersResult) add(seq *messages.Sequence, n messages.SequenceNumber, s
 
 func (r *numbersResult) text(c *console.Console) {
 	c.Say("workspace %d: partition %d, kind %d (%s), %s", r.Workspace, r.Partition, r.Kind, r.KindName, human.Counted(r.Events, "event"))
+	if r.Zone != "" {
+		c.Say("time zone: %s since %s, for each sequence that restarts from its next period on", r.Zone, r.ZoneSet)
+	}
 	t := table.New(table.Right("id"), table.Left("sequence"), table.Right("first"), table.Right("last"),
 		table.Right("at the checkpoint"), table.Right("largest"), table.Left(""))
 	for _, s := range r.Sequences {

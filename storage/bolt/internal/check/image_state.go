@@ -93,6 +93,7 @@ func (m *Image) Numbers(ctx context.Context, each func(*verify.NumberEntry, erro
 			return each(&e, damage)
 		}
 		numbers = append(numbers[:0], messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(h.Kind)})
+		e.Zones = h.Zones
 		for _, e.SequenceNumber = range statedb.NumbersOf(numbers, h) {
 			e.ClosedBelow = h.ClosedBelow(e.Seq)
 			if err := each(&e, nil); err != nil {

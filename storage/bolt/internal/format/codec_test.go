@@ -54,6 +54,7 @@ func genEvent(t *rapid.T) messages.Event {
 		DedupID:       rapid.SampledFrom([]messages.DedupID{{}, {1}, {15: 255}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}).Draw(t, "id"),
 		Trace:         ids.TraceID(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64()).Draw(t, "trace")),
 		Together:      rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32()).Draw(t, "together"),
+		Zone:          rapid.SampledFrom([]string{"", "", "UTC", "Europe/Zurich", "Mars/Olympus_Mons"}).Draw(t, "zone"),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "records") {
 		id := messages.RecordID{Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number"))}

@@ -30,7 +30,7 @@ import (
 //	records  = count { flags SeqID number length bytes }     flags: bit 0 new
 //	sections = count { tag length bytes }     see codec_sections.go
 //
-// The version is 3 if a number has a period or the event a business date, else 2 if the runtime has
+// The version is 3 if a number has a period or the event a business date or a zone, else 2 if the runtime has
 // sections of its own in it, else 1. Only in version 3 runs have a period, which is zero if there
 // is none.
 //
@@ -124,7 +124,7 @@ func EncodeEvent(e *messages.Event) []byte {
 // SizeHint estimates the length of an event's payload from above, but for many
 // scattered numbers.
 func SizeHint(e *messages.Event) int {
-	n := 114 + 8*len(e.Numbers) + len(e.Body)
+	n := 114 + 8*len(e.Numbers) + len(e.Body) + len(e.Zone)
 	for i := range e.Records {
 		n += 18 + len(e.Records[i].Data)
 	}
@@ -162,6 +162,7 @@ type EventView struct {
 	WorkspaceKind messages.WSKind
 	WLogOffset    messages.WLogOffset
 	RegisteredAt  messages.Timestamp
+	Zone          string
 	numbers       []messages.SequenceNumber
 	Records       []messages.Record
 	body          []byte
@@ -194,9 +195,12 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 	v.decodeNumbers(&r, value[0])
 	v.body = r.bytes()
 	v.decodeRecords(&r)
-	v.decodeSections(&r, value[0])
-	if r.Bad || len(r.Rest) != 0 {
+	newer := v.decodeSections(&r, value[0])
+	switch {
+	case r.Bad || len(r.Rest) != 0:
 		return ErrLayout
+	case newer != 0:
+		return fmt.Errorf("%w: it has a section %d of the runtime, want 1 to %d", errVersion, newer, tagZone)
 	}
 	return nil
 }
@@ -378,7 +382,7 @@ func (v *EventView) Lend(e *messages.Event) {
 	*e = messages.Event{
 		Kind: v.kind, Epoch: v.Epoch, Partition: v.Partition, PLogOffset: v.PLogOffset, Workspace: v.Workspace,
 		WorkspaceKind: v.WorkspaceKind, WLogOffset: v.WLogOffset, RegisteredAt: v.RegisteredAt, Numbers: v.numbers, Body: v.body,
-		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Trace: v.trace,
+		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Zone: v.Zone, Trace: v.trace,
 		Sections: v.sections,
 	}
 }

@@ -13,17 +13,19 @@ import (
 
 // The head of a workspace, in bucket workspaces under its WSID, sealed:
 //
-//	head     = version WSKind last lsns count { sequence }
+//	head     = version WSKind last lsns count { sequence } [ count { zone } ]
 //	lsns     = count { LSN }           of the last events of its log; the first LSN, then differences
 //	sequence = SeqID flags [ number ] [ top first count { pointer } ] [ closed-below count { period } ]
 //	pointer  = number LSN              from the highest number down: how far below the one before, difference
 //	period   = first-day number     how far the first day is above the one before, from 0 up; the last number
+//	zone     = length name set      set is when; how far that is above the one before, the first as a varint
 //
-// Version is a byte, a difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
+// Version is a byte: 3 if there are zones, else 2. A difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
 // number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
 // neither a number nor records, and at least one period. Other flags and versions are refused.
 const (
 	headVersion = 2
+	headZones   = 3
 
 	flagNumber  = 1
 	flagRecords = 2
@@ -40,6 +42,8 @@ type Head struct {
 	LSNs []messages.LSN
 	// Sequences are ordered by id.
 	Sequences []HeadSequence
+	// Zones are the changes of the workspace's time zone that may still count.
+	Zones calendar.Zones
 }
 
 // HeadSequence is what a head says of a sequence.
@@ -180,13 +184,20 @@ func (s *HeadSequence) Point(n messages.Number, lsn messages.LSN) {
 // Encode appends the head as it is kept under a key.
 func (h *Head) Encode(b, key []byte) []byte {
 	start := len(b)
-	b = append(b, headVersion)
+	version := byte(headVersion)
+	if len(h.Zones) > 0 {
+		version = headZones
+	}
+	b = append(b, version)
 	b = binary.AppendUvarint(b, uint64(h.Kind))
 	b = binary.AppendUvarint(b, uint64(h.Last))
 	b = appendLSNs(b, h.LSNs)
 	b = binary.AppendUvarint(b, uint64(len(h.Sequences)))
 	for i := range h.Sequences {
 		b = h.Sequences[i].append(b)
+	}
+	if version == headZones {
+		b = appendZones(b, h.Zones)
 	}
 	return Seal(b, start, BucketWorkspaces, key)
 }
@@ -240,7 +251,7 @@ func (s *HeadSequence) appendPeriods(b []byte) []byte {
 
 // Decode reads a head into h, whose memory it uses. It is safe on any bytes.
 func (h *Head) Decode(key, value []byte) error {
-	r, err := unsealVersion(BucketWorkspaces, key, value, headVersion)
+	r, version, err := unsealVersion(BucketWorkspaces, key, value, headVersion, headZones)
 	if err != nil {
 		return err
 	}
@@ -257,6 +268,10 @@ func (h *Head) Decode(key, value []byte) error {
 			r.fail()
 		}
 		before = s.Seq
+	}
+	h.Zones = nil
+	if version == headZones {
+		h.Zones = readZones(&r)
 	}
 	if r.Bad || len(r.Rest) != 0 || messages.WLogOffset(len(h.LSNs)) > h.Last {
 		return ErrLayout

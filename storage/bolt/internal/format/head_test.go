@@ -49,6 +49,12 @@ func genHead(t *rapid.T) Head {
 			s.Top = max(s.Top, s.First)
 		}
 	}
+	set := messages.Timestamp(rapid.Int64Range(-1e15, 1e16).Draw(t, "set"))
+	for range rapid.IntRange(0, 20).Draw(t, "zones") {
+		zone := calendar.ZoneNamed(rapid.SampledFrom([]string{"UTC", "Europe/Zurich", "Mars/Olympus_Mons"}).Draw(t, "zone"))
+		h.Zones = h.Zones.Merge(calendar.ZoneChange{Zone: zone, Set: set.Time()})
+		set += messages.Timestamp(rapid.Int64Range(0, 1e14).Draw(t, "later"))
+	}
 	return h
 }
 
@@ -64,7 +70,8 @@ func genPeriods(t *rapid.T, s *HeadSequence) {
 
 // sameHead compares heads; whether an empty list has memory does not matter.
 func sameHead(a, b *Head) bool {
-	same := a.Kind == b.Kind && a.Last == b.Last && slices.Equal(a.LSNs, b.LSNs) && len(a.Sequences) == len(b.Sequences)
+	same := a.Kind == b.Kind && a.Last == b.Last && slices.Equal(a.LSNs, b.LSNs) && len(a.Sequences) == len(b.Sequences) &&
+		slices.Equal(a.Zones, b.Zones)
 	for i := 0; same && i < len(a.Sequences); i++ {
 		s, r := a.Sequences[i], b.Sequences[i]
 		same = slices.Equal(s.Pointers, r.Pointers) && slices.Equal(s.Periods, r.Periods)
@@ -168,7 +175,7 @@ func TestHeadRefused(t *testing.T) {
 		{"no bytes", nil, ErrLayout},
 		{"version 0", []byte{0, 0, 0, 0, 0}, errVersion},
 		{"version 1", []byte{1, 0, 0, 0, 0}, errVersion},
-		{"a newer version", []byte{headVersion + 1, 0, 0, 0, 0}, errVersion},
+		{"a newer version", []byte{headZones + 1, 0, 0, 0, 0}, errVersion},
 		{"a kind beyond its width", head(1<<16, 0, 0, 0), ErrLayout},
 		{"something behind", head(0, 0, 0, 0, 0), ErrLayout},
 		{"more LSNs than events", head(0, 1, 2, 5, 1, 0), ErrLayout},
@@ -215,6 +222,7 @@ func FuzzDecodeHead(f *testing.F) {
 	value := h.Encode(nil, key)
 	f.Add(value[:len(value)-SealedOverhead])
 	f.Add([]byte{headVersion, 0, 0, 0, 1, 16, flagRecords, 0, 1, 0})
+	f.Add([]byte{headZones, 0, 0, 0, 0, 1, 3, 'U', 'T', 'C', 8})
 	f.Add([]byte{headVersion, 0, 0, 0, 1, 16, flagPeriods | flagOlder, 3, 2, 3, 1, 1, 9})
 	// The data gets a right checksum, so that the fuzzer reaches the decoder.
 	f.Fuzz(func(t *testing.T, data []byte) {

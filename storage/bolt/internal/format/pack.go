@@ -74,7 +74,7 @@ func (p *Pack) Decode(key, value []byte) error { return p.DecodeRange(key, value
 
 // DecodeRange is Decode that takes only the rows of a range; First and Last are those of the whole pack.
 func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
-	r, err := unsealVersion(BucketPacks, key, value, packVersion)
+	r, _, err := unsealVersion(BucketPacks, key, value, packVersion, packVersion)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
@@ -15,19 +16,22 @@ import (
 //	tag 1   deduplication id 16, not zero
 //	tag 2   together, an unsigned varint, 1 to 2^32-1
 //	tag 3   business date, an unsigned varint, yyyymmdd; in version eventPeriods only
+//	tag 4   zone of the workspace, its name; in version eventPeriods only
 //	tag 6   trace id, 8, BE, not zero
 //
-// Each stands there once at the most. Others are kept as they are.
+// Each stands there once at the most. Others of the runtime are a newer program's: an event with one is
+// refused. All others are kept as they are.
 const (
 	tagDedup    uint16 = 1
 	tagTogether uint16 = 2
 	tagDate     uint16 = 3
+	tagZone     uint16 = 4
 	tagTrace    uint16 = 6
 )
 
 // versionOf returns the version that an event needs.
 func versionOf(e *messages.Event) byte {
-	if e.Date != 0 || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
+	if e.Date != 0 || e.Zone != "" || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
 		return eventPeriods
 	}
 	if !e.DedupID.IsZero() || e.Together != 0 || e.Trace != 0 {
@@ -39,8 +43,8 @@ func versionOf(e *messages.Event) byte {
 // appendSections encodes the runtime's sections and the event's own.
 func appendSections(b []byte, e *messages.Event) []byte {
 	n := len(e.Sections)
-	hasID, together, dated, traced := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0, e.Trace != 0
-	for _, has := range [...]bool{hasID, together, dated, traced} {
+	hasID, together, dated, zoned, traced := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0, e.Zone != "", e.Trace != 0
+	for _, has := range [...]bool{hasID, together, dated, zoned, traced} {
 		if has {
 			n++
 		}
@@ -56,6 +60,9 @@ func appendSections(b []byte, e *messages.Event) []byte {
 	if dated {
 		b = appendSection(b, tagDate, binary.AppendUvarint(buf[:0], uint64(e.Date)))
 	}
+	if zoned {
+		b = appendSection(b, tagZone, e.Zone)
+	}
 	if traced {
 		b = appendSection(b, tagTrace, binary.BigEndian.AppendUint64(buf[:0], uint64(e.Trace)))
 	}
@@ -65,14 +72,15 @@ func appendSections(b []byte, e *messages.Event) []byte {
 	return b
 }
 
-func appendSection(b []byte, tag uint16, data []byte) []byte {
+func appendSection[T []byte | string](b []byte, tag uint16, data T) []byte {
 	return appendBytes(binary.AppendUvarint(b, uint64(tag)), data)
 }
 
-func (v *EventView) decodeSections(r *ByteReader, version byte) {
+// decodeSections returns the tag of a section that is a newer program's, 0 if there is none.
+func (v *EventView) decodeSections(r *ByteReader, version byte) (newer uint16) {
 	clear(v.sections)
 	v.sections = v.sections[:0]
-	v.DedupID, v.together, v.date, v.trace = messages.DedupID{}, 0, 0, 0
+	v.DedupID, v.together, v.date, v.Zone, v.trace = messages.DedupID{}, 0, 0, "", 0
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		tag := uint16(r.Uvarint(math.MaxUint16))
 		data := r.bytes()
@@ -85,11 +93,24 @@ func (v *EventView) decodeSections(r *ByteReader, version byte) {
 			takeOnce(r, data, &v.date)
 		case version >= eventReserved && tag == tagTrace:
 			v.takeTrace(r, data)
+		case version >= eventPeriods && tag == tagZone:
+			v.takeZone(r, data)
+		case version >= eventReserved && tag != 0 && tag <= messages.MaxReservedTag:
+			newer = tag
 		default:
 			v.dataLen += len(data)
 			v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
 		}
 	}
+	return newer
+}
+
+func (v *EventView) takeZone(r *ByteReader, data []byte) {
+	if v.Zone != "" || len(data) > calendar.MaxZoneName || !calendar.IsZoneName(string(data)) {
+		r.fail()
+		return
+	}
+	v.Zone = string(data)
 }
 
 func (v *EventView) takeDedup(r *ByteReader, data []byte) {

@@ -41,15 +41,16 @@ func unsealAny(bucket, key, value []byte) ([]byte, error) {
 	return Unseal(bucket, key, value, len(value)-SealedOverhead)
 }
 
-// unsealVersion returns a reader of a sealed value's data behind its version, which must be the one given.
-func unsealVersion(bucket, key, value []byte, version byte) (r ByteReader, err error) {
+// unsealVersion returns a reader of a sealed value's data behind its version, which must be one of those from first to
+// last, and the version.
+func unsealVersion(bucket, key, value []byte, first, last byte) (r ByteReader, version byte, err error) {
 	if r.Rest, err = unsealAny(bucket, key, value); err != nil {
-		return r, err
+		return r, 0, err
 	}
-	if v := r.byte(); v != version && !r.Bad {
-		return r, fmt.Errorf("%w: got %d, want %d", errVersion, v, version)
+	if version = r.byte(); (version < first || version > last) && !r.Bad {
+		return r, version, fmt.Errorf("%w: got %d, want %d to %d", errVersion, version, first, last)
 	}
-	return r, nil
+	return r, version, nil
 }
 
 // SealCRC returns the checksum of a sealed value.

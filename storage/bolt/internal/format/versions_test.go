@@ -21,6 +21,11 @@ func TestEventVersions(t *testing.T) {
 	if err := view.Decode(1, value); err != nil || len(view.Event().Sections) != 2 || value[0] != eventVersion {
 		t.Fatalf("version %d: got %+v, %v", value[0], view.Event(), err)
 	}
+	for _, e := range []messages.Event{{Date: 20260329}, {Zone: "UTC"}} {
+		if value := EncodeEvent(&e); value[0] != eventPeriods {
+			t.Fatalf("got version %d, want %d", value[0], eventPeriods)
+		}
+	}
 	for _, e := range []messages.Event{{DedupID: messages.DedupID{1}}, {Together: 1}, {Trace: 1}} {
 		if value := EncodeEvent(&e); value[0] != eventReserved {
 			t.Fatalf("got version %d, want %d", value[0], eventReserved)
@@ -48,6 +53,39 @@ func TestEventVersions(t *testing.T) {
 		payload := EncodeEvent(&messages.Event{Sections: sections})[EventHeaderLen:]
 		if err := view.Decode(1, resealedAs(eventReserved, payload, 1)); !errors.Is(err, ErrLayout) {
 			t.Errorf("%s: got %v, %+v", name, err, view.Event())
+		}
+	}
+}
+
+// The name of a zone stands there once, and is one that a zone can have.
+func TestZoneSections(t *testing.T) {
+	zone := func(names ...string) (sections []messages.Section) {
+		for _, name := range names {
+			sections = append(sections, messages.Section{Tag: tagZone, Data: []byte(name)})
+		}
+		return sections
+	}
+	for name, c := range map[string]struct {
+		version  byte
+		sections []messages.Section
+		zone     string
+		want     error
+	}{
+		"a zone":                 {eventPeriods, zone("Europe/Zurich"), "Europe/Zurich", nil},
+		"one that is not known":  {eventPeriods, zone("Mars/Olympus_Mons"), "Mars/Olympus_Mons", nil},
+		"no name":                {eventPeriods, zone(""), "", ErrLayout},
+		"a bad name":             {eventPeriods, zone("../zone"), "", ErrLayout},
+		"a long name":            {eventPeriods, zone("A" + string(bytes.Repeat([]byte{'a'}, 64))), "", ErrLayout},
+		"two":                    {eventPeriods, zone("UTC", "Europe/Zurich"), "", ErrLayout},
+		"an older version":       {eventReserved, zone("UTC"), "", errVersion},
+		"a newer program's":      {eventPeriods, []messages.Section{{Tag: messages.MaxReservedTag}}, "", errVersion},
+		"an application's":       {eventPeriods, []messages.Section{{Tag: messages.MaxReservedTag + 1}}, "", nil},
+		"one that nobody can be": {eventPeriods, []messages.Section{{}}, "", nil},
+	} {
+		payload := EncodeEvent(&messages.Event{Sections: c.sections})[EventHeaderLen:]
+		var view EventView
+		if err := view.Decode(1, resealedAs(c.version, payload, 1)); !errors.Is(err, c.want) || err == nil && view.Zone != c.zone {
+			t.Errorf("%s: got %q, %v, want %q, %v", name, view.Zone, err, c.zone, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -55,6 +56,8 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
 	case e.Trace != 0 && e.Trace.Validate() != nil:
 		return Invalid(e, "%w", e.Trace.Validate())
+	case e.Zone != "" && !calendar.IsZoneName(e.Zone):
+		return Invalid(e, "time zone: got %.40q, want a name like Europe/Zurich", e.Zone)
 	case len(e.Numbers) > messages.MaxEventNumbers:
 		return Invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
 	}

@@ -61,7 +61,7 @@ func Numbers(
 		if err := ReadHead(tx, ws, &h); err != nil {
 			return err
 		}
-		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed()}
+		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed(), Zones: h.Zones}
 		older := false
 		for i := range h.Sequences {
 			s := &h.Sequences[i]
