@@ -107,10 +107,10 @@ func (c *Core) watchPeriods() {
 	if end == math.MaxInt64 {
 		return
 	}
-	end = min(end, c.now+messages.Timestamp(mostWatched/time.Microsecond))
 	if c.armed[messages.TimerPeriod] && c.watched <= end {
 		return
 	}
+	end = min(end, c.now+messages.Timestamp(mostWatched/time.Microsecond))
 	c.armed[messages.TimerPeriod], c.watched = false, end // it replaces one that would fire later
 	c.arm(messages.TimerPeriod, c.remaining(end, 0))
 }
