@@ -95,7 +95,7 @@ var (
 	// ErrBackward is returned when a number that an event brings along, or moves a sequence to, is not above the last
 	// one of its sequence and period. It consumes nothing. The error is a BackwardError.
 	//
-	// From: Append.
+	// From: Append, Bring, Move.
 	// Do: correct the number. A sequence never goes back; history is brought in the order of its numbers.
 	ErrBackward = errors.New("sequence would not go forward")
 	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was

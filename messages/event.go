@@ -43,8 +43,8 @@ type Event struct {
 	// what lies between is no number that was lost.
 	Brought uint32
 
-	// Moves are the sequences that the event has moved forward, in order, without giving a number: the last
-	// number of each, in its period, is Number now, unless the event was given the one above it.
+	// Moves are the sequences that the event has moved forward, in order, without giving a number: behind all numbers
+	// of the event, so that the last number of each, in its period, is Number now.
 	Moves []SequenceNumber
 
 	// Date is the business date that was given with the event, zero if none was. Then it
