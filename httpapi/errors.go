@@ -52,6 +52,7 @@ var answers = []knownError{
 	{err: messages.ErrDraft, kind: invalidEvent, field: "records"},
 	{err: storage.ErrInvalidEvent, kind: invalidEvent},
 	{err: messages.ErrOverflow, kind: exhausted},
+	{err: messages.ErrBackward, kind: backward},
 	{err: messages.ErrBusinessDate, kind: invalidEvent, field: "date"},
 	{err: calendar.ErrZoneChange, kind: invalidEvent, field: "zone"},
 	{err: messages.ErrUnknownZone, kind: unavailable, retryAfter: retryLater},
@@ -109,6 +110,10 @@ func (p *problem) tellMore(err error) {
 	case exhausted:
 		if o, ok := errors.AsType[*messages.OverflowError](err); ok {
 			p.detail, p.ended = o.Error(), o
+		}
+	case backward:
+		if b, ok := errors.AsType[*messages.BackwardError](err); ok {
+			p.detail, p.behind = b.Error(), b
 		}
 	}
 }

@@ -282,13 +282,17 @@ func (c *Core) writeDraft(
 		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
+	from := len(numbers)
+	numbers, err := c.bring(r, d, numbers)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
 	if err := r.setZone(d.Zone, c.lastTime); err != nil {
 		return nil, err
 	}
-	from := len(numbers)
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)
 		if err != nil {
@@ -297,6 +301,10 @@ func (c *Core) writeDraft(
 		numbers = messages.AppendNumbers(numbers, wanted, first)
 	}
 	records, err := r.records(d, numbers)
+	if err != nil {
+		return nil, err
+	}
+	moves, err := c.move(r, d)
 	if err != nil {
 		return nil, err
 	}
@@ -314,6 +322,8 @@ func (c *Core) writeDraft(
 		Trace:         trace,
 		Zone:          d.Zone,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
+		Brought:       uint32(len(d.Brought)),
+		Moves:         moves,
 		Body:          d.Body,
 		Records:       records,
 	})
