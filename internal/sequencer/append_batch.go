@@ -280,8 +280,10 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
-	if err := r.setZone(d.Zone, c.lastTime); err != nil {
-		return nil, err
+	if d.Zone != "" {
+		if err := r.setZone(d.Zone, c.lastTime); err != nil {
+			return nil, err
+		}
 	}
 	from := len(numbers)
 	for _, wanted := range d.Wanted {
