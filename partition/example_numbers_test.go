@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -104,4 +106,51 @@ func Example_periods() {
 	// 20260329-002
 	// true
 	// 2026-03-29 2
+}
+
+// A tenant moves from Zurich to Auckland. The day in Zurich goes on to its end; when it has ended, it is the next morning
+// in Auckland, and from then on days begin and end there.
+func Example_zones() {
+	ctx := context.Background()
+	const receipts messages.SeqID = 17
+	store, closeStore := temporaryStore(ctx, messages.Descriptor{Application: "receipts", Partitions: 1, Kinds: []messages.Kind{{
+		ID: shop, Name: "shop", Sequences: []messages.Sequence{{
+			ID: receipts, Name: "Receipt", Initial: 1,
+			Restart: messages.Restart{Rule: calendar.Rule{Every: calendar.Day}, Zone: "Europe/Zurich"},
+		}},
+	}}})
+	defer closeStore()
+	clock := actorstest.NewFakeClock(time.Date(2026, 6, 10, 12, 0, 0, 0, time.UTC))
+	parts := partition.NewAppParts(quietSystem(), partition.Options{Clock: clock})
+	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
+	check(err)
+	check(app.Ready(ctx))
+	sequencer, err := app.SequencerOf(7)
+	check(err)
+	issue := func(zone string) {
+		done, err := sequencer.Append(ctx, partition.AppendTo{Workspace: 7, Kind: shop}, partition.Draft{
+			Wanted: []partition.Wanted{{Seq: receipts}}, Zone: zone,
+		})
+		check(err)
+		fmt.Println(done.RegisteredAt, done.Numbers[0])
+	}
+	issue("")
+	issue("Pacific/Auckland")
+	for _, hours := range []time.Duration{9, 1, 13, 1} {
+		clock.Advance(hours * time.Hour)
+		issue("")
+	}
+	numbers, err := app.Reader().Numbers(ctx, 7)
+	check(err)
+	last, _ := numbers.Zones.Last()
+	fmt.Println(last.Zone)
+	check(parts.Close(ctx))
+	// Output:
+	// 2026-06-10T12:00:00Z 17/2026-06-10/1
+	// 2026-06-10T12:00:00Z 17/2026-06-10/2
+	// 2026-06-10T21:00:00Z 17/2026-06-10/3
+	// 2026-06-10T22:00:00Z 17/2026-06-11/1
+	// 2026-06-11T11:00:00Z 17/2026-06-11/2
+	// 2026-06-11T12:00:00Z 17/2026-06-12/1
+	// Pacific/Auckland
 }

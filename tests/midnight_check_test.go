@@ -55,6 +55,9 @@ func (m *midnight) periodOf(t *testing.T, seq messages.SeqID, e *messages.Event)
 	if r.Every == calendar.Never || e.Date != 0 {
 		return r.PeriodOf(e.Date)
 	}
+	if own, moved := m.own[e.Workspace]; moved {
+		return r.PeriodOf(own.dateAt(e.RegisteredAt.Time()))
+	}
 	zone := must(calendar.LoadZone(r.Zone))(t)
 	period, _ := calendar.Zones(nil).PeriodAt(r.Rule, zone, e.RegisteredAt.Time())
 	if known := r.PeriodOf(m.dateAt(e.RegisteredAt.Time())); period != known {
@@ -64,14 +67,14 @@ func (m *midnight) periodOf(t *testing.T, seq messages.SeqID, e *messages.Event)
 }
 
 // dateAt is the local date, by what is known of it.
-func (m *midnight) dateAt(at time.Time) calendar.Date {
+func (d *localDate) dateAt(at time.Time) calendar.Date {
 	switch {
-	case at.Before(m.begin):
-		return m.before
-	case at.Before(m.end):
-		return m.date
+	case at.Before(d.begin):
+		return d.before
+	case at.Before(d.end):
+		return d.date
 	}
-	return m.after
+	return d.after
 }
 
 // checkAnswers: each event is that of one answer, which says the same.

@@ -104,6 +104,8 @@ func TestMidnight(t *testing.T) {
 type midnight struct {
 	*site
 	localDate
+	// own are the dates of workspaces that have moved to a zone of their own.
+	own   map[messages.WSID]localDate
 	rules map[messages.SeqID]messages.Restart
 
 	mu    sync.Mutex

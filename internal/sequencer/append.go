@@ -1,7 +1,6 @@
 package sequencer
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/partita-go/partita/calendar"
@@ -105,8 +104,13 @@ func (c *Core) checkLimits(m *messages.Append) error {
 // checkDraft adds up what the next draft asks for.
 func (w *waiting) checkDraft(d *messages.Draft) error {
 	w.bytes += bytesOf(d)
-	if err := cmp.Or(checkDate(d.Date), checkZone(d.Zone)); err != nil {
+	if err := checkDate(d.Date); err != nil {
 		return err
+	}
+	if d.Zone != "" {
+		if err := checkZone(d.Zone); err != nil {
+			return err
+		}
 	}
 	if err := w.checkTakenOver(d); err != nil {
 		return err

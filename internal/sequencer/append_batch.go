@@ -290,8 +290,10 @@ func (c *Core) writeDraft(
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
-	if err := r.setZone(d.Zone, c.lastTime); err != nil {
-		return nil, err
+	if d.Zone != "" {
+		if err := r.setZone(d.Zone, c.lastTime); err != nil {
+			return nil, err
+		}
 	}
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)

@@ -1,7 +1,6 @@
 package sequencer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -27,7 +26,10 @@ type transaction struct {
 func (c *Core) start(from Requester, m *messages.Start) {
 	kind, err := c.kindFor(m.Workspace, m.Kind)
 	if err == nil {
-		err = cmp.Or(checkDate(m.Date), checkZone(m.Zone))
+		err = checkDate(m.Date)
+	}
+	if err == nil && m.Zone != "" {
+		err = checkZone(m.Zone)
 	}
 	if err == nil {
 		err = checkTrace(m.Trace)
@@ -132,8 +134,10 @@ func (c *Core) grant(w *waiting) error {
 	if err := c.turnAll(&reservation, ws, m.Date); err != nil {
 		return err
 	}
-	if err := reservation.setZone(m.Zone, c.lastTime); err != nil {
-		return err
+	if m.Zone != "" {
+		if err := reservation.setZone(m.Zone, c.lastTime); err != nil {
+			return err
+		}
 	}
 	c.serial++
 	c.txn = transaction{

@@ -138,7 +138,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	case errors.Is(err, messages.ErrBusinessDate):
 		w.checkDateRefused(m.Workspace, m.Kind, namedDates(m), err)
 	case errors.Is(err, calendar.ErrZone):
-		unexplained = !slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool { return checkZone(d.Zone) != nil })
+		unexplained = !slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool { return d.Zone != "" && checkZone(d.Zone) != nil })
 	case errors.Is(err, messages.ErrUnknownZone):
 		unexplained = !slices.ContainsFunc(truth.zones, func(c calendar.ZoneChange) bool { return !c.Zone.Known() })
 	case errors.Is(err, calendar.ErrZoneChange):

@@ -42,21 +42,15 @@ func (z *zones) known() error {
 	return z.unknown
 }
 
-// checkZone returns an error for a zone that is none. There may be none.
+// checkZone returns an error for a name that is not a zone's.
 func checkZone(name string) error {
-	if name == "" {
-		return nil
-	}
 	_, err := calendar.LoadZone(name)
 	return err
 }
 
-// setZone gives the workspace a time zone, if there is one. It returns ErrZoneChange, and has changed nothing then, if it
+// setZone gives the workspace a time zone. It returns ErrZoneChange, and has changed nothing then, if it
 // was changed too often.
 func (r *Reservation) setZone(name string, now messages.Timestamp) error {
-	if name == "" {
-		return nil
-	}
 	change := messages.ZoneChange(name, now)
 	changes, err := r.zones.merged().Add(change)
 	if err != nil {
