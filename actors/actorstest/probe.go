@@ -19,6 +19,7 @@ type Probe struct {
 	pid      *actor.PID
 	// from sent the message that was taken last.
 	from *actor.PID
+	once sync.Once
 
 	mu    sync.Mutex
 	inbox []letter
@@ -123,7 +124,9 @@ func (p *Probe) take(want string) any {
 
 // Stop ends the probe, and returns when it has ended: those who watch it are told. Stopping again is harmless.
 func (p *Probe) Stop() {
-	if err := p.system.Root.StopFuture(p.pid).Wait(); err != nil {
-		p.t.Errorf("probe: stop: %v", err)
-	}
+	p.once.Do(func() {
+		if err := p.system.Root.StopFuture(p.pid).Wait(); err != nil {
+			p.t.Errorf("probe: stop: %v", err)
+		}
+	})
 }
