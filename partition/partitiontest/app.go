@@ -35,8 +35,8 @@ type Options struct {
 	// Runtime is what the application is deployed with. Its Clock, if it is set, is used instead of App.Clock, which
 	// is nil then.
 	Runtime partition.Options
-	// Over, if it is set, returns what the application is deployed over instead of the store in memory.
-	Over func(storage.Store) storage.Store
+	// Over returns what the application is deployed over, made of App.Store. Default: a [storagetest.Subscribing].
+	Over func(*storagetest.Faulty) (storage.Store, error)
 }
 
 // App is a deployed application over a store in memory. Its methods fail the test instead of returning an error. They
@@ -56,10 +56,9 @@ type App struct {
 	application partition.Application
 	options     Options
 	parts       *partition.AppParts
-	// memory is the current handle on the store's contents.
-	memory  *storagetest.Memory
-	crasher *crasher
-	gates   []*storagetest.Gate
+	// memory is what is in the store.
+	memory *crashing
+	gates  []*storagetest.Gate
 	// running says that something is deployed, and end ends the context of its program.
 	running bool
 	end     context.CancelFunc
@@ -73,6 +72,9 @@ type App struct {
 func Deploy(t testing.TB, application partition.Application, o Options) *App {
 	t.Helper()
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	if o.Over == nil {
+		o.Over = func(f *storagetest.Faulty) (storage.Store, error) { return storagetest.NewSubscribing(f) }
+	}
 	a := &App{System: system(), t: t, application: application, options: o}
 	if o.Runtime.Clock == nil {
 		if o.Now.IsZero() {
@@ -124,7 +126,7 @@ func (a *App) Crash() {
 // endCrash does what is left to do after a crash in the middle of a write.
 func (a *App) endCrash() {
 	a.t.Helper()
-	if a.crasher.crashed() {
+	if a.memory.crashed() {
 		a.Crash()
 	}
 }
@@ -192,18 +194,15 @@ func (a *App) close() {
 
 // open makes a store of a handle.
 func (a *App) open(memory *storagetest.Memory) {
-	a.memory, a.Store = memory, storagetest.NewFaulty(memory)
-	a.crasher = &crasher{memory: memory}
+	a.memory = &crashing{Memory: memory}
+	a.Store = storagetest.NewFaulty(a.memory)
 }
 
 // start deploys over the store and lets the program start.
 func (a *App) start() {
 	a.t.Helper()
-	store, err := newStore(a.Store, a.crasher)
+	store, err := a.options.Over(a.Store)
 	a.check("store", err)
-	if a.options.Over != nil {
-		store = a.options.Over(store)
-	}
 	ctx, done := a.limit()
 	defer done()
 	a.parts = partition.NewAppParts(a.System, a.options.Runtime)

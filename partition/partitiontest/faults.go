@@ -17,7 +17,7 @@ import (
 // Heal ends all faults, and releases whoever is held.
 func (a *App) Heal() {
 	a.Store.Heal()
-	a.crasher.disarm()
+	a.memory.arm(false, Lost)
 	for _, g := range a.gates {
 		g.Release()
 	}
@@ -91,11 +91,11 @@ func (f Fate) String() string {
 
 // CrashInNextWrite lets the process crash in the middle of the next write. Its callers get ErrOutcomeUnknown, as the
 // client of a server would that is gone. All else fails from then on. [App.Restart] starts the application again.
-func (a *App) CrashInNextWrite(fate Fate) { a.crasher.arm(fate) }
+func (a *App) CrashInNextWrite(fate Fate) { a.memory.arm(true, fate) }
 
-// crasher ends a store in the middle of a write.
-type crasher struct {
-	memory *storagetest.Memory
+// crashing is a store in memory that can end in the middle of a write.
+type crashing struct {
+	*storagetest.Memory
 
 	mu    sync.Mutex
 	armed bool
@@ -103,57 +103,39 @@ type crasher struct {
 	over  bool
 }
 
-func (c *crasher) arm(fate Fate) {
+func (c *crashing) arm(armed bool, fate Fate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.armed, c.fate = true, fate
+	c.armed, c.fate = armed, fate
 }
 
-func (c *crasher) disarm() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.armed = false
-}
-
-func (c *crasher) crashed() bool {
+func (c *crashing) crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
 // strikes reports whether this write is the one.
-func (c *crasher) strikes() (fate Fate, now bool) {
+func (c *crashing) strikes(b *storage.Batch) (fate Fate, now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now = c.armed
-	c.armed, c.over = false, c.over || now
-	return c.fate, now
-}
-
-// store is what an application under test is deployed over.
-type store struct {
-	storagetest.Subscribing
-	crasher *crasher
-}
-
-func newStore(f *storagetest.Faulty, c *crasher) (storage.Store, error) {
-	s, err := storagetest.NewSubscribing(f)
-	return store{s, c}, err
+	if !c.armed || len(b.Events) == 0 {
+		return 0, false
+	}
+	c.armed, c.over = false, true
+	return c.fate, true
 }
 
 // Append implements [storage.Store].
-func (s store) Append(ctx context.Context, b storage.Batch) error {
-	if len(b.Events) == 0 {
-		return s.Subscribing.Append(ctx, b)
-	}
-	fate, crash := s.crasher.strikes()
-	if !crash {
-		return s.Subscribing.Append(ctx, b)
+func (c *crashing) Append(ctx context.Context, b storage.Batch) error {
+	fate, now := c.strikes(&b)
+	if !now {
+		return c.Memory.Append(ctx, b)
 	}
 	err := errInjected
 	if fate == Written {
-		err = s.Subscribing.Append(ctx, b)
+		err = c.Memory.Append(ctx, b)
 	}
-	_ = s.crasher.memory.Close(ctx) // it has nothing under way
+	_ = c.Close(ctx) // it has nothing under way
 	return errors.Join(messages.ErrOutcomeUnknown, err)
 }
