@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/partition/partitiontest"
@@ -75,8 +80,8 @@ func judge(t *testing.T, test func(t testing.TB)) string {
 		<-done
 	}
 	run(func() { test(v) })
-	for i := len(v.cleanups) - 1; i >= 0; i-- {
-		run(v.cleanups[i])
+	for _, cleanup := range slices.Backward(v.cleanups) {
+		run(cleanup)
 	}
 	return strings.Join(v.failures, "\n")
 }
@@ -242,11 +247,21 @@ func TestFailFlushes(t *testing.T) {
 	if n := flushes.Injected(); n != 3 {
 		t.Errorf("got %d flushes that failed, want 3", n)
 	}
-	// A stop waits for the next try by itself.
+	app.AssertNumbers(tenant, all, 1, 2)
+}
+
+// TestStopWaitsForTheNextTry: by itself, and nobody sees that time had to pass for it.
+func TestStopWaitsForTheNextTry(t *testing.T) {
+	app := partitiontest.Deploy(t, counted(), partitiontest.Options{})
+	before := app.Clock.Now()
 	app.FailFlushes(1)
 	app.Append(toTenant, invoice)
+	app.Await("the alarm", func() bool { return app.Status()[0].State == messages.StateAlarming })
 	app.Restart()
-	app.AssertNumbers(tenant, all, 1, 3)
+	app.AssertNumbers(tenant, all, 1, 1)
+	if now := app.Clock.Now(); !now.Equal(before) {
+		t.Errorf("got %v, want the time of before, %v", now, before)
+	}
 }
 
 // TestHoldFlushes: real backpressure.
@@ -273,6 +288,66 @@ func TestClockGoesAnywhere(t *testing.T) {
 	app.Clock.AdvanceTo(later.AddDate(-1, 0, 0))
 	if at := app.Append(toTenant, invoice).RegisteredAt.Time(); !at.Equal(later) {
 		t.Errorf("got an event of %v, want %v", at, later)
+	}
+}
+
+// posted counts the appends that were posted.
+type posted struct{ appends atomic.Int32 }
+
+// Posted implements [partition.Observer].
+func (p *posted) Posted(_ actors.Key, message any) {
+	if _, is := message.(*messages.Append); is {
+		p.appends.Add(1)
+	}
+}
+
+// Taken implements [partition.Observer].
+func (*posted) Taken(actors.Key, any) {}
+
+// Handled implements [partition.Observer].
+func (*posted) Handled(actors.Key, any) {}
+
+// TestClockEndsNoWait: who waits for an answer while the test moves the clock by days gets it.
+func TestClockEndsNoWait(t *testing.T) {
+	observer := &posted{}
+	app := partitiontest.Deploy(t, counted(), partitiontest.Options{Runtime: partition.Options{Observer: observer}})
+	gate := app.HoldWrites()
+	answers := make(chan error, 2)
+	try := func() {
+		_, err := app.TryAppend(toTenant, invoice)
+		answers <- err
+	}
+	go try()
+	if err := gate.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	go try() // it waits for its turn
+	app.Await("two appends", func() bool { return observer.appends.Load() == 2 })
+	app.Clock.Advance(48 * time.Hour)
+	app.Heal()
+	for range 2 {
+		if err := <-answers; err != nil {
+			t.Errorf("got error %v", err)
+		}
+	}
+}
+
+// TestProbe: it asks and is answered, is asked and answers, and is told of an end.
+func TestProbe(t *testing.T) {
+	app := partitiontest.Deploy(t, counted(), partitiontest.Options{})
+	one, other := app.Probe(), app.Probe()
+	one.Watch(other.PID())
+	one.Send(other.PID(), &messages.Start{Workspace: tenant})
+	if m := actorstest.Expect[*messages.Start](other); m.Workspace != tenant {
+		t.Errorf("got %+v, want that of the tenant", m)
+	}
+	other.Reply(&messages.Refused{Err: partition.ErrBusy})
+	if m := actorstest.Expect[*messages.Refused](one); !errors.Is(m.Err, partition.ErrBusy) {
+		t.Errorf("got %v, want busy", m.Err)
+	}
+	other.Stop()
+	if m := actorstest.Expect[*actor.Terminated](one); !m.Who.Equal(other.PID()) {
+		t.Errorf("got the end of %v, want that of %v", m.Who, other.PID())
 	}
 }
 
@@ -312,6 +387,13 @@ func TestWhatMustFail(t *testing.T) {
 	fails(t, "got the numbers [1 2 3], want []", func(t testing.TB) { three(t, partitiontest.Options{}).AssertNumbers(tenant, all, 1, 0) })
 	fails(t, "waited in vain: a miracle", func(t testing.TB) { three(t, soon).Await("a miracle", func() bool { return false }) })
 	fails(t, "got nothing for 50ms, want a message", func(t testing.TB) { three(t, soon).Probe().Take() })
+	fails(t, "got the numbers [1 2 3], want [2 3 4]", func(t testing.TB) { three(t, partitiontest.Options{}).AssertNumbers(tenant, all, 2, 4) })
+	fails(t, "got *messages.Cancel &{", func(t testing.TB) {
+		probe := three(t, soon).Probe()
+		probe.Send(probe.PID(), &messages.Cancel{})
+		actorstest.Expect[*messages.Start](probe)
+	})
+	fails(t, "got no sender to reply to", func(t testing.TB) { three(t, soon).Probe().Reply(1) })
 	fails(t, "append: no space left", func(t testing.TB) {
 		app := three(t, partitiontest.Options{})
 		app.Full()
