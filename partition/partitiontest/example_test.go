@@ -32,6 +32,28 @@ var billing = partition.Application{Descriptor: messages.Descriptor{
 	}}}},
 }}
 
+var (
+	to      = partition.AppendTo{Workspace: tenant, Kind: shop}
+	invoice = partition.Draft{Wanted: []partition.Wanted{{Seq: invoices}}, Body: []byte("an invoice")}
+)
+
+// of is a year of the invoices.
+func of(year int) messages.SequencePeriod {
+	return messages.SequencePeriod{Seq: invoices, Period: calendar.Date(year*10000 + 101)}
+}
+
+func TestInvoicesBeginAgainAtNewYear(t *testing.T) {
+	app := partitiontest.Deploy(t, billing, partitiontest.Options{Now: time.Date(2026, 12, 31, 12, 0, 0, 0, time.UTC)})
+	app.Append(to, invoice)
+	app.Clock.AdvanceTo(time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC))
+	app.Append(to, invoice)
+	app.Crash()
+	app.Restart()
+	app.Append(to, invoice)
+	app.AssertNumbers(tenant, of(2026), 1, 1)
+	app.AssertNumbers(tenant, of(2027), 1, 2)
+}
+
 // service is what is tested: it issues invoices.
 type service struct{ app *partition.App }
 
@@ -81,12 +103,8 @@ func deploy(t *testing.T, now time.Time) (*partitiontest.App, *service) {
 	return app, s
 }
 
-// of is a year of the invoices.
-func of(year int) messages.SequencePeriod {
-	return messages.SequencePeriod{Seq: invoices, Period: calendar.Date(year*10000 + 101)}
-}
-
-func TestNumbersRestartAtNewYear(t *testing.T) {
+// Midnight is that of the zone, to the second.
+func TestServiceAtNewYear(t *testing.T) {
 	app, service := deploy(t, time.Date(2026, 12, 31, 22, 59, 59, 0, time.UTC)) // 23:59:59 in Zurich
 	service.mustIssue(t, partition.DedupID{1})
 	service.mustIssue(t, partition.DedupID{2})
@@ -161,7 +179,7 @@ func TestMailsAreSentAgainAfterACrash(t *testing.T) {
 			return err
 		},
 	})
-	app.Append(partition.AppendTo{Workspace: tenant, Kind: shop}, partition.Draft{Body: []byte("an invoice")})
+	app.Append(to, invoice)
 	app.Await("a mail", func() bool { return len(p.mails()) == 1 })
 	app.Crash()
 	app.Restart()

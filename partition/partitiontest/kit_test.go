@@ -37,11 +37,8 @@ func counted() partition.Application {
 	}
 }
 
-var (
-	toTenant = partition.AppendTo{Workspace: tenant, Kind: shop}
-	invoice  = partition.Draft{Wanted: []partition.Wanted{{Seq: invoices}}}
-	all      = messages.SequencePeriod{Seq: invoices}
-)
+// all are the numbers of a sequence that never restarts.
+var all = messages.SequencePeriod{Seq: invoices}
 
 // verdict is a test that may fail: it keeps why.
 type verdict struct {
@@ -105,17 +102,17 @@ func TestCrashAndRestart(t *testing.T) {
 			t.Errorf("got %d events replayed, want %d", got, want)
 		}
 	}
-	app.Append(toTenant, invoice)
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
+	app.Append(to, invoice)
 	before := app.Clock.Now()
 	app.Crash()
 	app.AssertNumbers(tenant, all, 1, 2) // also while it is down
 	app.Restart()
 	replayed(2)
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
 	app.Restart()
 	replayed(0)
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
 	app.AssertNumbers(tenant, all, 1, 4)
 	app.AssertNumbers(8, all, 1, 0)
 	app.AssertGapless()
@@ -134,7 +131,7 @@ func TestCrashOfWhatIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		_, err := sequencer.Append(context.Background(), toTenant, invoice)
+		_, err := sequencer.Append(context.Background(), to, invoice)
 		answer <- err
 	}()
 	if err := gate.Await(t.Context()); err != nil {
@@ -152,7 +149,7 @@ func TestCrashOfWhatIsHeld(t *testing.T) {
 func TestCrashInNextWrite(t *testing.T) {
 	ways := map[string]func(app *partitiontest.App) error{
 		"append": func(app *partitiontest.App) error {
-			_, err := app.TryAppend(toTenant, invoice)
+			_, err := app.TryAppend(to, invoice)
 			return err
 		},
 		"transaction": commit,
@@ -161,7 +158,7 @@ func TestCrashInNextWrite(t *testing.T) {
 		for fate, want := range map[partitiontest.Fate]messages.Number{partitiontest.Lost: 1, partitiontest.Written: 2} {
 			t.Run(name+" "+fate.String(), func(t *testing.T) {
 				app := partitiontest.Deploy(t, counted(), partitiontest.Options{})
-				app.Append(toTenant, invoice)
+				app.Append(to, invoice)
 				app.CrashInNextWrite(fate)
 				if err := write(app); !errors.Is(err, partition.ErrOutcomeUnknown) {
 					t.Errorf("got error %v, want an unknown outcome", err)
@@ -171,7 +168,7 @@ func TestCrashInNextWrite(t *testing.T) {
 				}
 				app.AssertNumbers(tenant, all, 1, want)
 				app.Restart()
-				app.Append(toTenant, invoice)
+				app.Append(to, invoice)
 				app.AssertNumbers(tenant, all, 1, want+1)
 			})
 		}
@@ -210,7 +207,7 @@ func TestFaults(t *testing.T) {
 		"lost write":  {(*partitiontest.App).LoseWrite, nil, messages.ErrFenced, 1, 0, 1},
 	} {
 		ways := map[string]func(*partitiontest.App) error{
-			"append":      func(app *partitiontest.App) error { _, err := app.TryAppend(toTenant, invoice); return err },
+			"append":      func(app *partitiontest.App) error { _, err := app.TryAppend(to, invoice); return err },
 			"transaction": commit,
 		}
 		for way, write := range ways {
@@ -240,9 +237,9 @@ func TestFaults(t *testing.T) {
 func TestFailFlushes(t *testing.T) {
 	app := partitiontest.Deploy(t, counted(), partitiontest.Options{})
 	flushes := app.FailFlushes(3)
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
 	app.Await("the alarm", func() bool { return app.Status()[0].State == messages.StateAlarming })
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
 	app.AdvanceUntil(time.Second, "a flush that succeeds", func() bool { return app.Status()[0].State == messages.StateNormal })
 	if n := flushes.Injected(); n != 3 {
 		t.Errorf("got %d flushes that failed, want 3", n)
@@ -255,7 +252,7 @@ func TestStopWaitsForTheNextTry(t *testing.T) {
 	app := partitiontest.Deploy(t, counted(), partitiontest.Options{})
 	before := app.Clock.Now()
 	app.FailFlushes(1)
-	app.Append(toTenant, invoice)
+	app.Append(to, invoice)
 	app.Await("the alarm", func() bool { return app.Status()[0].State == messages.StateAlarming })
 	app.Restart()
 	app.AssertNumbers(tenant, all, 1, 1)
@@ -270,13 +267,13 @@ func TestHoldFlushes(t *testing.T) {
 	application.Settings.BusyEvents = 2
 	app := partitiontest.Deploy(t, application, partitiontest.Options{})
 	app.HoldFlushes()
-	app.Append(toTenant, invoice)
-	app.Append(toTenant, invoice)
-	if _, err := app.TryAppend(toTenant, invoice); !errors.Is(err, partition.ErrBusy) {
+	app.Append(to, invoice)
+	app.Append(to, invoice)
+	if _, err := app.TryAppend(to, invoice); !errors.Is(err, partition.ErrBusy) {
 		t.Errorf("got error %v, want busy", err)
 	}
 	app.Heal()
-	app.AdvanceUntil(time.Second, "room", func() bool { _, err := app.TryAppend(toTenant, invoice); return err == nil })
+	app.AdvanceUntil(time.Second, "room", func() bool { _, err := app.TryAppend(to, invoice); return err == nil })
 	app.AssertNumbers(tenant, all, 1, 3)
 }
 
@@ -286,7 +283,7 @@ func TestClockGoesAnywhere(t *testing.T) {
 	later := time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 	app.Clock.AdvanceTo(later)
 	app.Clock.AdvanceTo(later.AddDate(-1, 0, 0))
-	if at := app.Append(toTenant, invoice).RegisteredAt.Time(); !at.Equal(later) {
+	if at := app.Append(to, invoice).RegisteredAt.Time(); !at.Equal(later) {
 		t.Errorf("got an event of %v, want %v", at, later)
 	}
 }
@@ -314,7 +311,7 @@ func TestClockEndsNoWait(t *testing.T) {
 	gate := app.HoldWrites()
 	answers := make(chan error, 2)
 	try := func() {
-		_, err := app.TryAppend(toTenant, invoice)
+		_, err := app.TryAppend(to, invoice)
 		answers <- err
 	}
 	go try()
@@ -378,7 +375,7 @@ func TestWhatMustFail(t *testing.T) {
 	three := func(t testing.TB, o partitiontest.Options) *partitiontest.App {
 		app := partitiontest.Deploy(t, counted(), o)
 		for range 3 {
-			app.Append(toTenant, invoice)
+			app.Append(to, invoice)
 		}
 		return app
 	}
@@ -397,7 +394,7 @@ func TestWhatMustFail(t *testing.T) {
 	fails(t, "append: no space left", func(t testing.TB) {
 		app := three(t, partitiontest.Options{})
 		app.Full()
-		app.Append(toTenant, invoice)
+		app.Append(to, invoice)
 	})
 	fails(t, "start: no", func(t testing.TB) {
 		three(t, partitiontest.Options{Start: func(context.Context, *partition.App) error { return errors.New("no") }})
