@@ -217,9 +217,6 @@ func (a *App) start() {
 	}
 }
 
-// errPatience says that something did not happen in time.
-var errPatience = errors.New("waited in vain")
-
 // limit returns a context that ends when patience does. It has no deadline: that would be by the clock that the test
 // moves.
 func (a *App) limit() (ctx context.Context, done func()) {

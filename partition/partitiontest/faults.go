@@ -24,8 +24,6 @@ func (a *App) Heal() {
 	a.gates = nil
 }
 
-var errInjected = errors.New("injected by the test")
-
 // FailFlushes lets the next n flushes fail: those of the projections, which follow the log. What is appended counts all
 // the same, and the partition is Alarming. A flush is tried again when the clock has been moved by Settings.RetryDelay.
 func (a *App) FailFlushes(n int) *storagetest.Planted {
