@@ -8,63 +8,33 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
-// owner is an actor that sends the protocol itself, with Request.
+// owner is an actor that speaks the protocol itself.
 type owner struct {
-	r   *rig
-	pid *actor.PID
-	got chan any
+	*actorstest.Probe
+	r *rig
 }
 
-// tell makes an owner send a message to a partition.
-type tell struct {
-	to      *actor.PID
-	message any
-}
+func (r *rig) newOwner() *owner { return &owner{actorstest.NewProbe(r.t, system, patience), r} }
 
-func (r *rig) newOwner() *owner {
-	o := &owner{r: r, got: make(chan any, 1024)}
-	o.pid = system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case tell:
-			ctx.Request(m.to, m.message)
-		case messages.SequencerReply:
-			o.got <- m
-		}
-	}))
-	return o
-}
-
-// stop ends the owner and waits until it has ended.
-func (o *owner) stop() {
-	if err := system.Root.StopFuture(o.pid).Wait(); err != nil {
-		o.r.t.Error(err)
-	}
-}
-
-func (o *owner) send(p int, m messages.PartitionMessage) {
-	system.Root.Send(o.pid, tell{o.r.partitions[p].PID(), m})
-}
+func (o *owner) send(p int, m messages.PartitionMessage) { o.Send(o.r.partitions[p].PID(), m) }
 
 func (o *owner) ask(p int, m messages.PartitionMessage) any {
 	o.r.t.Helper()
 	o.send(p, m)
-	return next(o.r.t, o.got)
+	return o.Take()
 }
 
 // start opens a transaction that is watched.
 func (o *owner) start(ws messages.WSID) *messages.Started {
 	o.r.t.Helper()
-	reply := o.ask(0, &messages.Start{Workspace: ws, Kind: shop, WatchOwner: true})
-	started, ok := reply.(*messages.Started)
-	if !ok {
-		o.r.t.Fatalf("got %+v", reply)
-	}
-	return started
+	o.send(0, &messages.Start{Workspace: ws, Kind: shop, WatchOwner: true})
+	return actorstest.Expect[*messages.Started](o.Probe)
 }
 
 // write writes the event of a transaction as its owner would.
@@ -103,7 +73,6 @@ func isA[M any](r *rig, reply any) {
 func TestPartitionOwnerByMessage(t *testing.T) {
 	r := readyRig(t, setup{})
 	o := r.newOwner()
-	defer o.stop()
 	for want := messages.Number(1); want <= 5; want++ {
 		s := o.start(7)
 		reply := o.ask(0, &messages.Next{Token: s.Token, Seq: invoices})
@@ -161,7 +130,7 @@ func TestPartitionOwnerStops(t *testing.T) {
 			o := r.newOwner()
 			s := o.start(7)
 			isA[*messages.Given](r, o.ask(0, &messages.Next{Token: s.Token, Seq: invoices}))
-			o.stop()
+			o.Stop()
 			r.await(0, messages.StateInitializing)
 			r.getsThrough(7)
 			wants(t, "late write", r.write(s, 7), messages.ErrFenced)
@@ -182,7 +151,7 @@ func TestPartitionOwnerStopsBeforeTheGrant(t *testing.T) {
 	o := r.newOwner()
 	o.send(0, &messages.Start{Workspace: 7, Kind: shop, WatchOwner: true})
 	r.queued(1)
-	o.stop()
+	o.Stop()
 	r.check(open.Commit(r.ctx, nil))
 	r.await(0, messages.StateInitializing)
 	r.getsThrough(7)
@@ -195,7 +164,7 @@ func TestPartitionOwnerStopsAfterItsWrite(t *testing.T) {
 	s := o.start(7)
 	isA[*messages.Given](r, o.ask(0, &messages.Next{Token: s.Token, Seq: invoices}))
 	r.check(r.write(s, 7, messages.SequenceNumber{Seq: invoices, Number: 1}))
-	o.stop()
+	o.Stop()
 	r.await(0, messages.StateInitializing)
 	r.getsThrough(7)
 	isA[*messages.Flushed](r, r.ask(0, &messages.Flush{Token: s.Token}))
@@ -213,7 +182,7 @@ func TestPartitionOwnerStopsWhileThePartitionDoes(t *testing.T) {
 	stopped := make(chan messages.Stopped, 1)
 	go func() { stopped <- r.stop(0) }()
 	r.await(0, messages.StateTerminating)
-	o.stop()
+	o.Stop()
 	if s := next(t, stopped); !s.Clean {
 		t.Error("the stop was not clean")
 	}
@@ -307,19 +276,19 @@ func TestPartitionOwnersStopAtRandom(t *testing.T) {
 // ownerLife runs one owner up to a random moment.
 func (r *rig) ownerLife(random *rand.Rand) {
 	o := r.newOwner()
-	defer o.stop()
+	defer o.Stop()
 	ws := messages.WSID(random.IntN(3))
 	dies := func() bool { return random.IntN(4) == 0 }
 	o.send(0, &messages.Start{Workspace: ws, Kind: shop, WatchOwner: true})
 	if dies() {
 		return
 	}
-	s, ok := (<-o.got).(*messages.Started)
+	s, ok := o.Take().(*messages.Started)
 	if !ok || dies() {
 		return
 	}
 	o.send(0, &messages.Next{Token: s.Token, Seq: invoices})
-	given, ok := (<-o.got).(*messages.Given)
+	given, ok := o.Take().(*messages.Given)
 	if !ok || dies() {
 		return
 	}
@@ -330,7 +299,7 @@ func (r *rig) ownerLife(random *rand.Rand) {
 		return
 	}
 	o.send(0, &messages.Flush{Token: s.Token})
-	if _, ok := (<-o.got).(*messages.Flushed); !ok {
+	if _, ok := o.Take().(*messages.Flushed); !ok {
 		r.t.Error("a flush of a live owner was refused")
 	}
 }

@@ -138,7 +138,7 @@ func TestPartitionRestartForgetsTheOwner(t *testing.T) {
 	r.await(0, messages.StateNormal)
 	epoch := r.register(0).Epoch
 	tx := r.start(7)
-	o.stop()
+	o.Stop()
 	r.eventually("the owner's end", func() bool { return r.spy.count("handled", "partition", &actor.Terminated{}) == leaves+1 })
 	r.check(tx.Commit(r.ctx, nil))
 	if got := r.register(0).Epoch; got != epoch {

@@ -14,6 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -200,25 +201,17 @@ func (s *stress) transact(ctx context.Context, random *rand.Rand) {
 
 // own runs one owner that is an actor, up to a random moment.
 func (s *stress) own(random *rand.Rand) {
-	got := make(chan any, 8)
-	pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case tell:
-			ctx.Request(m.to, m.message)
-		case messages.SequencerReply:
-			got <- m
-		}
-	}))
-	defer system.Root.Stop(pid)
+	o := actorstest.NewProbe(s.t, system, patience)
+	defer o.Stop()
 	ws := messages.WSID(random.IntN(40))
 	partition := s.of(ws).PID()
 	ask := func(m messages.PartitionMessage) any {
-		system.Root.Send(pid, tell{partition, m})
-		return next(s.t, got)
+		o.Send(partition, m)
+		return o.Take()
 	}
 	start := &messages.Start{Workspace: ws, Kind: shop, WatchOwner: true}
 	if random.IntN(4) == 0 {
-		system.Root.Send(pid, tell{partition, start})
+		o.Send(partition, start)
 		return
 	}
 	started, ok := ask(start).(*messages.Started)

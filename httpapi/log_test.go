@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/partition/partitiontest"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -313,17 +313,9 @@ func TestStatus(t *testing.T) {
 // TestNotReadyWithAWrongClock: a partition takes no events then, until the clock is right again.
 func TestNotReadyWithAWrongClock(t *testing.T) {
 	clock := actorstest.NewFakeClock(time.Now())
-	parts := partition.NewAppParts(shared, partition.Options{Clock: clock})
-	t.Cleanup(func() { check(t, parts.Close(context.Background())) })
-	memory, err := storagetest.NewMemory(descriptor())
-	check(t, err)
-	app, err := parts.Deploy(t.Context(), partition.Application{Descriptor: descriptor()}, memory)
-	check(t, err)
-	check(t, app.Ready(t.Context()))
-	api, err := New(app, app.Reader(), Options{})
-	check(t, err)
-	t.Cleanup(api.Stop)
-	r := &rig{t: t, ctx: t.Context(), handler: api}
+	r := newRigOver(t, Options{}, partitiontest.Options{Runtime: partition.Options{Clock: clock}}, func(a *partition.Application) {
+		a.Settings.ClockJump = time.Hour
+	})
 	right := clock.Now()
 	r.write(42, 1)
 	clock.Set(right.AddDate(1, 0, 0))

@@ -14,11 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
-	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/partition/partitiontest"
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
@@ -70,42 +71,31 @@ type rig struct {
 
 func newRig(t testing.TB, o Options, change ...func(*partition.Application)) *rig {
 	t.Helper()
-	return newRigOver(t, o, func(f *storagetest.Faulty) storage.Store {
-		store, err := storagetest.NewSubscribing(f)
-		check(t, err)
-		return store
-	}, change...)
+	return newRigOver(t, o, partitiontest.Options{}, change...)
 }
 
-// newRigOver returns a rig over a store that is made of one in memory.
-func newRigOver(t testing.TB, o Options, over func(*storagetest.Faulty) storage.Store, change ...func(*partition.Application)) *rig {
+// newRigOver returns a rig over an application that was deployed as the kit's options say. Its clock is the machine's.
+func newRigOver(t testing.TB, o Options, kit partitiontest.Options, change ...func(*partition.Application)) *rig {
 	t.Helper()
+	application := partition.Application{Descriptor: descriptor()}
+	for _, f := range change {
+		f(&application)
+	}
+	if kit.Runtime.Clock == nil {
+		kit.Runtime.Clock = actors.SystemClock()
+	}
+	app := partitiontest.Deploy(t, application, kit)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	if _, endless := t.(*testing.F); endless {
 		cancel()
 		ctx, cancel = context.WithCancel(context.Background())
 	}
-	memory, err := storagetest.NewMemory(descriptor())
+	t.Cleanup(cancel)
+	api, err := New(app.App, app.Reader(), o)
 	check(t, err)
-	r := &rig{t: t, ctx: ctx, store: storagetest.NewFaulty(memory), contract: newContract(t)}
-	parts := partition.NewAppParts(shared, partition.Options{})
-	t.Cleanup(func() {
-		r.store.Heal()
-		check(t, parts.Close(ctx))
-		cancel()
-		storagetest.Verify(t, memory.Reopen())
-	})
-	application := partition.Application{Descriptor: descriptor()}
-	for _, f := range change {
-		f(&application)
-	}
-	r.app, err = parts.Deploy(ctx, application, over(r.store))
-	check(t, err)
-	check(t, r.app.Ready(ctx))
-	r.api, err = New(r.app, r.app.Reader(), o)
-	check(t, err)
-	t.Cleanup(r.api.Stop)
-	r.handler = r.contract.watch(t, r.api)
+	t.Cleanup(api.Stop)
+	r := &rig{t: t, ctx: ctx, store: app.Store, app: app.App, api: api, contract: newContract(t)}
+	r.handler = r.contract.watch(t, api)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/partition/partitiontest"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -173,12 +174,10 @@ func (m *misnamed) DeleteSubscription(ctx context.Context, name string) error {
 // told in quotes, and can be deleted.
 func TestDamagedNames(t *testing.T) {
 	m := &misnamed{}
-	r := newRigOver(t, Options{}, func(f *storagetest.Faulty) storage.Store {
-		var err error
+	r := newRigOver(t, Options{}, partitiontest.Options{Over: func(f *storagetest.Faulty) (_ storage.Store, err error) {
 		m.Subscribing, err = storagetest.NewSubscribing(f)
-		check(t, err)
-		return m
-	})
+		return m, err
+	}})
 	for _, name := range []string{"a", "z"} {
 		check(t, m.PutSubscription(r.ctx, storage.Subscription{Name: name}))
 	}

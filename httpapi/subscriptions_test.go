@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition/partitiontest"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -76,7 +77,9 @@ func (r *rig) answersOfSubscriptions() {
 	}
 	r.answersOfReplay()
 	r.answersOfDelete()
-	bare := newRigOver(r.t, Options{}, func(f *storagetest.Faulty) storage.Store { return f })
+	bare := newRigOver(r.t, Options{}, partitiontest.Options{
+		Over: func(f *storagetest.Faulty) (storage.Store, error) { return f, nil },
+	})
 	bare.handler = r.contract.watch(r.t, bare.api)
 	bare.get("/v1/subscriptions").problem(notFound, "")
 }

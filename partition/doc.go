@@ -18,6 +18,8 @@
 //
 // A [Subscription] does it for a handler, and remembers where that stands.
 //
+// Package partitiontest has what tests of such programs need.
+//
 // Numbers are gapless and strictly ordered per workspace and sequence, because a
 // number counts as given only when the event that holds it is durable.
 package partition

@@ -58,6 +58,9 @@ func (c *FakeClock) Advance(d time.Duration) {
 	}
 }
 
+// AdvanceTo is Advance until the clock shows a time. It does nothing if the clock shows that or a later one.
+func (c *FakeClock) AdvanceTo(t time.Time) { c.Advance(max(t.Sub(c.Now()), 0)) }
+
 // Set lets the clock show another time, later or earlier. What waits for its timers waits as
 // long as before, as when somebody sets a real clock.
 func (c *FakeClock) Set(now time.Time) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/cmd/demo/internal/history"
-	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/partition/partitiontest"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -54,34 +54,23 @@ func FuzzDecodeCommit(f *testing.F) {
 // Appends that fail, or of which nobody knows whether they did, are tried again
 // until each commit is there once, in its author's order.
 func TestFeedThroughFaults(t *testing.T) {
-	memory, err := storagetest.NewMemory(commitsDescriptor(4))
-	check(t, err)
-	store := storagetest.NewFaulty(memory)
+	app := partitiontest.Deploy(t, partition.Application{Descriptor: commitsDescriptor(4)}, partitiontest.Options{})
 	for seed, do := range []storagetest.Effect{
 		storagetest.UnknownDone(), storagetest.UnknownNotDone(), storagetest.Fail(storage.ErrTailFull),
 	} {
-		store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: do, Chance: 0.05, Seed: uint64(seed)})
+		app.Store.Plant(storagetest.Fault{Op: storagetest.OpAppend, Do: do, Chance: 0.05, Seed: uint64(seed)})
 	}
-	system := quiet.NewSystem()
-	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{})
-	app, err := parts.Deploy(limit(t), partition.Application{Descriptor: memory.Descriptor()}, store)
-	check(t, err)
-	check(t, app.Ready(limit(t)))
 
 	const commits = 300
 	var acked atomic.Int64
-	check(t, feed(limit(t), app, 8, limited(commits), nil, func(ack) { acked.Add(1) }))
-	if store.Injected(storagetest.OpAppend) == 0 {
+	check(t, feed(limit(t), app.App, 8, limited(commits), nil, func(ack) { acked.Add(1) }))
+	if app.Store.Injected(storagetest.OpAppend) == 0 {
 		t.Error("no append has suffered")
 	}
-	store.Heal()
-	check(t, parts.Close(limit(t)))
 	if acked.Load() != commits {
 		t.Errorf("got %d acknowledged, want %d", acked.Load(), commits)
 	}
-	storagetest.Verify(t, memory)
-	inOrder(t, memory, commits)
+	inOrder(t, app.Store, commits)
 }
 
 // inOrder checks that a store has the first commits, each author's in order.
