@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/partition"
-	"github.com/partita-go/partita/storage/storagetest"
+	"github.com/partita-go/partita/partition/partitiontest"
 )
 
 // steadyClock shows what it is set to.
@@ -27,25 +26,10 @@ func (idleTimer) Stop() bool { return true }
 // newTracedRig returns a rig whose application gives trace ids, as node 7.
 func newTracedRig(t *testing.T) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	memory, err := storagetest.NewMemory(descriptor())
-	check(t, err)
 	clock := new(steadyClock)
 	generator := ids.NewTraceGenerator(7, ids.TraceOptions{Clock: clock})
 	clock.now.Store(1)
-	parts := partition.NewAppParts(shared, partition.Options{Traces: generator})
-	t.Cleanup(func() {
-		check(t, parts.Close(ctx))
-		cancel()
-	})
-	r := &rig{t: t, ctx: ctx, contract: newContract(t)}
-	r.app, err = parts.Deploy(ctx, partition.Application{Descriptor: descriptor()}, memory)
-	check(t, err)
-	r.api, err = New(r.app, r.app.Reader(), Options{})
-	check(t, err)
-	t.Cleanup(r.api.Stop)
-	r.handler = r.contract.watch(t, r.api)
-	return r
+	return newRigOver(t, Options{}, partitiontest.Options{Runtime: partition.Options{Traces: generator}})
 }
 
 // isOf checks the trace of an answer, and of the event or the problem that it is.

@@ -202,7 +202,7 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 	case r.Bad || len(r.Rest) != 0:
 		return ErrLayout
 	case newer != 0:
-		return fmt.Errorf("%w: it has a section %d of the runtime, want 1 to %d", errVersion, newer, tagZone)
+		return fmt.Errorf("%w: it has a section %d of the runtime, want 1 to %d", errVersion, newer, tagTrace)
 	}
 	return nil
 }

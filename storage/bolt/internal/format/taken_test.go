@@ -47,7 +47,6 @@ func TestTakenOverWrong(t *testing.T) {
 		"period above 2^32":      {{Tag: tagTaken, Data: uvarints(0, 16, 1<<32, 1)}},
 		"twice":                  {{Tag: tagTaken, Data: uvarints(1)}, {Tag: tagTaken, Data: uvarints(1)}},
 		"twice, first with move": {{Tag: tagTaken, Data: uvarints(0, 16, 0, 1)}, {Tag: tagTaken, Data: uvarints(1)}},
-		"unknown":                {{Tag: messages.MaxReservedTag, Data: uvarints(1)}},
 	} {
 		e := messages.Event{Kind: 1, Numbers: make([]messages.SequenceNumber, 2), Sections: sections}
 		var view EventView
