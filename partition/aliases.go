@@ -38,6 +38,10 @@ type (
 	DedupID = messages.DedupID
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
+	// KeyedObserver is an Observer that has another one for each actor.
+	KeyedObserver = actors.KeyedObserver
+	// ActorKey identifies an actor by its group and its key within the group.
+	ActorKey = actors.Key
 	// Clock is where the time comes from.
 	Clock = actors.Clock
 	// Settings can be changed while an application runs.
@@ -49,3 +53,6 @@ type (
 // OnDate gives the event of a transaction a business date: it decides in which periods the numbers
 // are, of sequences that restart.
 func OnDate(date calendar.Date) StartOption { return actors.OnDate(date) }
+
+// Observers returns an Observer that tells several, in their order; nil ones are left out.
+func Observers(all ...Observer) Observer { return actors.Observers(all...) }
