@@ -35,6 +35,8 @@ type CommandProcessorConfig struct {
 	Limit time.Duration
 	// Observer may be nil.
 	Observer Observer
+	// Tally is that of the application; it may be nil.
+	Tally *Tally
 }
 
 // CommandProcessor is a handle on a command processor actor and its typed client.
@@ -62,7 +64,7 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 		RequestBytes: c.RequestBytes,
 		SizeOf:       commandSize,
 		IsRequest:    isCommand,
-		Refuse:       refusal(commandRetryAfter),
+		Refuse:       refusal(commandRetryAfter, c.Tally),
 		System:       c.System,
 		Observer:     c.Observer,
 	})

@@ -46,6 +46,12 @@ type (
 	Clock = actors.Clock
 	// Settings can be changed while an application runs.
 	Settings = messages.Settings
+	// Counts are what all partitions of an application have counted.
+	Counts = actors.Counts
+	// Figures are what a partition has done, and what it has to do.
+	Figures = actors.PartitionFigures
+	// LaneFigures are about a request lane.
+	LaneFigures = actors.LaneFigures
 	// Status is a partition's state with details.
 	Status = messages.PartitionStatus
 )

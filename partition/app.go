@@ -30,6 +30,7 @@ type App struct {
 	id         string
 	partitions []*actors.Partition
 	sequencers []*Sequencer
+	tally      *actors.Tally
 
 	mu         sync.Mutex
 	settings   Settings
@@ -59,6 +60,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		deployment: parts.deployments,
 		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,
+		tally:      new(actors.Tally),
 		starting:   newTurn(),
 		changed:    make(chan struct{}),
 	}
@@ -111,6 +113,7 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 		Place:         place,
 		FarAhead:      new(atomic.Bool),
 		Observer:      a.parts.options.Observer,
+		Tally:         a.tally,
 		StatusChanged: a.statusChanged,
 	}
 }
@@ -257,7 +260,7 @@ func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor
 	c.Key, c.Name = key, a.name(key)
 	c.Route = a.SequencerOf
 	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
-	c.Clock, c.Observer = a.parts.options.Clock, a.parts.options.Observer
+	c.Clock, c.Observer, c.Tally = a.parts.options.Clock, a.parts.options.Observer, a.tally
 	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
 	c.Requests, c.RequestBytes, c.Limit = a.app.RequestLane, a.app.RequestLaneBytes, a.settings.TransactionLimit
 	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)
