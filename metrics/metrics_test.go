@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -213,6 +214,40 @@ func TestMetricsOfActorsThatFail(t *testing.T) {
 	g = r.gather()
 	g.want(1, "partita_active_actors", "actor_group=command-processor")
 	g.want(0, "partita_restarting_actors", "actor_group=command-processor")
+}
+
+// TestMetricsTimeTheNextAfterARefusal: a message that was not taken is not timed, and the next one is.
+func TestMetricsTimeTheNextAfterARefusal(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	o := r.metrics.ForActor(partition.ActorKey{Group: "reader"})
+	refused, taken := &messages.LoadNumbers{}, &messages.LoadNumbers{Load: 1}
+	o.Posted(partition.ActorKey{}, refused)
+	o.Handled(partition.ActorKey{}, refused)
+	o.Posted(partition.ActorKey{}, taken)
+	o.Taken(partition.ActorKey{}, taken)
+	o.Handled(partition.ActorKey{}, taken)
+	g := r.gather()
+	g.want(2, "partita_sent_messages_total", "actor_group=reader", "message=LoadNumbers")
+	g.want(1, "partita_message_handling_time_seconds", "actor_group=reader", "message=LoadNumbers")
+}
+
+// TestMetricsBusyTimeStandsForAll: a message that is timed stands for those before it that were not.
+func TestMetricsBusyTimeStandsForAll(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	o := r.metrics.ForActor(partition.ActorKey{Group: "deliverer"})
+	timed, other := &messages.ReadLog{}, &messages.ReadLog{From: 1}
+	const others = 9
+	o.Posted(partition.ActorKey{}, timed)
+	for range others {
+		o.Posted(partition.ActorKey{}, other) // none of them is timed meanwhile
+	}
+	o.Taken(partition.ActorKey{}, timed)
+	o.Handled(partition.ActorKey{}, timed)
+	g := r.gather()
+	took := g.find("partita_message_handling_time_seconds", "actor_group=deliverer")[0].Histogram
+	if got, want := g.value("partita_busy_time_seconds_total", "actor_group=deliverer"), (others+1)*took.GetSampleSum(); math.Abs(got-want) > 1e-9 || took.GetSampleCount() != 1 {
+		t.Errorf("got %v, want %v: %v", got, want, took)
+	}
 }
 
 // TestMetricsAreNamedWell: as Prometheus' own linter has it.
