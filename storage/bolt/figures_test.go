@@ -59,9 +59,11 @@ func TestFiguresAreWhatWasDone(t *testing.T) {
 // TestFiguresOldestFollowsTheCheckpoint: what is flushed is not the oldest of what is not.
 func TestFiguresOldestFollowsTheCheckpoint(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
 	w.append(2)
 	w.flush()
+	other.append(3)
+	other.flush()
 	w.append(2)
 	expect.Equal(t, w.at, figures(t, s).Oldest)
 }
