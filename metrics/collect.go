@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,7 +125,16 @@ type collection struct {
 }
 
 func (c *collection) tell(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-	c.to <- prometheus.MustNewConstMetric(d, kind, value, append([]string{c.app.Name()}, labels...)...)
+	c.to <- prometheus.MustNewConstMetric(d, kind, value, c.labels(labels...)...)
+}
+
+// labels returns those given behind the application's name, as Prometheus takes them.
+func (c *collection) labels(labels ...string) []string {
+	all := append([]string{c.app.Name()}, labels...)
+	for i := range all {
+		all[i] = strings.ToValidUTF8(all[i], "\uFFFD")
+	}
+	return all
 }
 
 func (c *collection) gauge(d *prometheus.Desc, value float64, labels ...string) {
@@ -140,7 +150,7 @@ func (c *collection) spread(d *prometheus.Desc, s storage.Spread) {
 	for i, bound := range s.Bounds {
 		buckets[bound] = s.AtMost[i]
 	}
-	c.to <- prometheus.MustNewConstHistogram(d, s.Count, s.Sum, buckets, c.app.Name())
+	c.to <- prometheus.MustNewConstHistogram(d, s.Count, s.Sum, buckets, c.labels()...)
 }
 
 func (c *collection) collect() {

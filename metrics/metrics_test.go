@@ -177,6 +177,12 @@ func TestMetricsForget(t *testing.T) {
 	}
 }
 
+// TestMetricsOfNamesThatAreNoText: Prometheus takes text alone.
+func TestMetricsOfNamesThatAreNoText(t *testing.T) {
+	r := newRig(t, metrics.Options{}, func(a *partition.Application) { a.Application = "\xffbilling" })
+	r.gather().want(0, "partita_events_total", "application=\uFFFDbilling")
+}
+
 // TestMetricsOfActorsThatEnd: who has ended is not active.
 func TestMetricsOfActorsThatEnd(t *testing.T) {
 	r := newRig(t, metrics.Options{})
