@@ -38,6 +38,8 @@ type CommandProcessorConfig struct {
 	Traces *ids.TraceGenerator
 	// Observer may be nil.
 	Observer Observer
+	// Tally is that of the application; it may be nil.
+	Tally *Tally
 }
 
 // CommandProcessor is a handle on a command processor actor and its typed client.
@@ -65,7 +67,7 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 		RequestBytes: c.RequestBytes,
 		SizeOf:       commandSize,
 		IsRequest:    isCommand,
-		Refuse:       refusal(commandRetryAfter),
+		Refuse:       refusal(commandRetryAfter, c.Tally),
 		System:       c.System,
 		Observer:     c.Observer,
 	})

@@ -84,7 +84,7 @@ func SpawnLane(c LaneConfig, ports *Ports) (*Lane, error) {
 	l := &Lane{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	l.status.Store(&messages.LaneStatus{})
 	l.mailbox = NewMailbox(MailboxConfig{
-		Key: c.Key, Requests: 1, Refuse: refusal(0), System: c.System, Observer: c.Observer,
+		Key: c.Key, Requests: 1, Refuse: refusal(0, nil), System: c.System, Observer: c.Observer,
 	})
 	props := actor.PropsFromProducer(l.incarnate,
 		actor.WithMailbox(func() actor.Mailbox { return l.mailbox }),

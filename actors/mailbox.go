@@ -103,6 +103,7 @@ func NewMailbox(c MailboxConfig) *Mailbox {
 	if c.RequestBytes < 1 {
 		c.RequestBytes = math.MaxInt
 	}
+	c.Observer = observerOf(c.Observer, c.Key)
 	m := &Mailbox{config: c, running: true}
 	m.work = m.drain
 	return m

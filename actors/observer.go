@@ -27,3 +27,73 @@ type Observer interface {
 	// sender's, or that of Close, otherwise.
 	Handled(key Key, message any)
 }
+
+// KeyedObserver is an Observer that has another one for each actor: it is asked once, when the actor's mailbox is
+// made, and what happens to the actor is told to the one that it has returned, nil for none. So who tells actors
+// apart need not look them up at every message. Its own methods are never called by a [Mailbox].
+type KeyedObserver interface {
+	Observer
+	// ForActor must be safe for concurrent use. Actors of one key may follow each other.
+	ForActor(key Key) Observer
+}
+
+// observerOf returns the observer of one actor, nil for none.
+func observerOf(o Observer, key Key) Observer {
+	if keyed, ok := o.(KeyedObserver); ok {
+		return keyed.ForActor(key)
+	}
+	return o
+}
+
+// Observers returns an Observer that tells several, in their order. Those that are nil are left out; if none is left,
+// it is nil.
+func Observers(all ...Observer) Observer {
+	var some observers
+	for _, o := range all {
+		if o != nil {
+			some = append(some, o)
+		}
+	}
+	switch len(some) {
+	case 0:
+		return nil
+	case 1:
+		return some[0]
+	}
+	return some
+}
+
+// observers are several.
+type observers []Observer
+
+var _ KeyedObserver = observers(nil)
+
+// ForActor implements [KeyedObserver].
+func (all observers) ForActor(key Key) Observer {
+	its := make([]Observer, len(all))
+	for i, o := range all {
+		its[i] = observerOf(o, key)
+	}
+	return Observers(its...)
+}
+
+// Posted implements [Observer].
+func (all observers) Posted(key Key, message any) {
+	for _, o := range all {
+		o.Posted(key, message)
+	}
+}
+
+// Taken implements [Observer].
+func (all observers) Taken(key Key, message any) {
+	for _, o := range all {
+		o.Taken(key, message)
+	}
+}
+
+// Handled implements [Observer].
+func (all observers) Handled(key Key, message any) {
+	for _, o := range all {
+		o.Handled(key, message)
+	}
+}

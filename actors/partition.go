@@ -46,6 +46,8 @@ type PartitionConfig struct {
 	Traces *ids.TraceGenerator
 	// Observer may be nil.
 	Observer Observer
+	// Tally is that of the application. Nil is one of the partition's own.
+	Tally *Tally
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
 	// that does not answer; it must not block, and may be nil.
 	StatusChanged func(messages.PartitionStatus)
@@ -68,6 +70,7 @@ type Partition struct {
 	terminated chan struct{}
 	// guard belongs to the actor.
 	guard clockGuard
+	done  done
 }
 
 // SpawnPartition starts a partition actor, which begins to replay the tail of its
@@ -79,8 +82,12 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	if c.FarAhead == nil {
 		c.FarAhead = new(atomic.Bool)
 	}
+	if c.Tally == nil {
+		c.Tally = new(Tally)
+	}
 	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
 	p.guard.clock = c.Clock
+	p.beginRecovery()
 	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	settings := c.Sequencer.Settings
 	p.settings.Store(&settings)
@@ -90,7 +97,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 		RequestBytes: c.RequestBytes,
 		SizeOf:       partitionRequestSize,
 		IsRequest:    isPartitionRequest,
-		Refuse:       refusal(c.Sequencer.Settings.FlushInterval),
+		Refuse:       refusal(c.Sequencer.Settings.FlushInterval, c.Tally),
 		System:       c.System,
 		Observer:     c.Observer,
 	})
@@ -185,6 +192,7 @@ func (p *Partition) unhandled(message any) {
 func (p *Partition) setStatus(s messages.PartitionStatus) {
 	s.Restarts = p.restarts.Load()
 	before := p.status.Swap(&s)
+	p.countState(before.State, s.State)
 	if before.State != s.State {
 		p.config.Logger.Info("partition is "+s.State.String(), zap.Stringer("actor", p.config.Key),
 			zap.Uint64("epoch", uint64(s.Epoch)), zap.Uint64("last", uint64(s.Last)), zap.Uint64("replayed", s.Replayed), zap.Error(s.Err))
@@ -236,6 +244,8 @@ type partition struct {
 	lastNow messages.Timestamp
 	// distrusted says that the core was told to distrust the clock.
 	distrusted bool
+	// openSince is what the handle says of the open transaction.
+	openSince messages.Timestamp
 	// held says that the request lane is on hold.
 	held bool
 	// aborted says that everybody was answered.
@@ -406,6 +416,7 @@ func (p *partition) abort(ctx actor.Context, why error) {
 	}
 	p.aborted = true
 	p.cancel(why)
+	p.handle.done.openSince.Store(0)
 	for i := range p.timers {
 		p.disarm(messages.Timer(i))
 	}

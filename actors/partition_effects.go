@@ -29,6 +29,7 @@ func (p *partition) carryOut(ctx actor.Context, fx *sequencer.Effects) {
 		p.countAbandoned(fx.Replies)
 	}
 	p.hold(!p.core.TakesRequests())
+	p.countOpen()
 	p.reply(ctx, fx.Replies)
 	if fx.Stopped {
 		p.handle.mailbox.Close()
@@ -91,6 +92,9 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 	}
 	for _, m := range fx.Reader {
 		p.reading++
+		if _, load := m.(*messages.LoadNumbers); load {
+			p.handle.config.Tally.read.Add(1)
+		}
 		p.send(ctx, leafReader, m)
 	}
 }
@@ -142,6 +146,7 @@ func (p *partition) submit(ctx actor.Context, m *messages.WriteEvents) bool {
 
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {
 	for _, r := range replies {
+		p.handle.count(r.Message)
 		if to, ok := r.To.(*actor.PID); ok {
 			ctx.Send(to, r.Message)
 		}

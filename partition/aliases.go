@@ -38,10 +38,20 @@ type (
 	DedupID = messages.DedupID
 	// Observer is told about every message of every actor.
 	Observer = actors.Observer
+	// KeyedObserver is an Observer that has another one for each actor.
+	KeyedObserver = actors.KeyedObserver
+	// ActorKey identifies an actor by its group and its key within the group.
+	ActorKey = actors.Key
 	// Clock is where the time comes from.
 	Clock = actors.Clock
 	// Settings can be changed while an application runs.
 	Settings = messages.Settings
+	// Counts are what all partitions of an application have counted.
+	Counts = actors.Counts
+	// Figures are what a partition has done, and what it has to do.
+	Figures = actors.PartitionFigures
+	// LaneFigures are about a request lane.
+	LaneFigures = actors.LaneFigures
 	// Status is a partition's state with details.
 	Status = messages.PartitionStatus
 )
@@ -53,3 +63,6 @@ func OnDate(date calendar.Date) StartOption { return actors.OnDate(date) }
 // SetZone makes the event of a transaction give its workspace a time zone, by its name in the IANA's
 // database: each sequence that restarts goes by it from its next period on.
 func SetZone(name string) StartOption { return actors.SetZone(name) }
+
+// Observers returns an Observer that tells several, in their order; nil ones are left out.
+func Observers(all ...Observer) Observer { return actors.Observers(all...) }

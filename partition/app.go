@@ -31,6 +31,7 @@ type App struct {
 	id         string
 	partitions []*actors.Partition
 	sequencers []*Sequencer
+	tally      *actors.Tally
 
 	mu         sync.Mutex
 	settings   Settings
@@ -60,6 +61,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		deployment: parts.deployments,
 		id:         parts.system.ProcessRegistry.NextId(),
 		settings:   app.Settings,
+		tally:      new(actors.Tally),
 		starting:   newTurn(),
 	}
 	config := a.partitionConfig(place)
@@ -112,6 +114,7 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 		FarAhead:      new(atomic.Bool),
 		Traces:        a.parts.options.Traces,
 		Observer:      a.parts.options.Observer,
+		Tally:         a.tally,
 		StatusChanged: a.statusChanged,
 	}
 }
@@ -258,7 +261,8 @@ func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor
 	c.Key, c.Name = key, a.name(key)
 	c.Route = a.SequencerOf
 	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
-	c.Clock, c.Observer, c.Traces = a.parts.options.Clock, a.parts.options.Observer, a.parts.options.Traces
+	c.Clock, c.Observer, c.Tally = a.parts.options.Clock, a.parts.options.Observer, a.tally
+	c.Traces = a.parts.options.Traces
 	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
 	c.Requests, c.RequestBytes, c.Limit = a.app.RequestLane, a.app.RequestLaneBytes, a.settings.TransactionLimit
 	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)

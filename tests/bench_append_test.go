@@ -105,8 +105,9 @@ func roundTrips(b *testing.B) func(int) error {
 	}
 }
 
-func appends(b *testing.B) func(caller int) error {
-	sequencer := withoutStorage(b)
+func appends(b *testing.B) func(caller int) error { return appendsTo(withoutStorage(b)) }
+
+func appendsTo(sequencer *actors.Sequencer) func(caller int) error {
 	ctx := context.Background()
 	draft := messages.Draft{Wanted: []messages.Wanted{{Seq: seqInvoice, Count: 3}}, Body: make([]byte, 300)}
 	return func(caller int) error {

@@ -71,18 +71,22 @@ func benchmarkFuture(b *testing.B) {
 }
 
 // withoutStorage returns a partition whose storage is out of the way.
-func withoutStorage(b *testing.B) *actors.Sequencer {
+func withoutStorage(b *testing.B) *actors.Sequencer { return watched(b, nil) }
+
+// watched is withoutStorage with an observer, which may be nil.
+func watched(b *testing.B, o partition.Observer) *actors.Sequencer {
 	descriptor := shop(1)
 	store := &nowhere{descriptor: descriptor.Normalized()}
-	parts := partition.NewAppParts(system, partition.Options{})
+	parts := partition.NewAppParts(system, partition.Options{Observer: o})
 	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
 	b.Cleanup(func() { check(b, parts.Close(limit(b))) })
 	check(b, app.Ready(limit(b)))
 	return must(app.Sequencer(0))(b)
 }
 
-func transactions(b *testing.B) func(int) error {
-	s := withoutStorage(b)
+func transactions(b *testing.B) func(int) error { return transactionsOf(withoutStorage(b)) }
+
+func transactionsOf(s *actors.Sequencer) func(int) error {
 	ctx := context.Background()
 	var ws messages.WSID
 	return func(int) error {

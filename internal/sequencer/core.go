@@ -196,6 +196,14 @@ func (c *Core) TakesRequests() bool {
 		c.inFlight.events < c.settings.InFlightEvents && c.inFlight.bytes < c.settings.InFlightBytes
 }
 
+// OpenSince returns when the open transaction was granted, 0 if none is open.
+func (c *Core) OpenSince() messages.Timestamp {
+	if !c.txn.open {
+		return 0
+	}
+	return c.txn.since
+}
+
 // NeedsTime reports whether the end of the open transaction, or of the batch under way,
 // begins something: what is next in the queue, or the interval after which it is flushed.
 func (c *Core) NeedsTime() bool { return c.queue.len() > 0 || c.waitingEvents() == 0 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -203,9 +204,10 @@ func (c *committer) commit() error {
 	if len(values) == 0 && len(epochs) == 0 {
 		return nil
 	}
+	begin := time.Now()
 	err := c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), values, epochs)
 	if err == nil {
-		c.s.counts.commits.Add(1)
+		c.s.counts.countCommit(values, time.Since(begin))
 	}
 	return err
 }

@@ -146,6 +146,9 @@ func (f *flusher) serve(first *flushRequest) bool {
 		return true
 	}
 	err := f.pace.Run(func() error { return f.s.project(group) })
+	if err == nil {
+		f.s.counts.countFlush(group, f.pace.Took)
+	}
 	goOn := f.mayGoOn(err)
 	for _, r := range group {
 		r.partition.endFlush()

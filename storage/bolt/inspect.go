@@ -160,6 +160,9 @@ type Stats struct {
 type counts struct {
 	scanned, rebuilt, commits, flushes atomic.Uint64
 	stuckMerges                        atomic.Int64
+
+	// Times are in microseconds.
+	commitTime, commitEvents, commitBytes, flushTime, flushEvents spread
 }
 
 // Stats returns the store's counters and sizes.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -58,7 +59,7 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 	if err != nil {
 		return err
 	}
-	s := &server{config: &c, place: place, listener: listener, logger: newLogger(notes)}
+	s := &server{config: &c, place: place, listener: listener, logger: newLogger(notes), metrics: metrics.New(metrics.Options{})}
 	defer s.closeListener()
 	return s.run(ctx, store, started)
 }
@@ -82,6 +83,7 @@ type server struct {
 	place    place
 	listener net.Listener
 	logger   *zap.Logger
+	metrics  *metrics.Metrics
 	// maxHeader is how large the headers of a request may be, in bytes.
 	maxHeader int
 }
@@ -96,12 +98,13 @@ func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, a
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger, Traces: s.config.traces()})
+	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger, Observer: s.metrics, Traces: s.config.traces()})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
 	if err != nil {
 		return err
 	}
+	defer s.metrics.Watch(app, store)()
 	api, err := httpapi.New(app, app.Reader(), s.config.options(s.logger))
 	if err != nil {
 		return err
@@ -126,7 +129,8 @@ func (s *server) serve(ctx context.Context, api *httpapi.API) error {
 		return err
 	}
 	server := &http.Server{
-		Handler:           s.guard(api),
+		Handler:           s.metrics.CountRequests(s.guard(s.withMetrics(api))),
+		ConnState:         s.metrics.ConnState,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    s.maxHeader,
@@ -161,10 +165,23 @@ func (s *server) accept(server *http.Server) error {
 	return server.Serve(listener)
 }
 
+// withMetrics answers who asks for /metrics; the API answers all others.
+func (s *server) withMetrics(api http.Handler) http.Handler {
+	page := s.metrics.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			api.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = "GET /metrics" // it counts by it
+		page.ServeHTTP(w, r)
+	})
+}
+
 // guard lets in those who may ask.
-func (s *server) guard(api *httpapi.API) http.Handler {
+func (s *server) guard(next http.Handler) http.Handler {
 	if s.config.Token == "" {
-		return httpapi.OnlyLoopback(api)
+		return httpapi.OnlyLoopback(next)
 	}
-	return httpapi.RequireToken(api, s.config.Token)
+	return httpapi.RequireToken(next, s.config.Token)
 }

@@ -1,0 +1,185 @@
+package actors
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+)
+
+// Tally counts, for all partitions of an application together, what does not happen at every event. It is safe for
+// concurrent use.
+type Tally struct {
+	refused [len(refusals) + 1]atomic.Uint64
+	// changed is by the state that a partition has come to.
+	changed        [messages.StateFailed + 1]atomic.Uint64
+	repeated, read atomic.Uint64
+}
+
+// Counts are what a [Tally] has counted.
+type Counts struct {
+	// Refusals are the requests that were refused, by reason: all reasons are there.
+	Refusals map[string]uint64
+	// Changes are those of partitions' states, by the new state: all states are there.
+	Changes map[messages.PartitionState]uint64
+	// Repeats are the appends that were answered with what an earlier one of the same deduplication id has written.
+	Repeats uint64
+	// Reads are the workspaces whose numbers were read from the store, since they were not in the cache.
+	Reads uint64
+}
+
+// refusals are the reasons of refusals. What fits none of them is in other.
+var refusals = [...]struct {
+	reason string
+	is     error
+}{
+	{"mailbox-full", nil}, {"actualizing", nil}, {"unflushed", nil}, {"stopping", nil}, // those of Busy, by their reasons
+	{"outcome-unknown", messages.ErrOutcomeUnknown},
+	{"stopped", messages.ErrStopped},
+	{"interrupted", messages.ErrInterrupted},
+	{"deadline", messages.ErrDeadlineExceeded},
+	{"clock", messages.ErrClock},
+	{"fenced", messages.ErrFenced},
+	{"no-transaction", messages.ErrNoTransaction},
+	{"failed", messages.ErrPartitionFailed},
+	{"overflow", messages.ErrOverflow},
+	{"expected-offset", messages.ErrExpectedOffset},
+	{"dedup-mismatch", messages.ErrDedupMismatch},
+	{"too-large", messages.ErrTooLarge},
+}
+
+// other is the reason that is not listed.
+const other = "other"
+
+func (t *Tally) refuse(err error) {
+	t.refused[reasonOf(err)].Add(1)
+}
+
+// reasonOf returns the place of a refusal's reason, that behind the last one if it is not listed.
+func reasonOf(err error) int {
+	busy, isBusy := errors.AsType[*messages.BusyError](err)
+	for i := range refusals {
+		if is := refusals[i].is; is == nil && isBusy && int(busy.Reason) == i+int(messages.BusyMailboxFull) || is != nil && errors.Is(err, is) {
+			return i
+		}
+	}
+	return len(refusals)
+}
+
+// Counts returns what was counted by now.
+func (t *Tally) Counts() Counts {
+	c := Counts{
+		Refusals: map[string]uint64{other: t.refused[len(refusals)].Load()},
+		Changes:  make(map[messages.PartitionState]uint64),
+		Repeats:  t.repeated.Load(),
+		Reads:    t.read.Load(),
+	}
+	for i := range refusals {
+		c.Refusals[refusals[i].reason] = t.refused[i].Load()
+	}
+	for i := range t.changed {
+		c.Changes[messages.PartitionState(i)] = t.changed[i].Load()
+	}
+	return c
+}
+
+// done counts what one partition has done.
+type done struct {
+	appends, transactions atomic.Uint64
+	// openSince is when the open transaction was granted, by the partition's clock, 0 if none is open.
+	openSince atomic.Int64
+	// begun is when the partition began to initialize, recovered how long it took to, both in nanoseconds on the
+	// machine's clock.
+	begun, recovered atomic.Int64
+}
+
+// PartitionFigures are what a partition has done since it was spawned, and what it has to do.
+type PartitionFigures struct {
+	// Appends counts requests of their own that were appended, Transactions the interactive ones that were committed.
+	Appends, Transactions uint64
+	// OpenSince is when the open transaction was granted, 0 if none is open.
+	OpenSince messages.Timestamp
+	// Recovery is how long the partition took from its last start until it took transactions, 0 if it does not yet.
+	Recovery time.Duration
+	// Requests are those that wait for their turn.
+	Requests LaneFigures
+}
+
+// LaneFigures are about a request lane.
+type LaneFigures struct {
+	// Requests are those that wait, Bytes what they take of memory.
+	Requests, Bytes int
+	// MostRequests and MostBytes are the bounds.
+	MostRequests, MostBytes int
+}
+
+// Figures returns what the partition has done, and what it has to do.
+func (p *Partition) Figures() PartitionFigures {
+	return PartitionFigures{
+		Appends:      p.done.appends.Load(),
+		Transactions: p.done.transactions.Load(),
+		OpenSince:    messages.Timestamp(p.done.openSince.Load()),
+		Recovery:     time.Duration(p.done.recovered.Load()),
+		Requests:     p.mailbox.lane(),
+	}
+}
+
+// Requests returns what waits at the command processor.
+func (p *CommandProcessor) Requests() LaneFigures { return p.mailbox.lane() }
+
+// lane returns what waits in the request lane.
+func (m *Mailbox) lane() LaneFigures {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return LaneFigures{m.requests.length, m.requestBytes, m.config.Requests, m.config.RequestBytes}
+}
+
+// count counts an answer, before whoever waits for it has it.
+func (p *Partition) count(answer any) {
+	switch m := answer.(type) {
+	case *messages.Appended:
+		if m.Repeated {
+			p.config.Tally.repeated.Add(1)
+		} else {
+			p.done.appends.Add(1)
+		}
+	case *messages.Flushed:
+		p.done.transactions.Add(1)
+	case *messages.Refused:
+		p.config.Tally.refuse(m.Err)
+	}
+}
+
+// countState counts a change of the state, and how long a partition initializes.
+func (p *Partition) countState(before, after messages.PartitionState) {
+	if before == after {
+		return
+	}
+	p.config.Tally.changed[after].Add(1)
+	switch after {
+	case messages.StateInitializing:
+		p.beginRecovery()
+	case messages.StateNormal, messages.StateAlarming:
+		if before == messages.StateInitializing {
+			p.done.recovered.Store(int64(time.Since(programBegun)) - p.done.begun.Load())
+		}
+	case messages.StateTerminating, messages.StateTerminated, messages.StateFailed:
+	}
+}
+
+func (p *Partition) beginRecovery() {
+	p.done.begun.Store(int64(time.Since(programBegun)))
+	p.done.recovered.Store(0)
+}
+
+// programBegun is what machine times count from.
+var programBegun = time.Now()
+
+// countOpen notes whether a transaction is open.
+func (p *partition) countOpen() {
+	if since := p.core.OpenSince(); since != p.openSince {
+		p.openSince = since
+		p.handle.done.openSince.Store(int64(since))
+	}
+}

@@ -1,0 +1,81 @@
+package actors_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/partita-go/partita/actors"
+)
+
+// keyedDiary has a diary for each actor, but for those of one group.
+type keyedDiary struct {
+	diary
+	of   map[actors.Key]*diary
+	none string
+}
+
+func (d *keyedDiary) ForActor(key actors.Key) actors.Observer {
+	if key.Group == d.none {
+		return nil
+	}
+	d.of[key] = &diary{}
+	return d.of[key]
+}
+
+// TestObserversTellsAll: each of several is told all, in their order, and one that has another for each actor has it.
+func TestObserversTellsAll(t *testing.T) {
+	if o := actors.Observers(nil, nil); o != nil {
+		t.Errorf("of none: got %v", o)
+	}
+	var order []string
+	first, second := &noisyDiary{name: "first", order: &order}, &noisyDiary{name: "second", order: &order}
+	if o := actors.Observers(nil, first); o != first {
+		t.Errorf("of one: got %v", o)
+	}
+	keyed := &keyedDiary{of: make(map[actors.Key]*diary)}
+	silent := &keyedDiary{of: make(map[actors.Key]*diary), none: "bench"}
+	b := newBench(t, newSystem(), 2, actors.Observers(first, actors.Observers(keyed, silent), second))
+	b.Start()
+	b.query(1)
+	b.run()
+	want := []string{"posted bench/1 1", "taken bench/1 1", "handled bench/1 1"}
+	for name, d := range map[string]*diary{"first": &first.diary, "second": &second.diary, "keyed": keyed.of[actors.Key{Group: "bench", ID: "1"}]} {
+		if !slices.Equal(d.entries, want) {
+			t.Errorf("%s: got %q, want %q", name, d.entries, want)
+		}
+	}
+	if len(keyed.entries)+len(silent.entries)+len(silent.of) > 0 {
+		t.Errorf("got %q, %q, %v: want nothing", keyed.entries, silent.entries, silent.of)
+	}
+	if want := []string{"first", "second", "first", "second", "first", "second"}; !slices.Equal(order, want) {
+		t.Errorf("got the order %q, want %q", order, want)
+	}
+}
+
+// noisyDiary also writes into a list that others share.
+type noisyDiary struct {
+	diary
+	name  string
+	order *[]string
+}
+
+func (d *noisyDiary) note(what string, key actors.Key, message any) {
+	*d.order = append(*d.order, d.name)
+	d.write(what, key, message)
+}
+
+func (d *noisyDiary) Posted(key actors.Key, message any)  { d.note("posted", key, message) }
+func (d *noisyDiary) Taken(key actors.Key, message any)   { d.note("taken", key, message) }
+func (d *noisyDiary) Handled(key actors.Key, message any) { d.note("handled", key, message) }
+
+// TestMailboxWithoutObserver: an observer that has none for the actor is as good as none.
+func TestMailboxWithoutObserver(t *testing.T) {
+	b := newBench(t, newSystem(), 2, &keyedDiary{none: "bench"})
+	b.Start()
+	b.query(1)
+	b.expect(t, 1)
+	if got := fmt.Sprint(b.failures); got != "[]" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,34 @@
+package partition
+
+import (
+	"time"
+)
+
+// AppFigures are what an application has done since it was deployed, and what it has to do.
+type AppFigures struct {
+	// At is when it was, by the application's clock.
+	At time.Time
+	Counts
+	// Partitions are by id.
+	Partitions []Figures
+	// Processors are the request lanes of the command processors, in the order in which they were spawned.
+	Processors []LaneFigures
+}
+
+// Figures returns what the application has done, and what it has to do. It asks no actor.
+func (a *App) Figures() AppFigures {
+	f := AppFigures{
+		At:         a.parts.options.Clock.Now(),
+		Counts:     a.tally.Counts(),
+		Partitions: make([]Figures, len(a.partitions)),
+	}
+	for i, p := range a.partitions {
+		f.Partitions[i] = p.Figures()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.processors {
+		f.Processors = append(f.Processors, p.Requests())
+	}
+	return f
+}

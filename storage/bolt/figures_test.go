@@ -1,0 +1,113 @@
+package bolt
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
+)
+
+func figures(t testing.TB, s *Store) storage.Figures {
+	t.Helper()
+	f, err := s.Figures(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFiguresAreWhatWasDone: commits, flushes and what is between the two.
+func TestFiguresAreWhatWasDone(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	before := figures(t, s)
+	expect.Equal(t, messages.Timestamp(0), before.Oldest)
+	w.append(1)
+	first := w.at
+	w.append(2, 2)
+	f := figures(t, s)
+	expect.Equal(t, messages.LSN(3), f.Events)
+	expect.Equal(t, 3, f.UnflushedEvents)
+	expect.Equal(t, first, f.Oldest)
+	expect.Equal(t, 3, f.CommitTime.Count-before.CommitTime.Count)
+	expect.Equal(t, 3, f.CommitEvents.Sum-before.CommitEvents.Sum)
+	if f.CommitBytes.Sum <= before.CommitBytes.Sum || f.CommitTime.Sum <= before.CommitTime.Sum {
+		t.Errorf("got %+v after %+v, want more", f, before)
+	}
+	w.flush()
+	f = figures(t, s)
+	expect.Equal(t, 0, f.UnflushedEvents)
+	expect.Equal(t, messages.Timestamp(0), f.Oldest)
+	expect.Equal(t, 1, f.FlushTime.Count)
+	expect.Equal(t, 3, f.FlushEvents.Sum)
+	var names []string
+	for _, file := range f.Files {
+		names = append(names, file.Name)
+		if file.Size == 0 || file.Name != "log.wal" && file.Pages == 0 {
+			t.Errorf("got %+v", file)
+		}
+	}
+	if want := []string{"log.db", "state.db", "log.wal"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
+// TestFiguresOldestFollowsTheCheckpoint: what is flushed is not the oldest of what is not.
+func TestFiguresOldestFollowsTheCheckpoint(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(2, messages.TrustNone), Options{})
+	w, other := takeOver(t, s, 0), takeOver(t, s, 1)
+	w.append(2)
+	w.flush()
+	other.append(3)
+	other.flush()
+	w.append(2)
+	expect.Equal(t, w.at, figures(t, s).Oldest)
+}
+
+// TestFiguresWhileClosing: who asks a store that is being closed is told so.
+func TestFiguresWhileClosing(t *testing.T) {
+	for range 20 {
+		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+		var asking sync.WaitGroup
+		begun := make(chan struct{})
+		asking.Go(func() {
+			for i := 0; ; i++ {
+				_, err := s.Figures(t.Context())
+				if i == 0 {
+					close(begun)
+				}
+				if err != nil {
+					if !errors.Is(err, storage.ErrClosed) {
+						t.Errorf("got %v, want ErrClosed", err)
+					}
+					return
+				}
+			}
+		})
+		<-begun
+		closeStore(t, s)
+		asking.Wait()
+	}
+}
+
+// TestSpread: a value is at most a bound if it is not above it.
+func TestSpread(t *testing.T) {
+	var s spread
+	for _, v := range []uint64{0, 1, 2, 3, 4, 5, 1 << 24, 1<<24 + 1, 1 << 62} {
+		s.add(v)
+	}
+	got := s.spread(0.5)
+	expect.Equal(t, 9, got.Count)
+	for bound, want := range map[float64]uint64{0.5: 2, 1: 3, 2: 5, 4: 6, 1 << 23: 7} {
+		if at := slices.Index(got.Bounds, bound); at < 0 || got.AtMost[at] != want {
+			t.Errorf("at most %v: got %v of %v, want %d", bound, got.AtMost, got.Bounds, want)
+		}
+	}
+	if want := 0.5 * (15 + 1<<24 + 1<<24 + 1 + 1<<62); got.Sum != want {
+		t.Errorf("got the sum %v, want %v", got.Sum, want)
+	}
+}
