@@ -49,8 +49,10 @@ func TestCheckEvent(t *testing.T) {
 		"too many brought": func(e *messages.Event) { e.Brought = 2 },
 		"moved too far":    func(e *messages.Event) { e.Moves = []messages.SequenceNumber{{Seq: invoice, Number: 1 << 63}} },
 		"moved too low":    func(e *messages.Event) { e.Moves = []messages.SequenceNumber{{Seq: invoice, Number: 999}} },
-		"moved no period":  func(e *messages.Event) { e.Moves = []messages.SequenceNumber{{Seq: invoice, Period: 20260101, Number: 1001}} },
-		"created twice":    func(e *messages.Event) { e.Records = append(e.Records, e.Records[0]) },
+		"moved no period": func(e *messages.Event) {
+			e.Moves = []messages.SequenceNumber{{Seq: invoice, Period: 20260101, Number: 1001}}
+		},
+		"created twice": func(e *messages.Event) { e.Records = append(e.Records, e.Records[0]) },
 	} {
 		e := sound()
 		change(&e)
