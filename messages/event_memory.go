@@ -2,7 +2,7 @@ package messages
 
 // What the parts of an event take in memory besides their bytes, about.
 const (
-	eventMemory   = 248
+	eventMemory   = 240
 	numberMemory  = 16
 	recordMemory  = 48
 	sectionMemory = 32
