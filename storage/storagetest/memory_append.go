@@ -174,6 +174,9 @@ func (j *judge) contents(at int, e *messages.Event) error {
 		if err := def.CheckPeriod(e.Date, n.Period); err != nil {
 			return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 		}
+		if err := def.CheckDecided(e.RegisteredAt, n.Period); err != nil && e.Date == 0 && def.Restarts() {
+			return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
+		}
 		if first := seqs[n.Seq].Initial; n.Number < first {
 			return fmt.Errorf("%w: sequence %d: got number %d, want at least %d", storage.ErrInvalidEvent, n.Seq, n.Number, first)
 		}

@@ -38,6 +38,13 @@ func (p *period) take(r *run, e *messages.Event, def *messages.Sequence, n messa
 	}
 }
 
+// checkDecided checks the period of a number against the registration time, which has decided it.
+func (r *run) checkDecided(e *messages.Event, def *messages.Sequence, n messages.SequenceNumber) {
+	if err := def.CheckDecided(e.RegisteredAt, n.Period); err != nil {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: %v", e.Workspace, err)
+	}
+}
+
 // checkClosed makes sure that the first period that is not closed is one, and that the newest one is not closed. More
 // cannot be said: how many are kept may have been changed, and what was closed once stays so.
 func (r *run) checkClosed(where place, k *kind, closed, newest messages.SequencePeriod) {

@@ -70,6 +70,8 @@ func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, r
 func (r *run) checkNext(e *messages.Event, def *messages.Sequence, n messages.SequenceNumber, last *messages.Number, raised func() bool) {
 	if err := def.CheckPeriod(e.Date, n.Period); err != nil {
 		r.fault(CheckEvent, placeOf(e), "workspace %d: %v", e.Workspace, err)
+	} else if e.Date == 0 && def.Restarts() {
+		r.checkDecided(e, def, n)
 	}
 	if n.Number > def.Max() {
 		r.fault(CheckSequence, placeOf(e), "workspace %d, %v: number is %d, want at most %d", e.Workspace, n.SequencePeriod(), n.Number, def.Max())

@@ -83,6 +83,11 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		if err := seq.CheckPeriod(e.Date, n.Period); err != nil {
 			return Invalid(e, "%w", err)
 		}
+		if e.Date == 0 && seq.Restarts() {
+			if err := seq.CheckDecided(e.RegisteredAt, n.Period); err != nil {
+				return Invalid(e, "%w", err)
+			}
+		}
 	}
 	return nil
 }
