@@ -116,7 +116,7 @@ const MaxAhead = 400
 func (s *Sequence) Restarts() bool { return s.Restart.Every != calendar.Never }
 
 // CheckPeriod says what is wrong with the period of a number of an event that has a business date, or none. In
-// which period the registration time is, it does not ask: that was decided once.
+// which period the registration time is, it does not ask: that was decided once. See [Sequence.CheckDecided].
 func (s *Sequence) CheckPeriod(date, period calendar.Date) error {
 	if !s.Restarts() {
 		if period != 0 {
@@ -129,6 +129,26 @@ func (s *Sequence) CheckPeriod(date, period calendar.Date) error {
 	}
 	if !period.Valid() || s.Restart.PeriodOf(date) != period {
 		return fmt.Errorf("sequence %d: got period %v, want that of %v: it restarts each %v", s.ID, period, date, s.Restart.Every)
+	}
+	return nil
+}
+
+// anyZone is how many days a local date is from that of UTC at the most, in any zone. The widest offsets that there
+// have been are 15:13 ahead and 15:56 behind. A clock that is set back by a whole day, as when a zone moves over the
+// date line, leaves the later date until it comes again. So a new zone database, or another zone, stays within this.
+const anyZone = 2
+
+// CheckDecided says why the period of a number can't be that of a registration time, whatever zone it was decided in.
+// The sequence must restart, and the event have no business date.
+func (s *Sequence) CheckDecided(at Timestamp, period calendar.Date) error {
+	day := calendar.DateOf(at.Time())
+	if s.Restart.PeriodOf(day) == period || !day.Valid() {
+		return nil
+	}
+	days := calendar.Rule{Every: calendar.Day}
+	first, last := s.Restart.PeriodOf(days.Add(day, -anyZone)), s.Restart.PeriodOf(days.Add(day, anyZone))
+	if period < first || period > last {
+		return fmt.Errorf("sequence %d: got period %v of an event that was registered at %v, want %v to %v", s.ID, period, at, first, last)
 	}
 	return nil
 }

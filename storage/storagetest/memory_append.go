@@ -176,12 +176,16 @@ func (j *judge) contents(at int, e *messages.Event) error {
 		return fmt.Errorf("%w: got %d moves, and %d of %d numbers brought along", storage.ErrInvalidEvent, len(e.Moves), e.Brought, len(e.Numbers))
 	}
 	seqs := j.disk.kinds[e.WorkspaceKind]
-	for _, n := range slices.Concat(e.Numbers, e.Moves) {
+	for i, n := range slices.Concat(e.Numbers, e.Moves) {
 		if err := seqs.check(n); err != nil {
 			return err
 		}
 		def := seqs[n.Seq]
 		if err := def.CheckPeriod(e.Date, n.Period); err != nil {
+			return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
+		}
+		named := e.Date != 0 || i < int(e.Brought) || i >= len(e.Numbers)
+		if err := def.CheckDecided(e.RegisteredAt, n.Period); err != nil && def.Restarts() && !named {
 			return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 		}
 		if first := seqs[n.Seq].Initial; n.Number < first {

@@ -63,7 +63,8 @@ type Spec struct {
 	Together uint32
 	Trace    ids.TraceID
 	// Day is the local day of the event, which decides in which period the numbers of sequences
-	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date.
+	// that restart are. Zero means [FirstDay]. Dated says that it is the event's business date; it is one
+	// in any case if the event is given a number of a period in which its registration time can't be.
 	Day   calendar.Date
 	Dated bool
 	// Zone is the time zone that the event gives its workspace.
@@ -178,6 +179,9 @@ func fill(e *messages.Event, s *Spec, a *account) {
 		e.Numbers = append(e.Numbers, n)
 		e.Records = append(e.Records, record(e, n.Record(), true))
 	}
+	if slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return a.isFar(e, n) }) {
+		e.Date = day
+	}
 	for _, id := range s.Explicit {
 		a.raise(id.SequenceNumber())
 		e.Records = append(e.Records, record(e, id, true))
@@ -188,6 +192,12 @@ func fill(e *messages.Event, s *Spec, a *account) {
 	for _, ahead := range s.Move {
 		e.Moves = append(e.Moves, a.ahead(ahead, day))
 	}
+}
+
+// isFar reports whether the registration time of an event can't be in the period of a number.
+func (a *account) isFar(e *messages.Event, n messages.SequenceNumber) bool {
+	def, _ := a.sequence(n.Seq)
+	return n.Period != 0 && def.CheckDecided(e.RegisteredAt, n.Period) != nil
 }
 
 // record returns a record whose data tells which event wrote it.

@@ -30,7 +30,9 @@ func checkPeriods(e *env) {
 	e.open()
 	p := e.take(0)
 	both := []messages.SeqID{SeqReceipt, SeqCase, SeqReceipt, SeqInvoice}
-	e.append(p, on(20260330, both...), on(20260330, both...), on(20260331, both...), on(20260401, SeqCase))
+	first := on(20260330, both...)
+	first.At = messages.TimestampOf(first.Day.Time()) // those behind it are decided by their registration times, too
+	e.append(p, first, on(20260330, both...), on(20260331, both...), on(20260401, SeqCase))
 	late := on(20260330, both...)
 	late.Dated = true
 	e.append(p, late, Spec{Workspace: 6, Kind: KindCompany, Give: both[:2], Day: 20260331})
@@ -183,7 +185,13 @@ var periodFlaws = []flaw{
 	}, invalid},
 	{"a business date that there is not", func(e *messages.Event) { e.Date = 20260230 }, invalid},
 	{"a time zone that can be none", func(e *messages.Event) { e.Zone = "../zone" }, invalid},
-	{"a number below the initial one of a period", func(e *messages.Event) { giveIn(e, SeqCase, 20260301, InitialCase-1) }, invalid},
+	{"a number below the initial one of a period", func(e *messages.Event) {
+		e.Date = 20260329
+		giveIn(e, SeqCase, 20260301, InitialCase-1)
+	}, invalid},
+	{"a period in which no clock was at the registration time", func(e *messages.Event) {
+		giveIn(e, SeqReceipt, calendar.Rule{Every: calendar.Day}.Add(calendar.DateOf(e.RegisteredAt.Time()), 3), 1)
+	}, invalid},
 	{"a new record of a sequence that restarts", func(e *messages.Event) { write(e, SeqReceipt, 1, true) }, invalid},
 	{"a record of a sequence that restarts", func(e *messages.Event) { write(e, SeqReceipt, 1, false) }, invalid},
 }

@@ -60,10 +60,23 @@ func (p *period) take(r *run, e *messages.Event, n said, isProjected bool) {
 	if n.moved {
 		r.checkMove(e, n.def, n.SequenceNumber, &p.last)
 	} else {
+		if e.Date == 0 && !n.brought {
+			r.checkDecided(e, n.def, n.SequenceNumber)
+		}
 		r.checkNext(e, n.def, n.SequenceNumber, &p.last, func() bool { return n.brought })
 	}
 	if isProjected {
 		p.projected = p.last
+	}
+}
+
+// checkDecided checks the period of a number against the registration time, which has decided it.
+func (r *run) checkDecided(e *messages.Event, def *messages.Sequence, n messages.SequenceNumber) {
+	if def.CheckPeriod(0, n.Period) != nil {
+		return // it is told of already
+	}
+	if err := def.CheckDecided(e.RegisteredAt, n.Period); err != nil {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: %v", e.Workspace, err)
 	}
 }
 

@@ -59,6 +59,8 @@ func TestFaultsOfPeriods(t *testing.T) {
 			place{verify.CheckEvent, 0, 1, "sequence 19: got period none"}},
 		{"a period of another business date", event(1, func(e *messages.Event) { e.Date = 20260329 }),
 			place{verify.CheckEvent, 0, 1, "sequence 19: got period 2026-03-28, want that of 2026-03-29"}},
+		{"a period in which no clock was at the registration time", event(1, func(e *messages.Event) { e.Date = 0 }),
+			place{verify.CheckEvent, 0, 1, "sequence 19: got period 2026-03-28 of an event that was registered at 1970-01-01T00:00:00.000001Z"}},
 		{"a period where none belongs", event(1, func(e *messages.Event) { e.Numbers[0].Seq = storagetest.SeqOrder }),
 			place{verify.CheckEvent, 0, 1, "it never restarts"}},
 		{"a record of a sequence that restarts", event(1, func(e *messages.Event) {

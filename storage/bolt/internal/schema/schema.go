@@ -90,6 +90,11 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		if err := seq.CheckPeriod(e.Date, n.Period); err != nil {
 			return Invalid(e, "%w", err)
 		}
+		if decided := e.Date == 0 && i >= int(e.Brought) && i < len(e.Numbers); decided && seq.Restarts() {
+			if err := seq.CheckDecided(e.RegisteredAt, n.Period); err != nil {
+				return Invalid(e, "%w", err)
+			}
+		}
 	}
 	return nil
 }
