@@ -35,7 +35,8 @@ func newLasts(kind *kindDef) lasts {
 func (l *lasts) copyFrom(from *lasts) {
 	l.last = append(l.last[:0], from.last...)
 	l.periods = append(l.periods[:0], from.periods...)
-	l.others, l.zones = from.others, from.zones
+	l.others = from.others
+	l.zones = from.zones
 }
 
 // sharesOthers reports whether the others are the same list.

@@ -161,3 +161,17 @@ func TestUnknownZone(t *testing.T) {
 	}
 	w.finish()
 }
+
+// TestZoneOfARefusedAppend: a zone goes back with the numbers when a draft behind it is refused, in the middle of a batch.
+func TestZoneOfARefusedAppend(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	group := w.moved("America/New_York", seqReceipt)
+	group.Drafts = append(group.Drafts, w.draft(seqRound, seqRound, seqRound, seqRound))
+	calls := w.batched(w.one(1, kindTill, seqReceipt), group, w.one(1, kindTill, seqReceipt))
+	w.wants(calls[0], "21/2026-06-30/1")
+	w.mustRefuse(calls[1], messages.ErrOverflow)
+	w.wants(calls[2], "21/2026-06-30/2")
+	w.now = moment(t, "2026-07-01T22:00:00Z")
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-02/1")
+	w.finish()
+}
