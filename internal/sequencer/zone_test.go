@@ -175,3 +175,18 @@ func TestZoneOfARefusedAppend(t *testing.T) {
 	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-02/1")
 	w.finish()
 }
+
+// TestZoneOfTheTail: a zone that is only in the log counts for who looks its workspace up after a replay.
+func TestZoneOfTheTail(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	w.done(w.append(w.moved("America/New_York")))
+	w.crash()
+	w.settle()
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-06-30/1")
+	if len(w.flushes) > 0 {
+		t.Fatalf("got %d flushes, want the zone to be in the log only", len(w.flushes))
+	}
+	w.now = moment(t, "2026-07-01T22:30:00Z")
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-01/1")
+	w.finish()
+}
