@@ -49,7 +49,7 @@ func TestZone(t *testing.T) {
 		Zone string    `json:"zone"`
 		Set  time.Time `json:"zone_set_at"`
 	}
-	r.get("/v1/workspaces/4/numbers").into(http.StatusOK, &numbers)
+	r.get("/v1/workspaces/4/numbers").has(http.StatusOK).decode(&numbers)
 	if numbers.Zone != "Europe/Zurich" || time.Since(numbers.Set).Abs() > time.Hour {
 		t.Errorf("got %+v", numbers)
 	}
@@ -58,8 +58,8 @@ func TestZone(t *testing.T) {
 	}
 	// Too often: nothing is written.
 	for i := range 15 {
-		r.post(4, fmt.Sprintf(`{"kind": 3, "zone": %q}`, []string{"Asia/Tokyo", "Europe/Zurich"}[i%2])).status(http.StatusCreated)
+		r.post(4, fmt.Sprintf(`{"kind": 3, "zone": %q}`, []string{"Asia/Tokyo", "Europe/Zurich"}[i%2])).has(http.StatusCreated)
 	}
 	r.post(4, `{"kind": 3, "zone": "Europe/Zurich"}`).problem(invalidEvent, "zone")
-	r.get("/v1/workspaces/4/events/17").status(http.StatusNotFound)
+	r.get("/v1/workspaces/4/events/17").has(http.StatusNotFound)
 }
