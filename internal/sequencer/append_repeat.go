@@ -117,7 +117,10 @@ func sameAppend(m *messages.Append, events []messages.Event, numbers []messages.
 	}
 	for i := range events {
 		d, e := &m.Drafts[i], &events[i]
-		if !bytes.Equal(d.Body, e.Body) || d.Date != e.Date || d.Zone != e.Zone || !sameGiven(d, e) || !sameRecords(d.Records, e.Records, numbers) {
+		if d.Zone != e.Zone {
+			return false
+		}
+		if !bytes.Equal(d.Body, e.Body) || d.Date != e.Date || !sameGiven(d, e) || !sameRecords(d.Records, e.Records, numbers) {
 			return false
 		}
 	}

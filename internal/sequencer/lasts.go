@@ -35,7 +35,8 @@ func newLasts(kind *kindDef) lasts {
 func (l *lasts) copyFrom(from *lasts) {
 	l.last = append(l.last[:0], from.last...)
 	l.periods = append(l.periods[:0], from.periods...)
-	l.others, l.owned, l.zones = from.share(), false, from.zones
+	l.others, l.owned = from.share(), false
+	l.zones = from.zones
 }
 
 // share returns the list of the others for a copy of the numbers. From now on who changes it makes a list of his own.

@@ -161,3 +161,32 @@ func TestUnknownZone(t *testing.T) {
 	}
 	w.finish()
 }
+
+// TestZoneOfARefusedAppend: a zone goes back with the numbers when a draft behind it is refused, in the middle of a batch.
+func TestZoneOfARefusedAppend(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	group := w.moved("America/New_York", seqReceipt)
+	group.Drafts = append(group.Drafts, w.draft(seqRound, seqRound, seqRound, seqRound))
+	calls := w.batched(w.one(1, kindTill, seqReceipt), group, w.one(1, kindTill, seqReceipt))
+	w.wants(calls[0], "21/2026-06-30/1")
+	w.mustRefuse(calls[1], messages.ErrOverflow)
+	w.wants(calls[2], "21/2026-06-30/2")
+	w.now = moment(t, "2026-07-01T22:00:00Z")
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-02/1")
+	w.finish()
+}
+
+// TestZoneOfTheTail: a zone that is only in the log counts for who looks its workspace up after a replay.
+func TestZoneOfTheTail(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	w.done(w.append(w.moved("America/New_York")))
+	w.crash()
+	w.settle()
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-06-30/1")
+	if len(w.flushes) > 0 {
+		t.Fatalf("got %d flushes, want the zone to be in the log only", len(w.flushes))
+	}
+	w.now = moment(t, "2026-07-01T22:30:00Z")
+	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-07-01/1")
+	w.finish()
+}

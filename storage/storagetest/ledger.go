@@ -64,16 +64,16 @@ func (a *account) next(id messages.SeqID, day calendar.Date) messages.SequenceNu
 }
 
 // Ahead is a number of a sequence that is By above the next one, on a day if the sequence restarts. Zero means the
-// event's day.
+// event's day, and so does any if the event has a business date.
 type Ahead struct {
 	Seq messages.SeqID
 	By  messages.Number
 	Day calendar.Date
 }
 
-// ahead takes a number that the sequence would not give next.
-func (a *account) ahead(to Ahead, day calendar.Date) messages.SequenceNumber {
-	n := a.next(to.Seq, cmp.Or(to.Day, day))
+// ahead takes a number that the sequence would not give next, in the period of the event's business date if it has one.
+func (a *account) ahead(to Ahead, day, date calendar.Date) messages.SequenceNumber {
+	n := a.next(to.Seq, cmp.Or(date, to.Day, day))
 	n.Number += to.By
 	a.raise(n)
 	return n

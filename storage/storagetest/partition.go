@@ -164,12 +164,12 @@ func (p *Partition) draft(draft ledger, s *Spec) *account {
 // fill gives the event its numbers and records.
 func fill(e *messages.Event, s *Spec, a *account) {
 	day := cmp.Or(s.Day, FirstDay)
-	if s.Dated {
+	if s.Dated || slices.ContainsFunc(slices.Concat(s.Give, s.Create), func(seq messages.SeqID) bool { return a.isFar(e, seq, day) }) {
 		e.Date = day
 	}
 	e.Brought = uint32(len(s.Bring))
 	for _, ahead := range s.Bring {
-		e.Numbers = append(e.Numbers, a.ahead(ahead, day))
+		e.Numbers = append(e.Numbers, a.ahead(ahead, day, e.Date))
 	}
 	for _, seq := range s.Give {
 		e.Numbers = append(e.Numbers, a.next(seq, day))
@@ -179,9 +179,6 @@ func fill(e *messages.Event, s *Spec, a *account) {
 		e.Numbers = append(e.Numbers, n)
 		e.Records = append(e.Records, record(e, n.Record(), true))
 	}
-	if slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return a.isFar(e, n) }) {
-		e.Date = day
-	}
 	for _, id := range s.Explicit {
 		a.raise(id.SequenceNumber())
 		e.Records = append(e.Records, record(e, id, true))
@@ -190,14 +187,14 @@ func fill(e *messages.Event, s *Spec, a *account) {
 		e.Records = append(e.Records, record(e, id, false))
 	}
 	for _, ahead := range s.Move {
-		e.Moves = append(e.Moves, a.ahead(ahead, day))
+		e.Moves = append(e.Moves, a.ahead(ahead, day, e.Date))
 	}
 }
 
-// isFar reports whether the registration time of an event can't be in the period of a number.
-func (a *account) isFar(e *messages.Event, n messages.SequenceNumber) bool {
-	def, _ := a.sequence(n.Seq)
-	return n.Period != 0 && def.CheckDecided(e.RegisteredAt, n.Period) != nil
+// isFar reports whether the registration time of an event can't be in a sequence's period of a day.
+func (a *account) isFar(e *messages.Event, seq messages.SeqID, day calendar.Date) bool {
+	def, _ := a.sequence(seq)
+	return def.Restarts() && def.CheckDecided(e.RegisteredAt, def.Restart.PeriodOf(day)) != nil
 }
 
 // record returns a record whose data tells which event wrote it.

@@ -91,13 +91,60 @@ func TestFaultsOfPeriods(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.d.Store = newPeriods(t)
-			r := run(t, c.d, verify.Options{})
-			found := slices.ContainsFunc(r.Faults, func(f verify.Fault) bool {
-				return f.Check == c.at.check && f.Partition == c.at.partition && f.PLogOffset == c.at.offset && strings.Contains(f.Text, c.at.words)
-			})
-			if !found || !errors.Is(r.Err(), verify.ErrFaults) {
-				t.Errorf("want a fault %+v, got %s", c.at, r)
+			c.check(t)
+		})
+	}
+}
+
+// check finds the fault that is planted.
+func (c *planted) check(t *testing.T) {
+	t.Helper()
+	r := run(t, c.d, verify.Options{})
+	found := slices.ContainsFunc(r.Faults, func(f verify.Fault) bool {
+		return f.Check == c.at.check && f.Partition == c.at.partition && f.PLogOffset == c.at.offset && strings.Contains(f.Text, c.at.words)
+	})
+	if !found || !errors.Is(r.Err(), verify.ErrFaults) {
+		t.Errorf("want a fault %+v, got %s", c.at, r)
+	}
+}
+
+// newZones returns a store with workspace 3, whose second zone is not projected.
+func newZones(t *testing.T) storage.Store {
+	t.Helper()
+	m, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := storagetest.Take(t, m, 0)
+	p.Append(t, storagetest.Spec{Workspace: 3, Zone: "Europe/Zurich"}, storagetest.Spec{Workspace: 3}, storagetest.Spec{Workspace: 3, Zone: "Asia/Tokyo"})
+	p.FlushTo(t, 3)
+	return m
+}
+
+func TestFaultsOfZones(t *testing.T) {
+	if r := run(t, newZones(t), verify.Options{}); r.Err() != nil {
+		t.Fatal(r)
+	}
+	for _, c := range []planted{
+		{"no stored zone", doctored{numbers: func(n *storage.WorkspaceNumbers) { n.Zones = nil }},
+			place{verify.CheckNumbers, 0, 0, "workspace 3: stored time zones are []"}},
+		{"a zone that is not before the checkpoint", doctored{numbers: func(n *storage.WorkspaceNumbers) {
+			n.Zones = messages.MergeZone(n.Zones, "Asia/Tokyo", 3)
+		}}, place{verify.CheckNumbers, 0, 0, "workspace 3: stored time zones are"}},
+		{"Tail() without a zone", doctored{tail: func(all []messages.Numbering) []messages.Numbering {
+			for i := range all {
+				all[i].Zone = ""
 			}
+			return all
+		}}, place{verify.CheckTail, 0, 3, "tail differs"}},
+		{"WLog() has another zone", doctored{wlogs: func(_ messages.WSID, events []messages.Event) []messages.Event {
+			events[0].Zone = "Asia/Tokyo"
+			return events
+		}}, place{verify.CheckWLog, 0, 1, "event 1 of WLog differs"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.d.Store = newZones(t)
+			c.check(t)
 		})
 	}
 }
