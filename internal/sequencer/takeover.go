@@ -39,6 +39,9 @@ func (k *kindDef) eachTaken(d *messages.Draft, fn dated) {
 
 // bring reserves the numbers that a draft brings along.
 func (c *Core) bring(r *reserved, d *messages.Draft, numbers []messages.SequenceNumber) ([]messages.SequenceNumber, error) {
+	if len(d.Brought) == 0 {
+		return numbers, nil
+	}
 	return c.takeOver(r, d, d.Brought, (*Reservation).Bring, numbers)
 }
 
