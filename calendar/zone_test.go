@@ -150,13 +150,13 @@ func TestUnknownZone(t *testing.T) {
 		t.Errorf("got %v, known %v", z, z.Known())
 	}
 	zones := calendar.Zones{{Zone: load(t, "Europe/Zurich")}, {Zone: mars}}
-	if z, any := zones.Unknown(); z != mars || !any {
-		t.Errorf("got %v, %v", z, any)
+	if z, there := zones.Unknown(); z != mars || !there {
+		t.Errorf("got %v, %v", z, there)
 	}
-	if z, any := zones[:1].Unknown(); any {
+	if z, there := zones[:1].Unknown(); there {
 		t.Errorf("got %v", z)
 	}
-	if c, any := zones.Last(); c.Zone != mars || !any {
-		t.Errorf("got %v, %v", c, any)
+	if c, there := zones.Last(); c.Zone != mars || !there {
+		t.Errorf("got %v, %v", c, there)
 	}
 }

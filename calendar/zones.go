@@ -64,7 +64,7 @@ func (z Zones) Merge(c ZoneChange) Zones {
 }
 
 // Last returns the change that was made last, and whether there is one.
-func (z Zones) Last() (last ZoneChange, any bool) {
+func (z Zones) Last() (last ZoneChange, there bool) {
 	if len(z) == 0 {
 		return ZoneChange{}, false
 	}
@@ -73,7 +73,7 @@ func (z Zones) Last() (last ZoneChange, any bool) {
 
 // Unknown returns the first of the zones that is not known here, and whether there is one. Then
 // PeriodAt can't tell periods.
-func (z Zones) Unknown() (unknown Zone, any bool) {
+func (z Zones) Unknown() (unknown Zone, there bool) {
 	for _, c := range z {
 		if !c.Zone.Known() {
 			return c.Zone, true

@@ -81,7 +81,7 @@ func (a *API) numbers(c *call) error {
 		ZoneSet   string     `json:"zone_set_at,omitempty"`
 		Sequences []lastJSON `json:"sequences"`
 	}{Workspace: ws, WorkspaceKind: numbers.Kind}
-	if last, any := numbers.Zones.Last(); any {
+	if last, there := numbers.Zones.Last(); there {
 		answer.Zone, answer.ZoneSet = last.Zone.String(), timeText(messages.TimestampOf(last.Set))
 	}
 	kind, _ := a.descriptor.Kind(numbers.Kind)

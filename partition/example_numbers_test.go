@@ -136,8 +136,8 @@ func Example_zones() {
 	}
 	issue("")
 	issue("Pacific/Auckland")
-	for _, hours := range []time.Duration{9, 1, 13, 1} {
-		clock.Advance(hours * time.Hour)
+	for _, later := range []time.Duration{9 * time.Hour, time.Hour, 13 * time.Hour, time.Hour} {
+		clock.Advance(later)
 		issue("")
 	}
 	numbers, err := app.Reader().Numbers(ctx, 7)

@@ -201,7 +201,7 @@ func (c *Core) assemble(m *messages.Loaded, l *load) (*workspace, error) {
 	if err := c.explained(ws); err != nil {
 		return nil, err
 	}
-	if last, any := stored.Zones.Last(); any {
+	if last, there := stored.Zones.Last(); there {
 		ws.zones = newZones(stored.Zones, last)
 	}
 	ws.span(&stored, l.periods)

@@ -137,13 +137,8 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 		unexplained = !createsByBoth(m) && !w.namesRestarting(m)
 	case errors.Is(err, messages.ErrBusinessDate):
 		w.checkDateRefused(m.Workspace, m.Kind, namedDates(m), err)
-	case errors.Is(err, calendar.ErrZone):
-		unexplained = !slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool { return d.Zone != "" && checkZone(d.Zone) != nil })
-	case errors.Is(err, messages.ErrUnknownZone):
-		unexplained = !slices.ContainsFunc(truth.zones, func(c calendar.ZoneChange) bool { return !c.Zone.Known() })
-	case errors.Is(err, calendar.ErrZoneChange):
-		unexplained = len(truth.ownZones())+len(m.Drafts) <= calendar.MaxZoneChanges
-		w.hit("zone set too often")
+	case errors.Is(err, calendar.ErrZone), errors.Is(err, messages.ErrUnknownZone), errors.Is(err, calendar.ErrZoneChange):
+		unexplained = !w.refusesZone(m, err)
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -335,4 +330,16 @@ func (w *world) sameAs(m *messages.Append, first *messages.Event) bool {
 		numbers = append(numbers, e.Numbers...)
 	}
 	return naiveSame(m, events, numbers)
+}
+
+// refusesZone reports whether a message has a zone that is none, or one too many, or its workspace one that nobody knows.
+func (w *world) refusesZone(m *messages.Append, err error) bool {
+	truth := w.truth[m.Workspace]
+	switch {
+	case errors.Is(err, calendar.ErrZone):
+		return slices.ContainsFunc(m.Drafts, func(d messages.Draft) bool { return d.Zone != "" && checkZone(d.Zone) != nil })
+	case errors.Is(err, messages.ErrUnknownZone):
+		return slices.ContainsFunc(truth.zones, func(c calendar.ZoneChange) bool { return !c.Zone.Known() })
+	}
+	return len(truth.ownZones())+len(m.Drafts) > calendar.MaxZoneChanges
 }

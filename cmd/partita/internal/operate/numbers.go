@@ -99,7 +99,7 @@ func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbers
 		Workspace: id(ws), Partition: number(messages.PartitionOf(ws, d.Partitions)), Kind: last.Kind, KindName: kind.Name,
 		Events: number(last.Of(messages.SeqWLogOffset)[0].Number),
 	}
-	if change, any := last.Zones.Last(); any {
+	if change, there := last.Zones.Last(); there {
 		r.Zone, r.ZoneSet = change.Zone.String(), messages.TimestampOf(change.Set).String()
 	}
 	printer := d.Printer()

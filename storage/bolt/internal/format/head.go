@@ -18,7 +18,7 @@ import (
 //	sequence = SeqID flags [ number ] [ top first count { pointer } ] [ closed-below count { period } ]
 //	pointer  = number LSN              from the highest number down: how far below the one before, difference
 //	period   = first-day number     how far the first day is above the one before, from 0 up; the last number
-//	zone     = length name set      set is when; how far that is above the one before, the first as a varint
+//	zone     = length name time     when it was set: how far that is above the one before, the first as a varint
 //
 // Version is a byte: 3 if there are zones, else 2. A difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
 // number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
