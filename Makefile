@@ -24,8 +24,8 @@ ATATIME   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 # make lint vets, with more than go test would.
 TESTFLAGS ?= -vet=off -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
 UNRACED   ?= tests/unraced.tsv
-# Where the tests of make race have their files; empty: where all have them. RACEFLAGS=-short plays one of three
-# models of a store.
+# Where the tests of make race have their files; empty: where all have them. RACEFLAGS=-short: a fifth of the random
+# runs of rapid, and of a store's model at one trust level.
 SCRATCH   ?=
 RACEFLAGS ?=
 # A directory in memory with room for them, in which programs may run, if there is one.
