@@ -21,8 +21,15 @@ PKG       ?= ./...
 RUN       ?= .
 # Tests wait for the disk: twice as many run at a time as there are processors, packages and parallel tests of each.
 ATATIME   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-TESTFLAGS ?= -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
+# make lint vets, with more than go test would.
+TESTFLAGS ?= -vet=off -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
 UNRACED   ?= tests/unraced.tsv
+# Where the tests of make race have their files; empty: where all have them. RACEFLAGS=-short: a fifth of the random
+# runs of rapid, and of a store's model at one trust level.
+SCRATCH   ?=
+RACEFLAGS ?=
+# A directory in memory with room for them, in which programs may run, if there is one.
+MEMORY    ?= $(shell grep -qsE ' /dev/shm [^ ]+ [^ ]*noexec' /proc/mounts || df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 >= 4194304 { print $$6 }')
 # What takes longest comes first, so that it is not alone in the end.
 FIRST     := $(if $(filter ./...,$(PKG)),./storage/bolt/... ./tests/...)
 DEMOFLAGS ?=
@@ -88,7 +95,7 @@ test: ## run all tests (PKG=./actors/... RUN=TestName)
 race: ## run what may have races under the race detector (needs a C compiler; UNRACED= or RUN=TestName leaves no test out)
 	@what=$$($(GO) list $(FIRST) $(PKG) | grep -vE '/internal/(numfmt|sequencer)$$'); \
 	skip=$$(awk -F '\t' '/^Test/ { print $$1 }' $(or $(if $(filter .,$(RUN)),$(UNRACED)),/dev/null) | paste -sd '|' -); set -x; \
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -run '$(RUN)' -skip "^($$skip)$$" $$what
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(RACEFLAGS) $(if $(SCRATCH),-exec "env TMPDIR=$(SCRATCH) TESTS_DISK=$${TMPDIR:-/tmp}") -run '$(RUN)' -skip "^($$skip)$$" $$what
 
 .PHONY: lint
 lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
@@ -237,7 +244,6 @@ bench-peers-install: ## install what bench-append and bench-readers need beyond 
 .PHONY: bench-check
 bench-check: ## check and test the module of bench-append and bench-readers, without peers (BENCHTAGS= with those that need no installation)
 	$(GO) mod tidy -C bench -diff
-	$(GO) vet -C bench -tags '$(BENCHTAGS)' ./...
 	$(GO) test -C bench -tags '$(BENCHTAGS)' $(TESTFLAGS) ./...
 
 .PHONY: smoke
@@ -250,8 +256,13 @@ smoke: ## run the demo as a script would, as text and as JSON
 	$(TOOLS) json <$(BIN)/smoke.json
 
 # Two checks at a time: what computes takes the time in which tests wait for the disk, and no more (nice). What
-# stands behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them.
+# stands behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them, and nobody waits
+# for the disk. The disk is met by make test. Alone, make race has its files on the disk, and make race and make fuzz
+# do more.
 CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check smoke test race fuzz)
+
+CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short
+CI_fuzz = FUZZTIME=2s $(if $(MEMORY),TMPDIR=$(MEMORY))
 
 ci-tidy-check: ci-fmt-check
 ci-lint: ci-tidy-check
@@ -263,7 +274,7 @@ ci-fuzz: ci-race ci-smoke
 .PHONY: $(CHECKS)
 $(CHECKS): ci-%:
 	@out=$(BIN)/ci/$*.txt; started=$$SECONDS; printf '\n=== make $*\n' >$$out; \
-	if $(if $(filter test race,$*),,nice) $(MAKE) $* >>$$out 2>&1; then end=ok; else end=FAILED; fi; \
+	if $(if $(filter test race,$*),,nice) $(MAKE) $* $(CI_$*) >>$$out 2>&1; then end=ok; else end=FAILED; fi; \
 	printf '=== make $*: %s, %d s\n' $$end $$((SECONDS - started)) >>$$out; \
 	cat $$out; [ $$end = ok ]
 

@@ -81,7 +81,7 @@ func TestMixedLoad(t *testing.T) {
 	for n := range rounds {
 		if n%30 == 0 {
 			m = &mixed{site: newSite(t, 3, partition.Settings{}), book: &book{ledger: newLedger()}}
-			m.options.RestartDelay, m.options.Observer = 2*time.Millisecond, nil
+			m.dir, m.options.RestartDelay, m.options.Observer = onDisk(t), 2*time.Millisecond, nil
 		}
 		m.round(t, random, seed<<20|uint64(n), n)
 		if t.Failed() {

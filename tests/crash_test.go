@@ -253,7 +253,9 @@ func (c *crash) load(seed uint64) childConfig {
 
 func newCrash(t testing.TB) *crash {
 	t.Helper()
-	return &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+	c := &crash{site: newSite(t, crashPartitions, partition.Settings{}), ledger: newLedger()}
+	c.dir = onDisk(t)
+	return c
 }
 
 // prefill writes a log that takes a while to read.

@@ -160,19 +160,6 @@ func under(t testing.TB, cmd *exec.Cmd, flags []string) *exec.Cmd {
 	return cmd
 }
 
-// scratch returns a directory for what is only looked at: in memory, where there is
-// such a place, since the disk's syncs would take nearly all the time.
-func scratch(t testing.TB) string {
-	t.Helper()
-	const memory = "/dev/shm"
-	dir, err := os.MkdirTemp(memory, "partita-test-*") //nolint:usetesting // it is not where TMPDIR is
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	return dir
-}
-
 // cut checks images of a history, cut at random ones of some of its places, where something
 // could be lost. Told is what was acknowledged before it.
 func (p *power) cut(t *testing.T, h *powerloss.History, from []int, told *ledger, images int) {

@@ -33,11 +33,42 @@ func newSite(t testing.TB, partitions uint32, s partition.Settings) *site {
 	t.Helper()
 	beats := &pulse{beat: make(chan struct{}, 1)}
 	return &site{
-		dir:     t.TempDir(),
+		dir:     scratch(t),
 		app:     partition.Application{Descriptor: shop(partitions), Settings: s},
 		options: partition.Options{Observer: beats},
 		pulse:   beats,
 	}
+}
+
+// scratch returns a directory for what is not about the disk: in memory, where there is such a place,
+// since the disk's syncs would take nearly all the time.
+func scratch(t testing.TB) string {
+	t.Helper()
+	parent, err := os.MkdirTemp("/dev/shm", "partita-test-*") //nolint:usetesting // it is not where TMPDIR is
+	if err != nil {
+		return t.TempDir()
+	}
+	return below(t, parent)
+}
+
+// onDisk returns a directory on the disk, for what is killed: the shortest moments are not met where syncs
+// take no time. TESTS_DISK says where it is, if TMPDIR is in memory.
+func onDisk(t testing.TB) string {
+	t.Helper()
+	disk := os.Getenv("TESTS_DISK")
+	if disk == "" {
+		return t.TempDir()
+	}
+	return below(t, must(os.MkdirTemp(disk, "partita-test-*"))(t)) //nolint:usetesting // it is not where TMPDIR is
+}
+
+// below returns a new directory in one that is removed after the test: it may be renamed.
+func below(t testing.TB, parent string) string {
+	t.Helper()
+	t.Cleanup(func() { check(t, os.RemoveAll(parent)) })
+	dir := filepath.Join(parent, "store")
+	check(t, os.Mkdir(dir, 0o750))
+	return dir
 }
 
 // neverFlushed are settings under which nothing is flushed before a stop.

@@ -120,7 +120,7 @@ func (f *fuzzer) program(ctx context.Context, t fuzzTarget) (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(f.tmp, fmt.Sprintf("%d.test", len(f.built)))
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz", ".", "-o", path, ".")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-fuzz", ".", "-o", path, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, f.stdout, f.stdout
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("go test -c: %w", err)
