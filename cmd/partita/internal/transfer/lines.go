@@ -147,7 +147,7 @@ func numbered(content []byte, want uint64, name string) ([]byte, error) {
 	case !ok || !found || err != nil || len(digits) > 20:
 		return nil, errNoLine
 	case n > want:
-		return nil, fmt.Errorf("got %s %d, want %d: %d lines before it are missing", name, n, want, n-want)
+		return nil, fmt.Errorf("got %s %d, want %d: what is between is missing", name, n, want)
 	case n < want:
 		return nil, fmt.Errorf("got %s %d, want %d: the line is there twice, or not in its place", name, n, want)
 	}

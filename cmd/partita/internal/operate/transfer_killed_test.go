@@ -1,0 +1,102 @@
+package operate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+// largeEvents are how many there are in a store whose import takes several transactions.
+const largeEvents = 64
+
+// newLargeStore makes a store of large events.
+func newLargeStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{})
+	check(t, err)
+	_, err = s.TakeEpoch(limit(t), 0)
+	check(t, err)
+	for n := 1; n <= largeEvents; n++ {
+		e := event(4, n)
+		e.DedupID, e.Body = messages.DedupID{byte(n)}, bytes.Repeat([]byte{0xff, byte(n)}, 1<<18)
+		check(t, s.Append(limit(t), storage.Batch{Partition: 0, Epoch: 1, Events: []messages.Event{e}}))
+	}
+	check(t, s.Close(limit(t)))
+	return dir
+}
+
+// spawn starts the program as a process of its own.
+func spawn(t *testing.T, args ...string) (c *exec.Cmd, stdin io.WriteCloser, stderr *bufio.Scanner) {
+	t.Helper()
+	c = exec.CommandContext(limit(t), os.Args[0], append([]string{programCommand}, args...)...)
+	stdin, err := c.StdinPipe()
+	check(t, err)
+	out, err := c.StderrPipe()
+	check(t, err)
+	check(t, c.Start())
+	return c, stdin, bufio.NewScanner(out)
+}
+
+// kill kills a process, which must not have ended by itself.
+func kill(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	check(t, c.Process.Kill())
+	if err := c.Wait(); c.ProcessState.Exited() {
+		t.Fatalf("got %v, want it killed", err)
+	}
+}
+
+// An import that is killed wherever it is, several times, is gone on with: no event is missing or doubled.
+func TestImportKilled(t *testing.T) {
+	dir := newLargeStore(t)
+	text := exported(t, dir)
+	to, file := filepath.Join(t.TempDir(), "new"), write(t, text)
+	// While log.db is written. What the process has not taken of the pipe is much less than what it was given.
+	for _, part := range []int{5, 3, 7} {
+		c, stdin, _ := spawn(t, "import", "--from", "-", "--to", to)
+		_, err := stdin.Write(text[:len(text)*part/8])
+		check(t, err)
+		kill(t, c)
+	}
+	// While state.db is rebuilt, and while all is verified: each phase is told when it has ended.
+	for _, phase := range []string{"import log.db", "rebuild state.db"} {
+		c, _, stderr := spawn(t, "import", "--from", file, "--to", to)
+		for stderr.Scan() && !strings.HasPrefix(stderr.Text(), phase+":") {
+		}
+		kill(t, c)
+		if _, err := os.Stat(to); err == nil {
+			t.Fatalf("killed behind %s: there is a store already", phase)
+		}
+	}
+	o := run(t, "import", "--from", file, "--to", to, "--json").has(t, exitFine).json(t)
+	if o["events"] != float64(largeEvents) || o["found"] != float64(largeEvents) {
+		t.Errorf("got %v events, %v found, want %d of each", o["events"], o["found"], largeEvents)
+	}
+	if !bytes.Equal(exported(t, to), text) {
+		t.Error("the store differs")
+	}
+}
+
+// An import goes on behind what is there.
+func TestImportGoesOn(t *testing.T) {
+	text := exported(t, newLargeStore(t))
+	to := filepath.Join(t.TempDir(), "new")
+	run(t, "import", "--from", write(t, text[:len(text)/2]), "--to", to).fails(t, exitBlind, "it was cut off")
+	o := run(t, "import", "--from", write(t, text), "--to", to, "--json").has(t, exitFine).json(t)
+	if found, _ := o["found"].(float64); found < 20 || found > largeEvents/2 {
+		t.Errorf("got %v events found, want about half of %d", found, largeEvents)
+	}
+	if !bytes.Equal(exported(t, to), text) {
+		t.Error("the store differs")
+	}
+}
