@@ -35,11 +35,12 @@ func (own *ownAppend) address(to *AppendTo) {
 
 func (own *ownAppend) copyBorrowed() {
 	drafts := own.message.Drafts // of one, they are own.draft
-	size, records, wanted := 0, 0, 0
+	size, records, wanted, taken := 0, 0, 0, 0
 	for i := range drafts {
 		d := &drafts[i]
 		size += len(d.Body)
 		wanted += len(d.Wanted)
+		taken += len(d.Brought) + len(d.Moves)
 		records += len(d.Records)
 		for j := range d.Records {
 			size += len(d.Records[j].Data)
@@ -49,6 +50,7 @@ func (own *ownAppend) copyBorrowed() {
 		bytes:   make([]byte, 0, size),
 		records: make([]messages.DraftRecord, 0, records),
 		wanted:  room(own.wanted[:0], wanted),
+		taken:   make([]messages.SequenceNumber, 0, taken),
 	}
 	copies := room(own.draft[:0], len(drafts))
 	for i := range drafts {
@@ -81,6 +83,7 @@ type arena struct {
 	bytes   []byte
 	records []messages.DraftRecord
 	wanted  []messages.Wanted
+	taken   []messages.SequenceNumber
 }
 
 func (a *arena) draft(d *messages.Draft) messages.Draft {
@@ -92,6 +95,7 @@ func (a *arena) draft(d *messages.Draft) messages.Draft {
 	}
 	own := *d // what is plain is copied with it
 	own.Wanted, own.Body = copied(&a.wanted, d.Wanted), copied(&a.bytes, d.Body)
+	own.Brought, own.Moves = copied(&a.taken, d.Brought), copied(&a.taken, d.Moves)
 	own.Records = a.records[records:len(a.records):len(a.records)]
 	return own
 }

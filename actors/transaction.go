@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -49,6 +50,9 @@ type Transaction struct {
 	numbers     []messages.SequenceNumber
 	// few is where numbers begins.
 	few [4]messages.SequenceNumber
+	// brought is how many of them were brought along, moves are what sequences were moved to.
+	brought uint32
+	moves   []messages.SequenceNumber
 	// raised are the explicit ids that were announced.
 	raised  []messages.SequenceNumber
 	unwatch func() bool
@@ -82,7 +86,7 @@ func (t *Transaction) WLogOffset() messages.WLogOffset { return t.started.WLogOf
 // RegisteredAt is the event's time of registration.
 func (t *Transaction) RegisteredAt() messages.Timestamp { return t.started.RegisteredAt }
 
-// Numbers returns what Next has given so far, in order. The caller must not
+// Numbers returns what Bring has brought along and Next has given so far, in order. The caller must not
 // change it.
 func (t *Transaction) Numbers() []messages.SequenceNumber { return t.numbers }
 
@@ -97,11 +101,14 @@ func (t *Transaction) Next(ctx context.Context, seq messages.SeqID) (messages.Nu
 // transaction meanwhile, the numbers are worth nothing, since the write is refused
 // with ErrFenced.
 //
-// ErrUnknownSequence, ErrOverflow and ErrTooManyNumbers leave the transaction open
+// ErrUnknownSequence, ErrOverflow, ErrTooManyNumbers and, after a Move of the sequence, ErrDraft leave the transaction open
 // and consume nothing. If ctx has ended, the transaction is cancelled.
 // ErrNoTransaction: it has ended, or its own context has.
 func (t *Transaction) NextRange(ctx context.Context, w messages.Wanted) (first messages.Number, err error) {
 	if err := t.countable(ctx); err != nil {
+		return 0, err
+	}
+	if err := t.behindMove(w.Seq, math.MaxUint64); err != nil {
 		return 0, err
 	}
 	given, err := t.reservation.Next(w)
@@ -113,10 +120,13 @@ func (t *Transaction) NextRange(ctx context.Context, w messages.Wanted) (first m
 }
 
 // Raise announces the explicit id of a new record of the event, so that its
-// sequence goes on above it. ErrExplicitID (above the cap) and ErrUnknownSequence
-// leave the transaction open. If ctx has ended, the transaction is cancelled.
+// sequence goes on above it. ErrExplicitID (above the cap), ErrUnknownSequence and ErrDraft (above
+// what the sequence was moved to) leave the transaction open. If ctx has ended, the transaction is cancelled.
 func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	if err := t.countable(ctx); err != nil {
+		return err
+	}
+	if err := t.behindMove(id.Seq, id.Number); err != nil {
 		return err
 	}
 	if err := t.reservation.Raise(id); err != nil {
@@ -205,6 +215,8 @@ func (t *Transaction) Event(body []byte, records ...messages.Record) (messages.E
 		RegisteredAt:  t.started.RegisteredAt,
 		Date:          t.start.Date,
 		Numbers:       t.numbers,
+		Brought:       t.brought,
+		Moves:         t.moves,
 		Body:          body,
 		Records:       records,
 	}, nil

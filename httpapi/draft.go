@@ -27,9 +27,10 @@ func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft
 		to.Expected = &expected
 	}
 	d := drafting{sequences: sequencesOf(&kind)}
+	d.draft.Date, _ = textMember(o, "date", calendar.ParseDate)
+	d.takeOver(o)
 	o.each("wanted", d.want)
 	o.each("records", d.record)
-	d.draft.Date, _ = textMember(o, "date", calendar.ParseDate)
 	d.draft.Body = o.content("body")
 	return d.draft, o.end()
 }
@@ -66,7 +67,7 @@ func sequencesOf(kind *messages.Kind) map[messages.SeqID]messages.Sequence {
 type drafting struct {
 	draft     partition.Draft
 	sequences map[messages.SeqID]messages.Sequence
-	// count is how many numbers it wants.
+	// count is how many numbers it brings along and wants.
 	count int
 }
 

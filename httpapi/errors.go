@@ -51,6 +51,7 @@ var answers = []knownError{
 	{err: messages.ErrDraft, kind: invalidEvent, field: "records"},
 	{err: storage.ErrInvalidEvent, kind: invalidEvent},
 	{err: messages.ErrOverflow, kind: exhausted},
+	{err: messages.ErrBackward, kind: backward},
 	{err: messages.ErrBusinessDate, kind: invalidEvent, field: "date"},
 	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},
 	{err: partition.ErrNoRecord, kind: notFound, field: "number"},
@@ -106,6 +107,10 @@ func (p *problem) tellMore(err error) {
 	case exhausted:
 		if o, ok := errors.AsType[*messages.OverflowError](err); ok {
 			p.detail, p.ended = o.Error(), o
+		}
+	case backward:
+		if b, ok := errors.AsType[*messages.BackwardError](err); ok {
+			p.detail, p.behind = b.Error(), b
 		}
 	}
 }

@@ -57,6 +57,8 @@ type Event struct {
 	Date          string               `json:"date,omitempty"`
 	Epoch         messages.Epoch       `json:"epoch,string"`
 	Numbers       []numberJSON         `json:"numbers"`
+	Brought       []numberJSON         `json:"brought,omitempty"`
+	Moves         []numberJSON         `json:"moves,omitempty"`
 	Records       []writtenJSON        `json:"records"`
 	DedupID       string               `json:"dedup_id,omitempty"`
 	Together      uint32               `json:"together,omitempty"`
@@ -94,7 +96,8 @@ func EventOf(e *messages.Event, p messages.Printer) Event {
 	j := Event{
 		Partition: e.Partition, PLogOffset: e.PLogOffset, Workspace: e.Workspace, WorkspaceKind: e.WorkspaceKind, WLogOffset: e.WLogOffset,
 		RegisteredAt: timeText(e.RegisteredAt), Date: dateText(e.Date), Epoch: e.Epoch,
-		Numbers: numbersJSON(e.WorkspaceKind, e.Numbers, p), Records: []writtenJSON{},
+		Numbers: numbersJSON(e.WorkspaceKind, e.Numbers, p), Brought: numbersJSON(e.WorkspaceKind, e.Numbers[:e.Brought], p),
+		Moves: numbersJSON(e.WorkspaceKind, e.Moves, p), Records: []writtenJSON{},
 		Together: e.Together, Body: body.JSON, BodyBase64: body.Base64,
 	}
 	for i := range e.Records {
@@ -119,7 +122,7 @@ const (
 
 // sizeOf returns how many bytes the answer with an event has, about.
 func sizeOf(e *messages.Event) int {
-	size := eventSize + numberSize*len(e.Numbers) + len(e.Body)
+	size := eventSize + numberSize*(len(e.Numbers)+int(e.Brought)+len(e.Moves)) + len(e.Body)
 	for i := range e.Records {
 		size += recordSize + len(e.Records[i].Data)
 	}

@@ -31,6 +31,7 @@ var (
 	kindMismatch   = &problemKind{"kind-mismatch", "The workspace is of another kind", http.StatusConflict}
 	recordExists   = &problemKind{"record-exists", "The record exists already", http.StatusConflict}
 	exhausted      = &problemKind{"sequence-exhausted", "The sequence has not as many numbers left", http.StatusConflict}
+	backward       = &problemKind{"sequence-backward", "The sequence would not go forward", http.StatusConflict}
 	notRunning     = &problemKind{"not-running", "The subscription does not run here", http.StatusConflict}
 	notHandled     = &problemKind{"not-handled", "The handler could not handle the event", http.StatusConflict}
 	aheadOfLog     = &problemKind{"ahead-of-log", "The position is ahead of the log", http.StatusConflict}
@@ -60,6 +61,8 @@ type problem struct {
 	last *messages.WLogOffset
 	// ended is the sequence, for exhausted.
 	ended *messages.OverflowError
+	// behind is the sequence, for backward.
+	behind *messages.BackwardError
 	// retryAfter is set for every problem with status 503.
 	retryAfter time.Duration
 	// hides says that the detail does not tell the cause, which is logged.
@@ -79,10 +82,15 @@ func (p *problem) MarshalJSON() ([]byte, error) {
 		Last     *messages.WLogOffset `json:"last_offset,string,omitempty"`
 		Sequence messages.SeqID       `json:"sequence,omitempty"`
 		Name     string               `json:"name,omitempty"`
+		Period   string               `json:"period,omitempty"`
 		Largest  messages.Number      `json:"largest,string,omitempty"`
+		Number   *messages.Number     `json:"last_number,string,omitempty"`
 	}{Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last}
 	if p.ended != nil {
 		j.Sequence, j.Name, j.Largest = p.ended.Seq, p.ended.Name, p.ended.Largest
+	}
+	if b := p.behind; b != nil {
+		j.Sequence, j.Name, j.Period, j.Number = b.Seq, b.Name, dateText(b.Period), &b.Last
 	}
 	return json.Marshal(j)
 }

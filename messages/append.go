@@ -42,6 +42,18 @@ type Draft struct {
 	// Wanted are the numbers that the event is to be given, in this order.
 	Wanted []Wanted
 
+	// Brought are numbers that the event brings along from an old system, as a historical invoice does: it has them
+	// instead of new ones. They come before those that are wanted, in Event.Numbers too. Each must be above the last
+	// number of its sequence and period, as the numbers before it leave it, else it is refused with a
+	// [*BackwardError]; the sequence goes on above it. In a sequence that restarts, Period is the first day of the
+	// number's period, which is checked as a business date is; zero means that of Date. No other sequence has one.
+	Brought []SequenceNumber
+
+	// Moves are sequences that the event moves forward without giving a number, to follow the last number of an
+	// old system. They come behind all numbers of the event, and behind the ids of its new records: then Number is
+	// the last one of its sequence and period. The rules are those of Brought.
+	Moves []SequenceNumber
+
 	// Body may refer to a number by its index among the numbers of the event, whose
 	// list is stored with it.
 	Body []byte
@@ -56,9 +68,9 @@ type Draft struct {
 	Date calendar.Date
 }
 
-// Count returns how many numbers the draft wants.
+// Count returns how many numbers the draft wants or brings along.
 func (d *Draft) Count() int {
-	n := 0
+	n := len(d.Brought)
 	for _, w := range d.Wanted {
 		n += w.Numbers()
 	}
@@ -127,7 +139,7 @@ type Appended struct {
 	WLogOffset WLogOffset
 	// RegisteredAt is the time of all of them.
 	RegisteredAt Timestamp
-	// Numbers are what the drafts wanted, in their order.
+	// Numbers are what the drafts brought along and wanted, in their order.
 	Numbers []SequenceNumber
 	// Repeated says that an earlier append with the same DedupID wrote the events.
 	Repeated bool

@@ -92,6 +92,12 @@ var (
 	// From: Start, Append.
 	// Do: correct the date, or set Keep or Ahead of the sequence's restart higher.
 	ErrBusinessDate = errors.New("business date is not taken")
+	// ErrBackward is returned when a number that an event brings along, or moves a sequence to, is not above the last
+	// one of its sequence and period. It consumes nothing. The error is a BackwardError.
+	//
+	// From: Append, Bring, Move.
+	// Do: correct the number. A sequence never goes back; history is brought in the order of its numbers.
+	ErrBackward = errors.New("sequence would not go forward")
 	// ErrDeadlineExceeded is returned when a request's deadline had passed before the request was taken. Nothing was
 	// done.
 	//
@@ -251,6 +257,26 @@ func (e *OverflowError) Error() string {
 
 // Is makes errors.Is(err, ErrOverflow) hold.
 func (e *OverflowError) Is(target error) bool { return target == ErrOverflow }
+
+// BackwardError is the error of a number that an event brings along, or moves a sequence to, though the sequence is
+// that far already. No number was used.
+type BackwardError struct {
+	Workspace WSID
+	Seq       SeqID
+	// Name is the sequence's, Period is zero if it never restarts.
+	Name   string
+	Period calendar.Date
+	// Last is the last number, or one less than the first one if there is none. Wanted must be above it.
+	Last, Wanted Number
+}
+
+func (e *BackwardError) Error() string {
+	return fmt.Sprintf("%v: workspace %d, %v %q: got %d, want more than %d",
+		ErrBackward, e.Workspace, SequencePeriod{e.Seq, e.Period}, e.Name, e.Wanted, e.Last)
+}
+
+// Is makes errors.Is(err, ErrBackward) hold.
+func (e *BackwardError) Is(target error) bool { return target == ErrBackward }
 
 // BusinessDateError is the error of a business date that a sequence does not take. No number was
 // used.

@@ -17,6 +17,7 @@ func TestEventMemory(t *testing.T) {
 		"nothing":  {e, unsafe.Sizeof(e)},
 		"body":     {messages.Event{Body: make([]byte, 1000)}, unsafe.Sizeof(e) + 1000},
 		"numbers":  {messages.Event{Numbers: make([]messages.SequenceNumber, 1000)}, unsafe.Sizeof(e) + 1000*unsafe.Sizeof(messages.SequenceNumber{})},
+		"moves":    {messages.Event{Moves: make([]messages.SequenceNumber, 1000)}, unsafe.Sizeof(e) + 1000*unsafe.Sizeof(messages.SequenceNumber{})},
 		"records":  {messages.Event{Records: make([]messages.Record, 1000)}, unsafe.Sizeof(e) + 1000*unsafe.Sizeof(messages.Record{})},
 		"data":     {messages.Event{Records: []messages.Record{{Data: make([]byte, 1000)}}}, unsafe.Sizeof(e) + unsafe.Sizeof(messages.Record{}) + 1000},
 		"sections": {messages.Event{Sections: make([]messages.Section, 1000)}, unsafe.Sizeof(e) + 1000*unsafe.Sizeof(messages.Section{})},

@@ -12,8 +12,8 @@ type Numbering struct {
 	WLogOffset    WLogOffset
 	RegisteredAt  Timestamp
 
-	// Numbers are the numbers given out and the ids of new records, in this
-	// order. They are merged by maximum; those below their sequence's initial
+	// Numbers are the numbers given out or brought, the ids of new records, and what sequences were
+	// moved to, in this order. They are merged by maximum; those below their sequence's initial
 	// value are ignored. WLogOffset is not repeated here.
 	Numbers []SequenceNumber
 }
@@ -28,7 +28,7 @@ func (e *Event) Numbering() Numbering {
 		WorkspaceKind: e.WorkspaceKind,
 		WLogOffset:    e.WLogOffset,
 		RegisteredAt:  e.RegisteredAt,
-		Numbers:       AppendExplicit(slices.Clip(e.Numbers), e.Numbers, e.Records),
+		Numbers:       append(AppendExplicit(slices.Clip(e.Numbers), e.Numbers, e.Records), e.Moves...),
 	}
 }
 

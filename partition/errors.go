@@ -18,6 +18,7 @@ var (
 	ErrOutcomeUnknown  = messages.ErrOutcomeUnknown
 	ErrOverflow        = messages.ErrOverflow
 	ErrBusinessDate    = messages.ErrBusinessDate
+	ErrBackward        = messages.ErrBackward
 	ErrStopped         = messages.ErrStopped
 	ErrPartitionFailed = messages.ErrPartitionFailed
 	ErrStoreInUse      = storage.ErrInUse
@@ -30,6 +31,8 @@ type (
 	OffsetError = messages.OffsetError
 	// OverflowError is [messages.OverflowError].
 	OverflowError = messages.OverflowError
+	// BackwardError is [messages.BackwardError].
+	BackwardError = messages.BackwardError
 	// BusinessDateError is [messages.BusinessDateError].
 	BusinessDateError = messages.BusinessDateError
 	// RecordAheadError is [messages.RecordAheadError].

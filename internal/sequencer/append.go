@@ -95,16 +95,16 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 	if err := checkDate(d.Date); err != nil {
 		return err
 	}
+	if err := w.checkTakenOver(d); err != nil {
+		return err
+	}
 	for _, wanted := range d.Wanted {
 		if w.kind.index(wanted.Seq) <= wlogOffset {
 			return fmt.Errorf("%w: kind %d: got sequence %d", messages.ErrUnknownSequence, w.kind.id, wanted.Seq)
 		}
-		n := uint64(wanted.Numbers()) + uint64(w.numbers)
-		if n > messages.MaxEventNumbers {
-			return fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, n, messages.MaxEventNumbers)
+		if err := w.addNumbers(wanted.Numbers()); err != nil {
+			return err
 		}
-		w.bytes += (int(n) - w.numbers) * numberBytes
-		w.numbers = int(n)
 	}
 	for i := range d.Records {
 		r := &d.Records[i]
@@ -112,6 +112,34 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}
+	return nil
+}
+
+// checkTakenOver adds up what the next draft brings along.
+func (w *waiting) checkTakenOver(d *messages.Draft) error {
+	if len(d.Brought) == 0 && len(d.Moves) == 0 {
+		return nil
+	}
+	if n := len(d.Moves); n > messages.MaxEventNumbers {
+		return fmt.Errorf("%w: got %d moves, want at most %d", messages.ErrTooManyNumbers, n, messages.MaxEventNumbers)
+	}
+	if err := w.kind.checkTaken(d, d.Brought); err != nil {
+		return err
+	}
+	if err := w.kind.checkTaken(d, d.Moves); err != nil {
+		return err
+	}
+	return w.addNumbers(len(d.Brought))
+}
+
+// addNumbers adds numbers of the next draft to those of the message so far.
+func (w *waiting) addNumbers(more int) error {
+	n := uint64(more) + uint64(w.numbers)
+	if n > messages.MaxEventNumbers {
+		return fmt.Errorf("%w: got %d, want at most %d", messages.ErrTooManyNumbers, n, messages.MaxEventNumbers)
+	}
+	w.bytes += more * numberBytes
+	w.numbers = int(n)
 	return nil
 }
 
@@ -126,14 +154,14 @@ func checkDate(d calendar.Date) error {
 // AppendBytes returns what an Append takes in memory before it is numbered, in bytes, about.
 func AppendBytes(m *messages.Append) (n int) {
 	for i := range m.Drafts {
-		n += bytesOf(&m.Drafts[i]) + len(m.Drafts[i].Wanted)*numberBytes
+		n += bytesOf(&m.Drafts[i]) + (len(m.Drafts[i].Wanted)+len(m.Drafts[i].Brought))*numberBytes
 	}
 	return n
 }
 
 // bytesOf returns what a draft takes without its numbers.
 func bytesOf(d *messages.Draft) int {
-	n := eventBytes + len(d.Body)
+	n := eventBytes + len(d.Body) + len(d.Moves)*numberBytes
 	for i := range d.Records {
 		n += recordBytes + len(d.Records[i].Data)
 	}

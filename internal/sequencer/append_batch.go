@@ -277,10 +277,14 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
+	from := len(numbers)
+	numbers, err := c.bring(r, d, numbers)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.turnTo(&r.Reservation, r.ws, d); err != nil {
 		return nil, err
 	}
-	from := len(numbers)
 	for _, wanted := range d.Wanted {
 		first, err := r.Next(wanted)
 		if err != nil {
@@ -289,6 +293,10 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		numbers = messages.AppendNumbers(numbers, wanted, first)
 	}
 	records, err := r.records(d, numbers)
+	if err != nil {
+		return nil, err
+	}
+	moves, err := c.move(r, d)
 	if err != nil {
 		return nil, err
 	}
@@ -304,6 +312,8 @@ func (c *Core) writeDraft(d *messages.Draft, r *reserved, numbers []messages.Seq
 		RegisteredAt:  c.lastTime,
 		Date:          d.Date,
 		Numbers:       numbers[from:len(numbers):len(numbers)],
+		Brought:       uint32(len(d.Brought)),
+		Moves:         moves,
 		Body:          d.Body,
 		Records:       records,
 	})

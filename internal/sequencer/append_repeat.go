@@ -117,11 +117,17 @@ func sameAppend(m *messages.Append, events []messages.Event, numbers []messages.
 	}
 	for i := range events {
 		d, e := &m.Drafts[i], &events[i]
-		if !bytes.Equal(d.Body, e.Body) || d.Date != e.Date || !sameNumbers(d.Wanted, e.Numbers) || !sameRecords(d.Records, e.Records, numbers) {
+		if !bytes.Equal(d.Body, e.Body) || d.Date != e.Date || !sameGiven(d, e) || !sameRecords(d.Records, e.Records, numbers) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameGiven reports whether the numbers and the moves of an event are those of a draft.
+func sameGiven(d *messages.Draft, e *messages.Event) bool {
+	return int(e.Brought) == len(d.Brought) && sameTaken(d.Brought, e.Numbers[:e.Brought]) && sameTaken(d.Moves, e.Moves) &&
+		sameNumbers(d.Wanted, e.Numbers[e.Brought:])
 }
 
 func sameNumbers(wanted []messages.Wanted, given []messages.SequenceNumber) bool {

@@ -245,6 +245,9 @@ func (a *attempt) demand(m *member, seq messages.SeqID) (first messages.Number, 
 	}
 	events := a.eventsOf(m)
 	for i := range events {
+		if takesOver(&m.append.Drafts[i], seq) {
+			return first, false, true // it lifts the sequence, whatever was given before
+		}
 		drafts := m.append.Drafts[i].Records
 		for j, r := range events[i].Records {
 			switch {

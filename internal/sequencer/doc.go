@@ -48,6 +48,7 @@
 //	effects.go         what the shell has to do after a step
 //	transaction.go     numbers one by one, for an owner that writes its event itself
 //	reservation.go     how they are counted, by the partition or by the owner
+//	takeover.go        numbers of an old system, which come along
 //	append.go          a whole transaction in one message: it is checked
 //	queue.go           it waits for its turn
 //	append_batch.go    its turn: it is judged, numbered and handed over with others

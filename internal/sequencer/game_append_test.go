@@ -114,6 +114,7 @@ func (g *game) draft(m *messages.Append, i int, numbers *int) messages.Draft {
 	case 1, 2, 3:
 		d.Body = append(d.Body, make([]byte, g.dice.roll(600, "length"))...)
 	}
+	g.takeOver(m, &d, seqs, numbers)
 	for range g.dice.roll(4, "wanted") {
 		wanted := messages.Wanted{Seq: seqs[g.dice.roll(len(seqs), "sequence")], Count: uint32(g.dice.roll(3, "count"))}
 		d.Wanted = append(d.Wanted, wanted)
@@ -194,9 +195,14 @@ func (g *game) repeat(m *messages.Append) messages.Append {
 	}
 	again.Drafts = slices.Clone(m.Drafts)
 	d := &again.Drafts[g.dice.roll(len(m.Drafts), "draft")]
-	switch g.dice.roll(4, "other") {
+	switch g.dice.roll(6, "other") {
+	case 4:
+		d.Moves = append(slices.Clone(d.Moves), messages.SequenceNumber{Seq: messages.SeqCRecordID, Number: 1 << 60})
+	case 5:
+		d.Brought = append([]messages.SequenceNumber{{Seq: messages.SeqCRecordID, Number: 1 << 60}}, d.Brought...)
 	case 3:
 		d.Date = naiveAdd(calendar.Day, max(d.Date, 20260101), 1)
+		d.Brought, d.Moves = unnamed(d.Brought), unnamed(d.Moves)
 	case 0:
 		d.Body = append(slices.Clone(d.Body), "another"...)
 	case 1:
@@ -210,7 +216,9 @@ func (g *game) repeat(m *messages.Append) messages.Append {
 // spoil makes something wrong with a message now and then.
 func (g *game) spoil(m messages.Append) (messages.Append, error) {
 	d := &m.Drafts[len(m.Drafts)-1]
-	switch g.dice.roll(70, "wrong") {
+	switch g.dice.roll(80, "wrong") {
+	case 9, 10:
+		return m, g.spoilTaken(&m, d)
 	case 7:
 		d.Date = 20260230
 		return m, messages.ErrDraft

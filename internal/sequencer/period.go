@@ -122,8 +122,11 @@ func (c *Core) turnSequence(r *Reservation, ws *workspace, i int, date calendar.
 	return err
 }
 
+// dated is called with a sequence and a date in one of its periods, zero for the current one.
+type dated func(i int, date calendar.Date)
+
 // eachWanted calls fn for each sequence that a request may need a number of, with the business date.
-func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
+func (w *waiting) eachWanted(fn dated) {
 	if w.start != nil {
 		for i := range w.kind.ids {
 			fn(i, w.start.Date)
@@ -138,6 +141,7 @@ func (w *waiting) eachWanted(fn func(i int, date calendar.Date)) {
 		for _, wanted := range d.Wanted {
 			fn(w.kind.index(wanted.Seq), d.Date)
 		}
+		w.kind.eachTaken(d, fn)
 	}
 }
 

@@ -65,6 +65,8 @@ var situations = []string{
 	"append refused: row under a number that restarts", "append refused: overflow in a period",
 	"loaded on demand", "several periods loaded on demand", "granted after a load on demand",
 	"old periods forgotten",
+	"brought along", "brought along in a period", "brought along over a hole", "moved", "moved in a period", "moved over a hole",
+	"several periods taken over at once", "append refused: backward", "append refused: backward in flight",
 	"held by events in flight", "held by bytes in flight", "held by a Start behind a batch", "restart while writing",
 }
 

@@ -225,7 +225,10 @@ func (s *scenario) events(all []messages.Event) []string {
 		e := &all[i]
 		texts[i] = fmt.Sprintf("event %d: workspace %d, offset %d", e.PLogOffset, e.Workspace, e.WLogOffset)
 		if len(e.Numbers) > 0 {
-			texts[i] += ", " + s.numbers(e.Numbers)
+			texts[i] += ", " + s.numbers(e.Numbers) + unless0(", the first %d brought along", e.Brought)
+		}
+		if len(e.Moves) > 0 {
+			texts[i] += ", moved to " + s.numbers(e.Moves)
 		}
 		for _, r := range e.Records {
 			texts[i] += fmt.Sprintf(", %s %s/%d", map[bool]string{true: "new", false: "put"}[r.New], s.sequenceNames()[r.ID.Seq], r.ID.Number)

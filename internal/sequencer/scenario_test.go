@@ -361,6 +361,10 @@ func (s *scenario) addTo(d *messages.Draft, t *testing.T, term string) {
 		d.Body = append(d.Body, make([]byte, parseInt(t, id)-len(d.Body))...)
 	case what == "date":
 		d.Date = dateOf(t, id)
+	case what == "move":
+		d.Moves = append(d.Moves, s.numberOf(t, id))
+	case what == "bring":
+		d.Brought = append(d.Brought, s.numberOf(t, id))
 	case isRow:
 		d.Records = append(d.Records, messages.DraftRecord{Number: parseInt(t, number), New: row == "new"})
 	case isID:
@@ -370,6 +374,16 @@ func (s *scenario) addTo(d *messages.Draft, t *testing.T, term string) {
 	default:
 		d.Wanted = append(d.Wanted, s.wanted(t, term))
 	}
+}
+
+// numberOf is a number of a sequence: order/12, or one of a period: receipt/2026-06-30/12.
+func (s *scenario) numberOf(t *testing.T, term string) messages.SequenceNumber {
+	words := strings.Split(term, "/")
+	n := messages.SequenceNumber{Seq: s.sequence(t, words[0]), Number: messages.Number(parseInt(t, words[len(words)-1]))}
+	if len(words) > 2 {
+		n.Period = dateOf(t, words[1])
+	}
+	return n
 }
 
 // wanted are numbers of a sequence: order is one, order*2 two.

@@ -61,6 +61,9 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 	var numbers []messages.SequenceNumber
 	for i, d := range m.Drafts {
 		var seqs []messages.SeqID
+		for _, n := range d.Brought {
+			seqs = append(seqs, n.Seq)
+		}
 		for _, wanted := range d.Wanted {
 			seqs = append(seqs, wanted.Seq)
 			for n := uint32(1); n < wanted.Count; n++ {
@@ -69,6 +72,9 @@ func naiveSame(m *messages.Append, events []messages.Event, all []messages.Seque
 		}
 		numbers = append(numbers, events[i].Numbers...)
 		if d.Date != events[i].Date || !bytes.Equal(d.Body, events[i].Body) || len(seqs) != len(events[i].Numbers) || len(d.Records) != len(events[i].Records) {
+			return false
+		}
+		if e := &events[i]; int(e.Brought) != len(d.Brought) || !naiveTaken(d.Brought, e.Numbers[:e.Brought]) || !naiveTaken(d.Moves, e.Moves) {
 			return false
 		}
 		for j, n := range events[i].Numbers {
@@ -112,6 +118,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	truth := w.truth[m.Workspace]
 	offset, isOffset := errors.AsType[*messages.OffsetError](err)
 	ahead, isAhead := errors.AsType[*messages.RecordAheadError](err)
+	backward, isBackward := errors.AsType[*messages.BackwardError](err)
 	var unexplained bool
 	switch {
 	case isOffset:
@@ -119,6 +126,8 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 		unexplained = offset.Got == offset.Want || offset.Got > last || offset.Want != *m.Expected || offset.Workspace != m.Workspace
 	case isAhead:
 		unexplained = !w.runsAhead(m, ahead)
+	case isBackward:
+		unexplained = !w.goesBack(m, backward)
 	case errors.Is(err, messages.ErrKindMismatch):
 		unexplained = truth.kind == 0 || truth.kind == m.Kind
 	case errors.Is(err, messages.ErrOverflow):
@@ -126,7 +135,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 	case refusedForRows(c, err):
 		unexplained = !createsByBoth(m) && !w.namesRestarting(m)
 	case errors.Is(err, messages.ErrBusinessDate):
-		w.checkDateRefused(m.Workspace, m.Kind, datesOf(m), err)
+		w.checkDateRefused(m.Workspace, m.Kind, namedDates(m), err)
 	case errors.Is(err, messages.ErrDedupMismatch):
 		first := w.findID(m.Workspace, m.DedupID)
 		unexplained = first == nil || w.sameAs(m, first)
@@ -150,7 +159,7 @@ func (w *world) checkAppendRefused(c *call, m *messages.Append, err error) {
 // deniesRepetition reports whether an error must not be told of an append that was written before.
 func deniesRepetition(c *call, err error) bool {
 	return errors.Is(err, messages.ErrExpectedOffset) || errors.Is(err, messages.ErrRecordAhead) || errors.Is(err, messages.ErrOverflow) ||
-		errors.Is(err, messages.ErrBusinessDate) ||
+		errors.Is(err, messages.ErrBusinessDate) || errors.Is(err, messages.ErrBackward) ||
 		c.long && errors.Is(err, messages.ErrDraft) || errors.Is(err, messages.ErrTooLarge) || refusedForRows(c, err)
 }
 
@@ -266,7 +275,7 @@ func (w *world) overflows(m *messages.Append) bool {
 // count takes a draft into the last numbers, and reports whether it has all of its own.
 func (w *world) count(last map[messages.SequencePeriod]messages.Number, m *messages.Append, draft int) (all bool) {
 	defs, d := w.kinds()[m.Kind], &m.Drafts[draft]
-	all = true
+	all = w.takes(last, m, d, d.Brought)
 	for _, wanted := range d.Wanted {
 		p := messages.SequencePeriod{Seq: wanted.Seq, Period: w.periodAt(m.Workspace, m.Kind, wanted.Seq, d.Date, w.core.lastTime)}
 		for range max(wanted.Count, 1) {
@@ -282,7 +291,7 @@ func (w *world) count(last map[messages.SequencePeriod]messages.Number, m *messa
 			last[p] = max(last[p], r.ID.Number)
 		}
 	}
-	return all
+	return w.takes(last, m, d, d.Moves) && all
 }
 
 // runsAhead reports whether a message updates the record that an error names, under a

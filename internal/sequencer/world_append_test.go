@@ -63,6 +63,7 @@ func cloneEvents(events []messages.Event) []messages.Event {
 	for i := range all {
 		all[i].Numbers = slices.Clone(all[i].Numbers)
 		all[i].Records = slices.Clone(all[i].Records)
+		all[i].Moves = slices.Clone(all[i].Moves)
 	}
 	return all
 }
@@ -179,7 +180,8 @@ func (w *world) appendBatch(events []messages.Event) {
 func (w *world) checkNumbering(e *messages.Event) {
 	def, last := w.kinds()[e.WorkspaceKind], make(map[messages.SequencePeriod]messages.Number)
 	maps.Copy(last, w.truth[e.Workspace].numbers)
-	for _, n := range e.Numbers {
+	w.checkTaken(e, last, e.Numbers[:e.Brought])
+	for _, n := range e.Numbers[e.Brought:] {
 		p := n.SequencePeriod()
 		if last[p] == maxOf(n.Seq) || n.Number != max(last[p]+1, def[n.Seq].Initial) {
 			w.t.Fatalf("event %d of workspace %d: got number %v after %d", e.PLogOffset, e.Workspace, n, last[p])
@@ -195,6 +197,7 @@ func (w *world) checkNumbering(e *messages.Event) {
 			last[p] = max(last[p], r.ID.Number)
 		}
 	}
+	w.checkTaken(e, last, e.Moves)
 	for _, r := range e.Records {
 		if p := (messages.SequencePeriod{Seq: r.ID.Seq}); w.isAhead(e.WorkspaceKind, r.ID, last[p]) {
 			w.t.Fatalf("event %d of workspace %d: updates %v, the last number is %d", e.PLogOffset, e.Workspace, r.ID, last[p])

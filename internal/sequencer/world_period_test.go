@@ -91,8 +91,11 @@ func (w *world) periodAt(ws messages.WSID, kind messages.WSKind, seq messages.Se
 // checkPeriods: the numbers of an event are of the periods that its business date or its time says. One that a date
 // says is not closed, and not too far ahead.
 func (w *world) checkPeriods(e *messages.Event) {
-	for _, n := range e.Numbers {
+	for i, n := range slices.Concat(e.Numbers, e.Moves) {
 		want := w.periodAt(e.Workspace, e.WorkspaceKind, n.Seq, e.Date, e.RegisteredAt)
+		if e.Date == 0 && n.Period != 0 && (i < int(e.Brought) || i >= len(e.Numbers)) {
+			want = naivePeriod(w.kinds()[e.WorkspaceKind][n.Seq].Restart.Every, n.Period) // the draft has named it
+		}
 		if n.Period != want {
 			w.t.Fatalf("event %d at %v, business date %v: got number %v, want period %v", e.PLogOffset, e.RegisteredAt, e.Date, n, want)
 		}
@@ -115,9 +118,9 @@ func (w *world) verifyPeriods() {
 	last := make(map[place]messages.Number)
 	for i := range w.log {
 		e := &w.log[i]
-		for _, n := range e.Numbers {
-			at := place{e.Workspace, n.SequencePeriod()}
-			if want := max(last[at]+1, w.kinds()[e.WorkspaceKind][n.Seq].Initial); n.Period != 0 && n.Number != want {
+		for j, n := range slices.Concat(e.Numbers, e.Moves) {
+			at, taken := place{e.Workspace, n.SequencePeriod()}, j < int(e.Brought) || j >= len(e.Numbers)
+			if want := max(last[at]+1, w.kinds()[e.WorkspaceKind][n.Seq].Initial); n.Period != 0 && n.Number != want && (!taken || n.Number < want) {
 				w.t.Fatalf("event %d of workspace %d: got %v, want number %d", i+1, e.Workspace, n, want)
 			}
 			last[at] = n.Number
@@ -250,6 +253,9 @@ func (w *world) restarts(kind messages.WSKind, seq messages.SeqID) bool {
 // givenSeqs are the sequences of a message's numbers.
 func givenSeqs(m *messages.Append) (given []messages.SeqID) {
 	for i := range m.Drafts {
+		for _, n := range m.Drafts[i].Brought {
+			given = append(given, n.Seq)
+		}
 		for _, wanted := range m.Drafts[i].Wanted {
 			given = append(given, slices.Repeat([]messages.SeqID{wanted.Seq}, wanted.Numbers())...)
 		}

@@ -352,6 +352,7 @@ func (w *world) appendEvent(e messages.Event) bool {
 	}
 	w.checkPeriods(&e)
 	w.hitPeriods(&e)
+	w.hitTaken(&e)
 	w.log = append(w.log, e)
 	raiseTo(w.truth, &e, w.kinds())
 	return true

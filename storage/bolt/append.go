@@ -39,7 +39,7 @@ type newEvent struct {
 	offset messages.PLogOffset
 	wlog   messages.WLogOffset
 	at     messages.Timestamp
-	// numbers are the numbers given out and the explicit ids of new records.
+	// numbers are the numbers given out, the explicit ids of new records, and the moves.
 	numbers []messages.SequenceNumber
 	records []recordRef
 	dedup   messages.DedupID
@@ -98,7 +98,7 @@ func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
 	case e.Epoch != b.Epoch:
 		return schema.Invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
-	n.numbers = messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records)
+	n.numbers = append(messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records), e.Moves...)
 	given := func(n messages.SequenceNumber) bool { return b.gave(at, n) }
 	if err := in.CheckEvent(e, n.numbers, given); err != nil {
 		return err

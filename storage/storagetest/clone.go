@@ -18,7 +18,7 @@ func cloneEvents(events []messages.Event) []messages.Event {
 // cloneEvent returns a copy that shares nothing with the event.
 func cloneEvent(e *messages.Event) messages.Event {
 	c := *e
-	c.Numbers = slices.Clone(e.Numbers)
+	c.Numbers, c.Moves = slices.Clone(e.Numbers), slices.Clone(e.Moves)
 	c.Body = slices.Clone(e.Body)
 	c.Records = slices.Clone(e.Records)
 	for i := range c.Records {

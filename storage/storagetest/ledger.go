@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -56,6 +57,22 @@ func (a *account) next(id messages.SeqID, day calendar.Date) messages.SequenceNu
 		n.Period = s.Restart.PeriodOf(day)
 	}
 	n.Number = max(a.last[n.SequencePeriod()]+1, s.Initial)
+	a.raise(n)
+	return n
+}
+
+// Ahead is a number of a sequence that is By above the next one, on a day if the sequence restarts. Zero means the
+// event's day.
+type Ahead struct {
+	Seq messages.SeqID
+	By  messages.Number
+	Day calendar.Date
+}
+
+// ahead takes a number that the sequence would not give next.
+func (a *account) ahead(to Ahead, day calendar.Date) messages.SequenceNumber {
+	n := a.next(to.Seq, cmp.Or(to.Day, day))
+	n.Number += to.By
 	a.raise(n)
 	return n
 }

@@ -165,8 +165,11 @@ func (j *judge) contents(at int, e *messages.Event) error {
 	if len(e.Numbers) > messages.MaxEventNumbers {
 		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
 	}
+	if len(e.Moves) > messages.MaxEventNumbers || int64(e.Brought) > int64(len(e.Numbers)) {
+		return fmt.Errorf("%w: got %d moves, and %d of %d numbers brought along", storage.ErrInvalidEvent, len(e.Moves), e.Brought, len(e.Numbers))
+	}
 	seqs := j.disk.kinds[e.WorkspaceKind]
-	for _, n := range e.Numbers {
+	for _, n := range slices.Concat(e.Numbers, e.Moves) {
 		if err := seqs.check(n); err != nil {
 			return err
 		}

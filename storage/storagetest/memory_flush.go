@@ -89,7 +89,7 @@ func (d *disk) derive(events []*messages.Event) map[messages.WSID]*change {
 		}
 		seqs := d.kinds[e.WorkspaceKind]
 		c.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(e.WLogOffset)})
-		for _, n := range e.Numbers {
+		for _, n := range slices.Concat(e.Numbers, e.Moves) {
 			c.merge(seqs, n)
 		}
 		for i := range e.Records {

@@ -298,7 +298,7 @@ func filterEvents(seq iter.Seq2[messages.Event, error], keep func(*messages.Even
 }
 
 func bugs() []bug {
-	return slices.Concat(epochBugs(), appendBugs(), submitBugs(), dedupBugs(), flushBugs(), periodBugs(), readBugs(), lifeBugs())
+	return slices.Concat(epochBugs(), appendBugs(), submitBugs(), dedupBugs(), flushBugs(), periodBugs(), takeoverBugs(), readBugs(), lifeBugs())
 }
 
 func epochBugs() []bug {

@@ -48,7 +48,7 @@ func observe(ctx context.Context, s storage.Store, others []messages.WSID) (obse
 		for _, e := range o.PLogs[p] {
 			workspaces[e.Workspace] = true
 			ids[e.DedupID] = true
-			for _, n := range e.Numbers {
+			for _, n := range slices.Concat(e.Numbers, e.Moves) {
 				periods = append(periods, n.SequencePeriod())
 			}
 		}
@@ -228,7 +228,8 @@ func canonical[T any](s []T) []T {
 // canonicalEvent returns a copy of its own with empty slices made nil.
 func canonicalEvent(e messages.Event) messages.Event {
 	c := cloneEvent(&e)
-	c.Numbers, c.Body, c.Records, c.Sections = canonical(c.Numbers), canonical(c.Body), canonical(c.Records), canonical(c.Sections)
+	c.Numbers, c.Moves, c.Body = canonical(c.Numbers), canonical(c.Moves), canonical(c.Body)
+	c.Records, c.Sections = canonical(c.Records), canonical(c.Sections)
 	for i := range c.Records {
 		c.Records[i].Data = canonical(c.Records[i].Data)
 	}

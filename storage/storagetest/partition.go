@@ -42,6 +42,9 @@ type Spec struct {
 	// Kind is used for the first event of the workspace. Zero means the
 	// descriptor's first kind.
 	Kind messages.WSKind
+	// Bring lists numbers that the event brings along, before those of Give, and Move sequences that it moves
+	// behind everything else.
+	Bring, Move []Ahead
 	// Give lists the sequences of which the event gets a number.
 	Give []messages.SeqID
 	// Create lists the sequences of which the event gets a number that it creates
@@ -157,6 +160,10 @@ func fill(e *messages.Event, s *Spec, a *account) {
 	if s.Dated {
 		e.Date = day
 	}
+	e.Brought = uint32(len(s.Bring))
+	for _, ahead := range s.Bring {
+		e.Numbers = append(e.Numbers, a.ahead(ahead, day))
+	}
 	for _, seq := range s.Give {
 		e.Numbers = append(e.Numbers, a.next(seq, day))
 	}
@@ -171,6 +178,9 @@ func fill(e *messages.Event, s *Spec, a *account) {
 	}
 	for _, id := range s.Update {
 		e.Records = append(e.Records, record(e, id, false))
+	}
+	for _, ahead := range s.Move {
+		e.Moves = append(e.Moves, a.ahead(ahead, day))
 	}
 }
 

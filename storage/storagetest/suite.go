@@ -112,7 +112,7 @@ func checks() []check {
 	var all []check
 	for _, group := range [][]check{
 		openChecks, claimChecks, epochChecks, appendChecks, submitChecks, refusalChecks, recordChecks,
-		dedupChecks, flushChecks, periodChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
+		dedupChecks, flushChecks, periodChecks, takeoverChecks, readChecks, awaitChecks, raceChecks, subscriptionChecks, closeChecks, modelChecks,
 	} {
 		all = append(all, group...)
 	}

@@ -99,6 +99,8 @@ func (m *machine) batch(t *rapid.T, p *Partition) storage.Batch {
 	return b
 }
 
+var modelDays = []calendar.Date{20260101, 20260228, 20260301, 20260302, 20260303, 20260304, 20260310}
+
 func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 	seqs := []messages.SeqID{messages.SeqCRecordID, messages.SeqOWRecordID, SeqOrder, SeqInvoice}
 	if kind == KindCompany {
@@ -112,15 +114,26 @@ func drawSpec(t *rapid.T, ws messages.WSID, kind messages.WSKind) Spec {
 			Number: rapid.SampledFrom([]messages.Number{1, 2, 3, 5, 49, 50, 52, 999, 1000, 1003}).Draw(t, "number"),
 		}
 	}), 0, 1)
+	dated := rapid.Bool().Draw(t, "dated")
+	ahead := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Ahead {
+		to := Ahead{Seq: rapid.SampledFrom(append(slices.Clip(seqs), SeqReceipt, SeqCase)).Draw(t, "sequence")}
+		to.By = messages.Number(rapid.IntRange(0, 3).Draw(t, "by"))
+		if !dated {
+			to.Day = rapid.SampledFrom(modelDays).Draw(t, "day")
+		}
+		return to
+	}), 0, 2)
 	return Spec{
 		Workspace: ws, Kind: kind,
+		Bring:    ahead.Draw(t, "bring"),
+		Move:     ahead.Draw(t, "move"),
 		Give:     given.Draw(t, "give"),
 		Create:   some.Draw(t, "create"),
 		Explicit: ids.Draw(t, "explicit"),
 		Update:   ids.Draw(t, "update"),
 		Body:     rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "body"),
-		Day:      rapid.SampledFrom([]calendar.Date{20260101, 20260228, 20260301, 20260302, 20260303, 20260304, 20260310}).Draw(t, "day"),
-		Dated:    rapid.Bool().Draw(t, "dated"),
+		Day:      rapid.SampledFrom(modelDays).Draw(t, "day"),
+		Dated:    dated,
 		DedupID:  rapid.SampledFrom([]messages.DedupID{{}, {}, {1}, {2}, {3}, {15: 4}, {15: 5}}).Draw(t, "id"),
 	}
 }

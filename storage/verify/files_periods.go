@@ -16,21 +16,14 @@ func (s *sieve) period(ws messages.WSID, p messages.SequencePeriod) uint64 {
 
 // checkPeriods checks an event's numbers of sequences that restart against those before them in their periods.
 func (f *files) checkPeriods(e *messages.Event, k *kind, projected bool) {
-	if !k.restarts {
-		return
-	}
-	for _, n := range e.Numbers {
-		def := k.restarting(n.Seq)
-		if def == nil {
-			continue
-		}
+	k.eachOfPeriod(e, func(n said) {
 		if p, key := f.periodOf(e.Workspace, n.SequencePeriod()); p != nil {
 			p.kind = f.kindIndex[k]
 			since := f.mark()
-			p.take(&f.run, e, def, n, projected)
+			p.take(&f.run, e, n, projected)
 			f.found.note(&f.report, since, key-f.sieve.first)
 		}
-	}
+	})
 }
 
 // periodOf returns what the pass remembers of a period, nil if the sieve does not select it. Of two with one hash, which

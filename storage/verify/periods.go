@@ -30,9 +30,38 @@ func (k *kind) restarting(id messages.SeqID) *messages.Sequence {
 	return nil
 }
 
+// said is what an event says of a sequence in a period.
+type said struct {
+	messages.SequenceNumber
+	def *messages.Sequence
+	// brought says that the number was brought along, moved that it was not given, but moved to.
+	brought, moved bool
+}
+
+// eachOfPeriod calls fn for all that an event says of sequences that restart.
+func (k *kind) eachOfPeriod(e *messages.Event, fn func(said)) {
+	if !k.restarts {
+		return
+	}
+	for i, n := range e.Numbers {
+		if def := k.restarting(n.Seq); def != nil {
+			fn(said{SequenceNumber: n, def: def, brought: i < int(e.Brought)})
+		}
+	}
+	for _, n := range e.Moves {
+		if def := k.restarting(n.Seq); def != nil {
+			fn(said{SequenceNumber: n, def: def, moved: true})
+		}
+	}
+}
+
 // take checks a number against the one before it in the period, and takes it over.
-func (p *period) take(r *run, e *messages.Event, def *messages.Sequence, n messages.SequenceNumber, isProjected bool) {
-	r.checkNext(e, def, n, &p.last, func() bool { return false })
+func (p *period) take(r *run, e *messages.Event, n said, isProjected bool) {
+	if n.moved {
+		r.checkMove(e, n.def, n.SequenceNumber, &p.last)
+	} else {
+		r.checkNext(e, n.def, n.SequenceNumber, &p.last, func() bool { return n.brought })
+	}
 	if isProjected {
 		p.projected = p.last
 	}

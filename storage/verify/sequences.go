@@ -43,18 +43,21 @@ func (s *sequences) take(r *run, e *messages.Event, explicit []messages.Sequence
 	}
 	s.last[0] = max(s.last[0], messages.Number(e.WLogOffset))
 	var brought messages.NumberSet
-	for _, n := range e.Numbers {
+	for i, n := range e.Numbers {
 		before := messages.SequenceNumber{Seq: n.Seq, Number: n.Number - 1}
-		s.give(r, e, n, func() bool { return brought.Has(explicit, before) })
+		s.give(r, e, n, func() bool { return i < int(e.Brought) || brought.Has(explicit, before) })
 	}
 	for _, n := range explicit {
 		s.bring(r, e, n)
 	}
+	for _, n := range e.Moves {
+		s.move(r, e, n)
+	}
 }
 
 // give checks a number given out: it is one above the last, or above an explicit
-// id that the same event brought along before the number was asked for, as raised
-// reports.
+// id that the same event brought along before the number was asked for, or was itself brought along,
+// as raised reports.
 func (s *sequences) give(r *run, e *messages.Event, n messages.SequenceNumber, raised func() bool) {
 	i := s.kind.index(n.Seq)
 	if i <= 0 {
@@ -80,6 +83,30 @@ func (r *run) checkNext(e *messages.Event, def *messages.Sequence, n messages.Se
 	}
 	if n.Number != want && (n.Number < want || !raised()) {
 		r.fault(CheckSequence, placeOf(e), "workspace %d, %v: number is %d, want %d", e.Workspace, n.SequencePeriod(), n.Number, want)
+	}
+	raise(last, def, n.Number)
+}
+
+// move checks to where a sequence that never restarts was moved, which is forward.
+func (s *sequences) move(r *run, e *messages.Event, n messages.SequenceNumber) {
+	i := s.kind.index(n.Seq)
+	if i <= 0 {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: move of sequence %d, which kind %d does not have", s.id, n.Seq, s.kind.id)
+		return
+	}
+	if def := &s.kind.sequences[i]; !def.Restarts() {
+		r.checkMove(e, def, n, &s.last[i])
+	}
+}
+
+// checkMove checks to where a sequence was moved against its last number, in its period, and takes it over.
+func (r *run) checkMove(e *messages.Event, def *messages.Sequence, n messages.SequenceNumber, last *messages.Number) {
+	if err := def.CheckPeriod(e.Date, n.Period); err != nil {
+		r.fault(CheckEvent, placeOf(e), "workspace %d: move: %v", e.Workspace, err)
+	}
+	if n.Number <= max(*last, def.Initial-1) || n.Number > def.Max() {
+		r.fault(CheckSequence, placeOf(e), "workspace %d, %v: moved to %d, want more than %d and at most %d",
+			e.Workspace, n.SequencePeriod(), n.Number, max(*last, def.Initial-1), def.Max())
 	}
 	raise(last, def, n.Number)
 }

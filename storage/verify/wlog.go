@@ -81,10 +81,13 @@ func (r *run) sum(before uint64, e *messages.Event) uint64 {
 	h := newHasher(r.seed)
 	h.number(before, uint64(e.Kind), uint64(e.Epoch), uint64(e.Partition), uint64(e.PLogOffset),
 		uint64(e.Workspace), uint64(e.WorkspaceKind), uint64(e.WLogOffset), uint64(e.RegisteredAt))
-	h.number(uint64(len(e.Numbers)))
-	for _, n := range e.Numbers {
-		h.number(uint64(n.Seq), uint64(n.Period), uint64(n.Number))
+	for _, numbers := range [...][]messages.SequenceNumber{e.Numbers, e.Moves} {
+		h.number(uint64(len(numbers)))
+		for _, n := range numbers {
+			h.number(uint64(n.Seq), uint64(n.Period), uint64(n.Number))
+		}
 	}
+	h.number(uint64(e.Brought))
 	h.number(uint64(e.Date))
 	h.bytes(e.Body)
 	h.number(uint64(len(e.Records)))

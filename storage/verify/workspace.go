@@ -36,12 +36,8 @@ func (w *workspace) place() place { return place{partition: w.partition, workspa
 func (w *workspace) add(r *run, e *messages.Event, n *messages.Numbering, isProjected bool) {
 	w.events++
 	w.sum = r.sum(w.sum, e)
-	w.take(r, e, n.Numbers[len(e.Numbers):])
-	for _, given := range e.Numbers {
-		if def := w.kind.restarting(given.Seq); def != nil {
-			w.period(given.SequencePeriod()).take(r, e, def, given, isProjected)
-		}
-	}
+	w.take(r, e, n.Numbers[len(e.Numbers):len(n.Numbers)-len(e.Moves)])
+	w.kind.eachOfPeriod(e, func(n said) { w.period(n.SequencePeriod()).take(r, e, n, isProjected) })
 	if isProjected {
 		w.projected = append(w.projected[:0], w.last...)
 	}

@@ -24,8 +24,15 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 	if e.Date != 0 {
 		say("  date %v", e.Date)
 	}
-	for _, n := range e.Numbers {
-		say("  %s", numberText(p, e.WorkspaceKind, n))
+	for i, n := range e.Numbers {
+		what := "  "
+		if i < int(e.Brought) {
+			what += "brings "
+		}
+		say("%s%s", what, numberText(p, e.WorkspaceKind, n))
+	}
+	for _, n := range e.Moves {
+		say("  moves to %s", numberText(p, e.WorkspaceKind, n))
 	}
 	for i := range e.Records {
 		r := &e.Records[i]

@@ -53,6 +53,13 @@ func genEvent(t *rapid.T) messages.Event {
 		DedupID:       rapid.SampledFrom([]messages.DedupID{{}, {1}, {15: 255}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}).Draw(t, "id"),
 		Together:      rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32()).Draw(t, "together"),
 	}
+	e.Brought = uint32(rapid.IntRange(0, len(e.Numbers)).Draw(t, "brought"))
+	for range rapid.IntRange(0, 2).Draw(t, "moves") {
+		e.Moves = append(e.Moves, messages.SequenceNumber{
+			Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Period: calendar.Date(rapid.Uint32().Draw(t, "period")),
+			Number: messages.Number(rapid.Uint64().Draw(t, "number")),
+		})
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "records") {
 		id := messages.RecordID{Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: messages.Number(rapid.Uint64().Draw(t, "number"))}
 		if len(e.Numbers) > 0 && rapid.Bool().Draw(t, "given") {
@@ -214,6 +221,8 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Add(uint64(3), false, EncodeEvent(&messages.Event{})[EventHeaderLen:])
 	e.DedupID, e.Together = messages.DedupID{1, 2}, 300
 	f.Add(uint64(5), true, EncodeEvent(&e)[EventHeaderLen:])
+	e.Date, e.Brought, e.Moves = 20260329, 2, []messages.SequenceNumber{{Seq: 17, Period: 20260101, Number: 4000}}
+	f.Add(uint64(7), true, EncodeEvent(&e)[EventHeaderLen:])
 	f.Add(uint64(4), true, bytes.Repeat([]byte{0xff}, 64))
 	// The payload gets a right checksum, so that the fuzzer reaches the decoder.
 	f.Fuzz(func(t *testing.T, lsn uint64, reserved bool, payload []byte) {
@@ -222,7 +231,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		var view EventView
 		version := byte(eventVersion)
 		if reserved {
-			version = eventReserved
+			version = eventReserved + byte(lsn%2)
 		}
 		if err := view.Decode(messages.LSN(lsn), resealedAs(version, payload, messages.LSN(lsn))); err != nil {
 			return

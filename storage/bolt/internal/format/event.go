@@ -29,7 +29,7 @@ import (
 //	records  = count { flags SeqID number length bytes }     flags: bit 0 new
 //	sections = count { tag length bytes }     see codec_sections.go
 //
-// The version is 3 if a number has a period or the event a business date, else 2 if the runtime has
+// The version is 3 if a number has a period, or the event a business date or section 5, else 2 if the runtime has
 // sections of its own in it, else 1. Only in version 3 runs have a period, which is zero if there
 // is none.
 //
@@ -123,7 +123,7 @@ func EncodeEvent(e *messages.Event) []byte {
 // SizeHint estimates the length of an event's payload from above, but for many
 // scattered numbers.
 func SizeHint(e *messages.Event) int {
-	n := 104 + 8*len(e.Numbers) + len(e.Body)
+	n := 104 + 8*len(e.Numbers) + moveSize*len(e.Moves) + len(e.Body)
 	for i := range e.Records {
 		n += 18 + len(e.Records[i].Data)
 	}
@@ -162,6 +162,8 @@ type EventView struct {
 	WLogOffset    messages.WLogOffset
 	RegisteredAt  messages.Timestamp
 	numbers       []messages.SequenceNumber
+	brought       uint32
+	moves         []messages.SequenceNumber
 	Records       []messages.Record
 	body          []byte
 	DedupID       messages.DedupID
@@ -250,7 +252,7 @@ func (v *EventView) decodeRecords(r *ByteReader) {
 func (v *EventView) Event() messages.Event {
 	var e messages.Event
 	v.Lend(&e)
-	e.Numbers, e.Records, e.Sections = own(e.Numbers), own(e.Records), own(e.Sections)
+	e.Numbers, e.Moves, e.Records, e.Sections = own(e.Numbers), own(e.Moves), own(e.Records), own(e.Sections)
 	arena := make([]byte, 0, v.dataLen)
 	e.Body, arena = take(arena, v.body)
 	for i := range e.Records {
@@ -281,11 +283,11 @@ func take(arena, data []byte) (copied, rest []byte) {
 	return arena[n:len(arena):len(arena)], arena
 }
 
-// Numbering returns the numbers given out and the ids of new records that are not
-// among them: what [messages.Event.Numbering] lists. The slice is the view's.
+// Numbering returns the numbers given out, the ids of new records that are not
+// among them, and the moves: what [messages.Event.Numbering] lists. The slice is the view's.
 func (v *EventView) Numbering() []messages.SequenceNumber {
 	v.numberings = append(v.numberings[:0], v.numbers...)
-	v.numberings = messages.AppendExplicit(v.numberings, v.numbers, v.Records)
+	v.numberings = append(messages.AppendExplicit(v.numberings, v.numbers, v.Records), v.moves...)
 	return v.numberings
 }
 
@@ -379,6 +381,6 @@ func (v *EventView) Lend(e *messages.Event) {
 	*e = messages.Event{
 		Kind: v.kind, Epoch: v.Epoch, Partition: v.Partition, PLogOffset: v.PLogOffset, Workspace: v.Workspace,
 		WorkspaceKind: v.WorkspaceKind, WLogOffset: v.WLogOffset, RegisteredAt: v.RegisteredAt, Numbers: v.numbers, Body: v.body,
-		Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Sections: v.sections,
+		Brought: v.brought, Moves: v.moves, Records: v.Records, DedupID: v.DedupID, Together: v.together, Date: v.date, Sections: v.sections,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -14,17 +15,21 @@ import (
 //	tag 1   deduplication id 16, not zero
 //	tag 2   together, an unsigned varint, 1 to 2^32-1
 //	tag 3   business date, an unsigned varint, yyyymmdd; in version eventPeriods only
+//	tag 5   brought { SeqID period number }, unsigned varints: how many of the numbers, from the first one on,
+//	        were brought along, and the moves; not both none; in version eventPeriods only
 //
-// Each stands there once at the most. Others are kept as they are.
+// Each stands there once at the most. Others up to [messages.MaxReservedTag] are of a later version, and refused; those
+// above are kept as they are.
 const (
 	tagDedup    uint16 = 1
 	tagTogether uint16 = 2
 	tagDate     uint16 = 3
+	tagTaken    uint16 = 5
 )
 
 // versionOf returns the version that an event needs.
 func versionOf(e *messages.Event) byte {
-	if e.Date != 0 || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
+	if e.Date != 0 || takesOver(e) || slices.ContainsFunc(e.Numbers, func(n messages.SequenceNumber) bool { return n.Period != 0 }) {
 		return eventPeriods
 	}
 	if !e.DedupID.IsZero() || e.Together != 0 {
@@ -33,11 +38,17 @@ func versionOf(e *messages.Event) byte {
 	return eventVersion
 }
 
+// takesOver reports whether an event brings numbers along or moves sequences.
+func takesOver(e *messages.Event) bool { return e.Brought != 0 || len(e.Moves) > 0 }
+
+// moveSize is how many bytes a move takes at most.
+const moveSize = 3 + 5 + binary.MaxVarintLen64
+
 // appendSections encodes the runtime's sections and the event's own.
 func appendSections(b []byte, e *messages.Event) []byte {
 	n := len(e.Sections)
 	hasID, together, dated := !e.DedupID.IsZero(), e.Together != 0, e.Date != 0
-	for _, has := range [...]bool{hasID, together, dated} {
+	for _, has := range [...]bool{hasID, together, dated, takesOver(e)} {
 		if has {
 			n++
 		}
@@ -53,8 +64,21 @@ func appendSections(b []byte, e *messages.Event) []byte {
 	if dated {
 		b = appendSection(b, tagDate, binary.AppendUvarint(buf[:0], uint64(e.Date)))
 	}
+	if takesOver(e) {
+		b = appendSection(b, tagTaken, encodeTaken(e))
+	}
 	for i := range e.Sections {
 		b = appendSection(b, e.Sections[i].Tag, e.Sections[i].Data)
+	}
+	return b
+}
+
+func encodeTaken(e *messages.Event) []byte {
+	b := binary.AppendUvarint(nil, uint64(e.Brought))
+	for _, n := range e.Moves {
+		b = binary.AppendUvarint(b, uint64(n.Seq))
+		b = binary.AppendUvarint(b, uint64(n.Period))
+		b = binary.AppendUvarint(b, uint64(n.Number))
 	}
 	return b
 }
@@ -66,7 +90,7 @@ func appendSection(b []byte, tag uint16, data []byte) []byte {
 func (v *EventView) decodeSections(r *ByteReader, version byte) {
 	clear(v.sections)
 	v.sections = v.sections[:0]
-	v.DedupID, v.together, v.date = messages.DedupID{}, 0, 0
+	v.DedupID, v.together, v.date, v.brought, v.moves = messages.DedupID{}, 0, 0, 0, v.moves[:0]
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		tag := uint16(r.Uvarint(math.MaxUint16))
 		data := r.bytes()
@@ -77,6 +101,10 @@ func (v *EventView) decodeSections(r *ByteReader, version byte) {
 			takeOnce(r, data, &v.together)
 		case version >= eventPeriods && tag == tagDate:
 			takeOnce(r, data, &v.date)
+		case version >= eventPeriods && tag == tagTaken:
+			v.takeTaken(r, data)
+		case version >= eventReserved && tag > 0 && tag <= messages.MaxReservedTag:
+			r.fail()
 		default:
 			v.dataLen += len(data)
 			v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
@@ -90,6 +118,25 @@ func (v *EventView) takeDedup(r *ByteReader, data []byte) {
 		return
 	}
 	if v.DedupID = messages.DedupID(data); v.DedupID.IsZero() {
+		r.fail()
+	}
+}
+
+// takeTaken takes what the event brought along and moved, unless it is there already.
+func (v *EventView) takeTaken(r *ByteReader, data []byte) {
+	if v.brought != 0 || len(v.moves) > 0 {
+		r.fail()
+		return
+	}
+	from := ByteReader{Rest: data}
+	v.brought = uint32(from.Uvarint(messages.MaxEventNumbers))
+	for len(from.Rest) > 0 {
+		v.moves = append(v.moves, messages.SequenceNumber{
+			Seq: messages.SeqID(from.Uvarint(math.MaxUint16)), Period: calendar.Date(from.Uvarint(math.MaxUint32)),
+			Number: messages.Number(from.Uvarint(math.MaxUint64)),
+		})
+	}
+	if from.Bad || int(v.brought) > len(v.numbers) || v.brought == 0 && len(v.moves) == 0 || len(v.moves) > messages.MaxEventNumbers {
 		r.fail()
 	}
 }

@@ -37,8 +37,8 @@ func Sequence(all []messages.Sequence, id messages.SeqID) *messages.Sequence {
 }
 
 // CheckEvent returns an [storage.ErrInvalidEvent] that names the first field that
-// contradicts the descriptor, or nil. numbering are the event's numbers and then
-// the explicit ids of its new records; given reports whether an event of the batch before
+// contradicts the descriptor, or nil. numbering are the event's numbers, then
+// the explicit ids of its new records, then its moves; given reports whether an event of the batch before
 // it gave its workspace a number.
 func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumber, given func(messages.SequenceNumber) bool) error {
 	all, known := s.Kinds[e.WorkspaceKind]
@@ -53,8 +53,10 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "offsets: got PLog %d, WLog %d, want at least 1", e.PLogOffset, e.WLogOffset)
 	case e.Date != 0 && !e.Date.Valid():
 		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
-	case len(e.Numbers) > messages.MaxEventNumbers:
-		return Invalid(e, "%d numbers: %w", len(e.Numbers), messages.ErrTooManyNumbers)
+	case len(e.Numbers) > messages.MaxEventNumbers || len(e.Moves) > messages.MaxEventNumbers:
+		return Invalid(e, "%d numbers, %d moves: %w", len(e.Numbers), len(e.Moves), messages.ErrTooManyNumbers)
+	case uint64(e.Brought) > uint64(len(e.Numbers)):
+		return Invalid(e, "brought along: got %d of %d numbers", e.Brought, len(e.Numbers))
 	}
 	for _, s := range e.Sections {
 		if s.Tag != 0 && s.Tag <= messages.MaxReservedTag {
@@ -73,7 +75,7 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		if seq == nil || n.Seq == messages.SeqWLogOffset {
 			return Invalid(e, "sequence %d: %w", n.Seq, messages.ErrUnknownSequence)
 		}
-		explicit := i >= len(e.Numbers)
+		explicit := i >= len(e.Numbers) && i < len(numbering)-len(e.Moves)
 		switch {
 		case explicit && (n.Number == 0 || n.Number > seq.MaxExplicit() && !given(n)):
 			return Invalid(e, "record %v: want an id from 1 to %d: %w", n.Record(), seq.MaxExplicit(), messages.ErrExplicitID)
