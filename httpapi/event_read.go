@@ -57,7 +57,13 @@ func readDate(text string) (calendar.Date, error) {
 }
 
 func (j *Event) readNumbers(e *messages.Event) (err error) {
-	e.Numbers, err = readNumbers(j.Numbers)
+	if len(j.Brought) > len(j.Numbers) {
+		return fmt.Errorf("brought: got %d, want at most %d, as there are numbers", len(j.Brought), len(j.Numbers))
+	}
+	e.Brought = uint32(len(j.Brought))
+	if e.Numbers, err = readNumbers(j.Numbers); err == nil {
+		e.Moves, err = readNumbers(j.Moves)
+	}
 	return err
 }
 

@@ -69,6 +69,7 @@ func TestEveryFieldIsInJSON(t *testing.T) {
 	var e messages.Event
 	fill(t, reflect.ValueOf(&e).Elem())
 	e.Kind = messages.EventBusiness // the only one
+	e.Brought = 1                   // of two numbers
 	if got := again(t, &e); !reflect.DeepEqual(got, e) {
 		t.Errorf("got  %+v\nwant %+v", got, e)
 	}

@@ -263,9 +263,8 @@ func (g *importGroup) admit(e *messages.Event, in *schema.Schema) error {
 		clear(g.given)
 		g.ws, g.left = e.Workspace, e.Together
 	}
-	numbers := messages.AppendExplicit(e.Numbers[:len(e.Numbers):len(e.Numbers)], e.Numbers, e.Records)
 	given := func(n messages.SequenceNumber) bool { _, ok := g.given[n]; return ok }
-	if err := in.CheckEvent(e, numbers, given); err != nil {
+	if err := in.CheckEvent(e, e.Numbering().Numbers, given); err != nil {
 		return err
 	}
 	if g.left > 0 {

@@ -104,6 +104,10 @@ func (p *population) event(i int, ws messages.WSID) messages.Event {
 	id := messages.PartitionOf(ws, p.d.Partitions)
 	p.last[id]++
 	p.wlog[ws]++
+	brings := i%8 == 3
+	if brings {
+		p.number(ws, invoice, 0) // one that an old system gave
+	}
 	n := p.number(ws, invoice, 0)
 	e := messages.Event{
 		Kind: messages.EventBusiness, Epoch: 1, Partition: id, PLogOffset: p.last[id], Workspace: ws, WorkspaceKind: shop, WLogOffset: p.wlog[ws],
@@ -121,6 +125,11 @@ func (p *population) event(i int, ws messages.WSID) messages.Event {
 	case 2:
 		e.Body = []byte(`"text "`)
 		e.Records = append(e.Records, messages.Record{ID: n.Record(), Data: []byte("\xfe\xff")})
+	}
+	if brings {
+		e.Brought = 1
+	} else if i%8 == 7 {
+		e.Moves = []messages.SequenceNumber{p.number(ws, invoice, 0)}
 	}
 	return e
 }
@@ -213,7 +222,7 @@ func TestTransfer(t *testing.T) {
 	text := exported(t, dir, "--subscriptions", subscriptions)
 	again := imported(t, text, "--subscriptions", subscriptions)
 	same(t, map[string]string{"events": string(text)}, map[string]string{"events": string(exported(t, again, "--subscriptions", subscriptions+"2"))})
-	for _, want := range []string{`"launches":[7]`, `"dedup_id"`, `"period"`, `"together":2`, `"sections"`, `"body_base64"`, `"body":{"a":"<b> & c"}`} {
+	for _, want := range []string{`"launches":[7]`, `"dedup_id"`, `"period"`, `"together":2`, `"brought"`, `"moves"`, `"sections"`, `"body_base64"`, `"body":{"a":"<b> & c"}`} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("want %s in the file", want)
 		}
@@ -274,7 +283,8 @@ func goesOn(t *testing.T, dir, partitions string) {
 		check(t, err)
 		done, err := sequencer.Append(limit(t), partition.AppendTo{Workspace: ws, Kind: shop}, partition.Draft{Wanted: []partition.Wanted{{Seq: invoice}}})
 		check(t, err)
-		want := log[len(log)-1].Numbers[0].Number + 1
+		last := log[len(log)-1].Numbering().Numbers
+		want := max(last[0].Number, last[len(last)-1].Number*messages.Number(len(log[len(log)-1].Moves))) + 1
 		if done.WLogOffset != messages.WLogOffset(len(log)+1) || done.Numbers[0].Number != want {
 			t.Errorf("workspace %d: got offset %d, number %v, want %d, %d", ws, done.WLogOffset, done.Numbers, len(log)+1, want)
 		}
@@ -475,8 +485,14 @@ func TestImportOfBrokenFiles(t *testing.T) {
 		{"CRLF", bytes.ReplaceAll(sound, []byte("\n"), []byte("\r\n")), "line 1: it ends with a carriage return"},
 		{"rubbish", []byte("rubbish\nrubbish that is longer than a checksum\n"), "line 1: it is not a line of such a file"},
 		{"another version", reseal(at(sound, func(l []string) []string { return []string{strings.Replace(l[0], `_export":1`, `_export":2`, 1)} })), "line 1: version of the file: got 2, want 1"},
-		{"a member that is not known", reseal(at(sound, func(l []string) []string { l[1] = strings.Replace(l[1], `"workspace":`, `"new":1,"workspace":`, 1); return l })), "line 2: it is not as it would be exported"},
-		{"a foreign offset", reseal(at(sound, func(l []string) []string { l[1] = strings.Replace(l[1], `"workspace":`, `"epoch":"1","workspace":`, 1); return l })), "line 2: partition, plog_offset and epoch"},
+		{"a member that is not known", reseal(at(sound, func(l []string) []string {
+			l[1] = strings.Replace(l[1], `"workspace":`, `"new":1,"workspace":`, 1)
+			return l
+		})), "line 2: it is not as it would be exported"},
+		{"a foreign offset", reseal(at(sound, func(l []string) []string {
+			l[1] = strings.Replace(l[1], `"workspace":`, `"epoch":"1","workspace":`, 1)
+			return l
+		})), "line 2: partition, plog_offset and epoch"},
 		{"an unknown sequence", reseal(at(sound, func(l []string) []string { l[3] = strings.Replace(l[3], `"sequence":16`, `"sequence":18`, 1); return l })), "line 4: invalid event"},
 		{"a time that falls", reseal(at(sound, func(l []string) []string { l[390] = strings.Replace(l[390], "2023-", "2022-", 1); return l })), "line 391: registration time falls"},
 	} {
@@ -534,4 +550,3 @@ func TestImportOverAStore(t *testing.T) {
 	run(t, "import", "--from", file, "--to", to, "--partitions", "0").fails(t, exitBlind, "partitions")
 	run(t, "import", "--from", file, "--to", to, "--partitions", "65537").fails(t, exitBlind, "partitions")
 }
-
