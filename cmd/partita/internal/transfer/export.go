@@ -122,7 +122,7 @@ type fileWriter struct {
 }
 
 func newFileWriter(to io.Writer) *fileWriter {
-	return &fileWriter{to: bufio.NewWriterSize(to, 1<<20), sum: sha256.New()}
+	return &fileWriter{to: bufio.NewWriterSize(to, 1<<16), sum: sha256.New()}
 }
 
 func (x *fileWriter) write(line []byte) error {

@@ -86,7 +86,7 @@ type lineReader struct {
 	line uint64
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<20)} }
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<16)} }
 
 // next appends the next line to buf, without its line feed. It returns io.EOF behind the last one.
 func (l *lineReader) next(buf []byte) ([]byte, error) {
