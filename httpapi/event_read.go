@@ -3,16 +3,12 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 )
-
-// errUnwritable is why an event can't be written as JSON so that it can be read again.
-var errUnwritable = errors.New("it has no time between the years 1 and 9999, which JSON could tell")
 
 // MayBeRead returns nil if what [EventOf] makes of an event can be read again by [Event.Read]: if its registration time is
 // zero, or in the years 1 to 9999.

@@ -15,8 +15,8 @@ func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(t, field)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))

@@ -13,12 +13,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 )
 
-// ErrPart is returned when a part of a store is asked for that it has not.
-//
-// From: [Store.ByTime], [Store.CountEvents].
-// Do: name partitions, or workspaces, but not both; each partition must be one of the application's.
-var ErrPart = errors.New("wrong part of a store")
-
 // Part is a part of a store's events. The zero value means all of them. Of one that is named twice there is one.
 type Part struct {
 	// Partitions or Workspaces are those whose events are wanted, if either is not empty.
@@ -217,8 +211,8 @@ func (m *merge) Less(i, j int) bool {
 // Swap implements [heap.Interface].
 func (m *merge) Swap(i, j int) { m.lanes[i], m.lanes[j] = m.lanes[j], m.lanes[i] }
 
-// Push implements [heap.Interface].
-func (m *merge) Push(lane any) { m.lanes = append(m.lanes, lane.(*mergeLane)) }
+// Push implements [heap.Interface]. Nothing is pushed: a log that has ended stays so.
+func (m *merge) Push(any) {}
 
 // Pop implements [heap.Interface].
 func (m *merge) Pop() any {

@@ -16,12 +16,6 @@ import (
 	"github.com/partita-go/partita/storage/verify"
 )
 
-// ErrOtherImport is returned when an import would go on with one that was cut off, of other events.
-//
-// From: [Import].
-// Do: give it the events of that import, or delete the directory that it names, to begin anew.
-var ErrOtherImport = errors.New("the import that was cut off is of other events")
-
 // ImportOptions say how a store is imported.
 type ImportOptions struct {
 	// DryRun checks what can be known of the events one after the other, and writes nothing. That offsets and numbers go

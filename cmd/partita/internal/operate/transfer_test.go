@@ -483,7 +483,7 @@ func TestImportOfBrokenFiles(t *testing.T) {
 		{"another first line", at(sound, func(l []string) []string { l[0] = strings.SplitAfter(string(other), "\n")[0]; return l }), fmt.Sprintf("line %d: the lines before it have SHA-256", last)},
 		{"empty", nil, "line 1: the file is empty"},
 		{"CRLF", bytes.ReplaceAll(sound, []byte("\n"), []byte("\r\n")), "line 1: it ends with a carriage return"},
-		{"rubbish", []byte("rubbish\nrubbish that is longer than a checksum\n"), "line 1: it is not a line of such a file"},
+		{"no export", []byte("rubbish\nanother line that is longer than a checksum\n"), "line 1: it is not a line of such a file"},
 		{"another version", reseal(at(sound, func(l []string) []string { return []string{strings.Replace(l[0], `_export":1`, `_export":2`, 1)} })), "line 1: version of the file: got 2, want 1"},
 		{"a member that is not known", reseal(at(sound, func(l []string) []string {
 			l[1] = strings.Replace(l[1], `"workspace":`, `"new":1,"workspace":`, 1)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
@@ -82,7 +83,7 @@ func readHeader(w *writer, content []byte) (Header, error) {
 	var v struct {
 		Version int `json:"partita_export"`
 	}
-	text := append(content[:len(content):len(content)], '}')
+	text := append(slices.Clip(content), '}')
 	if err := json.Unmarshal(text, &v); err != nil || v.Version == 0 {
 		return Header{}, errNoLine
 	}

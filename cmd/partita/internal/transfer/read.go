@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -95,7 +96,7 @@ func (r *fileReader) end(line []byte) error {
 		return r.lines.wrong(err)
 	}
 	var j endJSON
-	text := append(content[:len(content):len(content)], '}')
+	text := append(slices.Clip(content), '}')
 	if err := json.Unmarshal(text, &j); err != nil {
 		return r.lines.wrong(err)
 	}

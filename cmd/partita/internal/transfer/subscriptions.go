@@ -176,7 +176,7 @@ func ReadSubscriptions(r io.Reader) (*Subscriptions, error) {
 }
 
 func (s *Subscriptions) readHead(w *writer, content []byte) error {
-	text := append(content[:len(content):len(content)], '}')
+	text := append(slices.Clip(content), '}')
 	switch err := json.Unmarshal(text, &s.head); {
 	case err != nil || s.head.Version == 0:
 		return errNoLine
