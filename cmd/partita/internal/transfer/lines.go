@@ -40,7 +40,7 @@ var (
 	errNoEnd    = errors.New("the file ends before its last line: it was cut off")
 	errEmpty    = errors.New("the file is empty")
 	errCRLF     = errors.New("it ends with a carriage return: the file was changed on its way")
-	errTooLong  = fmt.Errorf("it is longer than %d bytes", maxLine)
+	errTooLong  = fmt.Errorf("it is longer than the %d bytes that any event takes", maxLine)
 	errNoLine   = errors.New("it is not a line of such a file")
 	errChecksum = errors.New("its checksum is wrong: it was changed, or is not behind the line that it was behind")
 	errBehind   = errors.New("it is behind the end: two files were joined, or something was added")
@@ -84,9 +84,13 @@ func unseal(line []byte, before uint32) (content []byte, crc uint32, err error) 
 type lineReader struct {
 	r    *bufio.Reader
 	line uint64
+	// most is how long a line may be.
+	most int
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<16)} }
+func newLineReader(r io.Reader) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 1<<16), most: maxLine}
+}
 
 // next appends the next line to buf, without its line feed. It returns io.EOF behind the last one.
 func (l *lineReader) next(buf []byte) ([]byte, error) {
@@ -96,7 +100,7 @@ func (l *lineReader) next(buf []byte) ([]byte, error) {
 		part, err := l.r.ReadSlice('\n')
 		buf = append(buf, part...)
 		switch {
-		case len(buf)-begin > maxLine:
+		case len(buf)-begin > l.most:
 			return buf, l.wrong(errTooLong)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue

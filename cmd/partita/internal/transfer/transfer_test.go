@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"iter"
+	"math"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 func testDescriptor() messages.Descriptor {
@@ -110,6 +114,73 @@ func TestEachByteCounts(t *testing.T) {
 		}
 		if _, _, err := readAll(sound[:i]); err == nil {
 			t.Fatalf("cut off at %d: got nothing wrong", i)
+		}
+	}
+}
+
+// A line of another export, which is right by itself, is not taken for the one that was there.
+func TestChecksumsGoOn(t *testing.T) {
+	events := fewEvents()
+	h := Header{Descriptor: testDescriptor(), Events: 3}
+	sound := bytes.SplitAfter(writeAll(t, h, slices.Values(events)), []byte("\n"))
+	events[0].Body = []byte("other")
+	sound[1] = bytes.SplitAfter(writeAll(t, h, slices.Values(events)), []byte("\n"))[1]
+	_, _, err := readAll(bytes.Join(sound, nil))
+	if wrong, ok := errors.AsType[*LineError](err); !ok || wrong.Line != 3 {
+		t.Errorf("got %v, want line 3", err)
+	}
+}
+
+// Every rule of a descriptor is in the first line.
+func TestEveryRuleIsInTheHeader(t *testing.T) {
+	d := testDescriptor()
+	d.Kinds = append(d.Kinds, messages.Kind{ID: 2, Name: "none"})
+	h := Header{Descriptor: d.Normalized(), Launches: []uint32{1, 9}, Only: bolt.Part{Workspaces: []messages.WSID{1 << 63}}}
+	got, _, err := readAll(writeAll(t, h, slices.Values([]messages.Event(nil))))
+	if err != nil || !reflect.DeepEqual(got, h) {
+		t.Errorf("got %+v, %v, want %+v", got, err, h)
+	}
+	// Whoever adds a field must add it there, and here.
+	for of, want := range map[reflect.Type]int{
+		reflect.TypeFor[messages.Descriptor](): 4, reflect.TypeFor[messages.Kind](): 3, reflect.TypeFor[messages.Sequence](): 6,
+		reflect.TypeFor[messages.Restart](): 4, reflect.TypeFor[calendar.Rule](): 2, reflect.TypeFor[storage.Subscription](): 6,
+		reflect.TypeFor[storage.ParkedEvent](): 5, reflect.TypeFor[storage.SubscriptionSource](): 3,
+	} {
+		if of.NumField() != want {
+			t.Errorf("%v: got %d fields, want %d: is the new one exported?", of, of.NumField(), want)
+		}
+	}
+}
+
+// A line that is too long ends the reading.
+func TestLineIsTooLong(t *testing.T) {
+	l := newLineReader(endless{})
+	l.most = 1 << 20
+	if buf, err := l.next(nil); !errors.Is(err, errTooLong) || len(buf) > 2*l.most {
+		t.Errorf("got %d bytes, %v", len(buf), err)
+	}
+}
+
+// endless has no line feed.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}
+
+// What cannot be read again is not written.
+func TestUnwritableEvent(t *testing.T) {
+	for what, change := range map[string]func(*messages.Event){
+		"kind": func(e *messages.Event) { e.Kind++ },
+		"time": func(e *messages.Event) { e.RegisteredAt = math.MaxInt64 },
+	} {
+		e := usual()
+		change(&e)
+		if b := encodeEvents(eventBatch{events: []messages.Event{e}}); b.err == nil {
+			t.Errorf("%s: got %s", what, b.text)
 		}
 	}
 }
