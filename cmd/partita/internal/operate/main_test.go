@@ -66,8 +66,8 @@ type outcome struct {
 	progress string
 }
 
-// progressLine is the last line of a phase.
-var progressLine = regexp.MustCompile(`(?m)^[a-z., 0-9]+: [0-9,]+(?: of [0-9,]+)? in \S+, \S+/s\n`)
+// progressLine is a line of a phase, the last one or one on a slow machine.
+var progressLine = regexp.MustCompile(`(?m)^[a-z., 0-9]+: [0-9,]+(?: of [0-9,]+)?(?: in \S+|, \d+%)?, \S+/s(?:, phase ETA \S+)?\n`)
 
 func run(t testing.TB, args ...string) outcome {
 	t.Helper()

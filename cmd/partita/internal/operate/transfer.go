@@ -24,9 +24,9 @@ import (
 func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export --db DIR --to FILE", Short: "Write the events of a store to a file",
-		Long: `Write the events of a store to a file of JSON documents, one a line, in the order
-of their times: what import makes a store of. The file is described in
-docs/operating.md. It gets its name when it is whole; nothing is overwritten.`,
+		Long: `Write the events of a store to a file of JSON documents, one a line, in the
+order of their times: what import makes a store of. docs/format.md describes the
+file. It gets its name when it is whole; nothing is overwritten.`,
 	}
 	x := exporter{db: cli.DB(c)}
 	x.to = cli.Required(c, "to", "the `FILE`: a new one, or - for stdout, which has no result then")
@@ -177,8 +177,8 @@ func importCommand() *cobra.Command {
 		Use: "import --from FILE --to DIR", Short: "Make a store of exported events",
 		Long: `Make a store of exported events, with as many partitions as the old one, or
 another number. Each line of the file is checked, and the store in the end. It
-gets its name then; until then it is in DIR.import. An import that was killed, or
-has failed, is gone on with by the same command.`,
+gets its name then; until then it is in DIR.import. An import that was killed,
+or has failed, is gone on with by the same command.`,
 	}
 	m := importer{from: cli.Required(c, "from", "the `FILE`, or - for stdin"), to: cli.Required(c, "to", "the store's directory, `DIR`: a new one, or one that is empty")}
 	m.partitions = c.Flags().Uint64("partitions", 0, "give the store `N` partitions")
