@@ -38,14 +38,14 @@ type Event struct {
 	// the workspace's log is a number too, but stands in WLogOffset only.
 	Numbers []SequenceNumber
 
+	// Moves are the sequences that the event has moved forward, in order, without giving a number: behind all numbers
+	// of the event, so that the last number of each, in its period, is Number now.
+	Moves []SequenceNumber
+
 	// Brought is how many of Numbers, from the first one on, the event has brought along from an old system
 	// instead of being given them: each is above the last one of its sequence and period, which goes on above it. So
 	// what lies between is no number that was lost.
 	Brought uint32
-
-	// Moves are the sequences that the event has moved forward, in order, without giving a number: behind all numbers
-	// of the event, so that the last number of each, in its period, is Number now.
-	Moves []SequenceNumber
 
 	// Date is the business date that was given with the event, zero if none was. Then it
 	// says in which periods the numbers are, of sequences that restart.

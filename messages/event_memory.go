@@ -2,7 +2,7 @@ package messages
 
 // What the parts of an event take in memory besides their bytes, about.
 const (
-	eventMemory   = 224
+	eventMemory   = 216
 	numberMemory  = 16
 	recordMemory  = 48
 	sectionMemory = 32

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -19,6 +20,8 @@ type begun struct {
 	// Drafted says that draftBody has made the event, for so many raw ids.
 	Drafted bool
 	Raws    int
+	// Moves are the sequences that its first event moves.
+	Moves []messages.SequenceNumber
 }
 
 // answered is an append with what its answer promised.
@@ -62,7 +65,9 @@ func draftsOf(bodies ...string) []messages.Draft {
 
 func (b *begun) drafts() []messages.Draft {
 	if !b.Drafted {
-		return draftsOf(b.Bodies...)
+		drafts := draftsOf(b.Bodies...)
+		drafts[0].Moves = b.Moves
+		return drafts
 	}
 	draft := messages.Draft{Body: []byte(b.Bodies[0])}
 	for i := range b.Raws {
@@ -116,7 +121,7 @@ func (b *begun) promised(each []messages.Appended) []*acked {
 	for i := range each {
 		a := &acked{
 			Partition: each[i].Partition, PLogOffset: each[i].PLogOffset, Workspace: b.Workspace, WLogOffset: each[i].WLogOffset,
-			At: each[i].RegisteredAt, Numbers: each[i].Numbers, Body: b.Bodies[i],
+			At: each[i].RegisteredAt, Numbers: each[i].Numbers, Moves: drafts[i].Moves, Body: b.Bodies[i],
 		}
 		for _, r := range drafts[i].Records {
 			a.Records = append(a.Records, numbers[r.Number].Record())
@@ -136,6 +141,9 @@ func (b *client) append(ctx context.Context) {
 	a := &begun{Workspace: b.workspace(), Bodies: []string{b.body()}}
 	for _, suffix := range []string{"+", "++"}[:b.random.IntN(3)] {
 		a.Bodies = append(a.Bodies, b.body()+suffix)
+	}
+	if b.random.IntN(8) == 0 {
+		a.Moves = []messages.SequenceNumber{{Seq: seqReceipt, Number: messages.Number(time.Now().UnixNano())}}
 	}
 	if b.random.IntN(4) > 0 {
 		a.ID = idOf(b.Seed<<16|b.id, uint64(b.count))

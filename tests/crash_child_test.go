@@ -93,7 +93,10 @@ type acked struct {
 	WLogOffset messages.WLogOffset
 	At         messages.Timestamp
 	Numbers    []messages.SequenceNumber
-	Body       string
+	// Brought and Moves are what it has taken over.
+	Brought uint32
+	Moves   []messages.SequenceNumber
+	Body    string
 	// Records are the ids of the records created, each with the body as its data.
 	Records []messages.RecordID
 }

@@ -73,6 +73,12 @@ func (b *client) transaction(ctx context.Context) {
 		b.failed(ctx, err)
 		return
 	}
+	old := oldSystem{client: b, works: b.random.IntN(6) == 0}
+	if err := old.bring(ctx, tx); err != nil {
+		_ = tx.Cancel(ctx)
+		b.failed(ctx, err)
+		return
+	}
 	for range b.random.IntN(3) {
 		if _, err := tx.Next(ctx, []messages.SeqID{seqInvoice, seqDelivery}[b.random.IntN(2)]); err != nil {
 			_ = tx.Cancel(ctx)
@@ -80,11 +86,16 @@ func (b *client) transaction(ctx context.Context) {
 			return
 		}
 	}
-	b.end(ctx, tx, ws)
+	if err := old.move(ctx, tx); err != nil {
+		_ = tx.Cancel(ctx)
+		b.failed(ctx, err)
+		return
+	}
+	b.end(ctx, tx, ws, &old)
 }
 
 // end ends a transaction in one of the ways there are.
-func (b *client) end(ctx context.Context, tx *partition.Transaction, ws messages.WSID) {
+func (b *client) end(ctx context.Context, tx *partition.Transaction, ws messages.WSID, old *oldSystem) {
 	var err error
 	switch n := b.random.IntN(1000); {
 	case n < 30:
@@ -95,7 +106,7 @@ func (b *client) end(ctx context.Context, tx *partition.Transaction, ws messages
 		if err = tx.Commit(ctx, []byte(b.body())); err == nil {
 			b.acked(&acked{
 				Partition: tx.Token().Partition, PLogOffset: tx.PLogOffset(), Workspace: ws, WLogOffset: tx.WLogOffset(),
-				At: tx.RegisteredAt(), Numbers: tx.Numbers(), Body: b.body(),
+				At: tx.RegisteredAt(), Numbers: tx.Numbers(), Brought: old.brought, Moves: old.moves, Body: b.body(),
 			})
 		}
 	}
@@ -151,7 +162,7 @@ func (c *child) suffer(ctx context.Context, err error) {
 func (c *child) explain(ctx context.Context, err error) {
 	for _, expected := range []error{
 		context.DeadlineExceeded, context.Canceled, messages.ErrDeadlineExceeded, messages.ErrFenced, messages.ErrNoTransaction,
-		storage.ErrTailFull, messages.ErrExpectedOffset,
+		storage.ErrTailFull, messages.ErrExpectedOffset, messages.ErrBackward,
 	} {
 		if errors.Is(err, expected) {
 			return

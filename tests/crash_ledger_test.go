@@ -229,7 +229,7 @@ func (b *begun) whole(t testing.TB, places map[string]place) {
 func (a *acked) compare(t testing.TB, e *messages.Event) {
 	t.Helper()
 	same := e.Workspace == a.Workspace && e.WLogOffset == a.WLogOffset && e.RegisteredAt == a.At &&
-		slices.Equal(e.Numbers, a.Numbers) && string(e.Body) == a.Body && len(e.Records) == len(a.Records)
+		slices.Equal(e.Numbers, a.Numbers) && e.Brought == a.Brought && slices.Equal(e.Moves, a.Moves) && string(e.Body) == a.Body && len(e.Records) == len(a.Records)
 	for i := 0; same && i < len(a.Records); i++ {
 		same = e.Records[i].ID == a.Records[i] && bytes.Equal(e.Records[i].Data, e.Body)
 	}

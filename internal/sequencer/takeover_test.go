@@ -3,6 +3,7 @@ package sequencer
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/calendar"
@@ -77,7 +78,9 @@ func TestBackwardSaysWhere(t *testing.T) {
 // noticed as nearly used.
 func TestTakenBeyondTheEnd(t *testing.T) {
 	w := warm(t, messages.Settings{})
-	narrow := func(n messages.Number) messages.SequenceNumber { return messages.SequenceNumber{Seq: seqNarrow, Number: n} }
+	narrow := func(n messages.Number) messages.SequenceNumber {
+		return messages.SequenceNumber{Seq: seqNarrow, Number: n}
+	}
 	for _, m := range []messages.Append{w.moving(1, kindWide, narrow(narrowLargest+1)), w.bringing(1, kindWide, narrow(narrowLargest+1))} {
 		var e *messages.OverflowError
 		if c := w.settled(w.append(m)); !errors.As(refusalOf(c), &e) || e.Seq != seqNarrow || e.Largest != narrowLargest || e.Wanted != 4 {
@@ -103,7 +106,7 @@ func TestTakenIsTooMany(t *testing.T) {
 	more := w.bringing(1, kindWide, many...)
 	more.Drafts[0].Wanted = []messages.Wanted{{Seq: seqPlain}}
 	w.mustRefuse(w.settled(w.appendWrong(more, messages.ErrTooManyNumbers)), messages.ErrTooManyNumbers)
-	moves := w.moving(1, kindWide, append(many, plain(1<<40))...)
+	moves := w.moving(1, kindWide, slices.Concat(many, []messages.SequenceNumber{plain(1 << 40)})...)
 	w.mustRefuse(w.settled(w.appendWrong(moves, messages.ErrTooManyNumbers)), messages.ErrTooManyNumbers)
 	bytes := func(m messages.Append) int { return AppendBytes(&m) }
 	if got := bytes(w.bringing(1, kindWide, many...)); got < numberBytes*len(many) || got != bytes(w.moving(1, kindWide, many...)) {
@@ -127,13 +130,15 @@ func TestTakenAgain(t *testing.T) {
 	done := w.done(w.append(first))
 	w.mustRepeat(w.settled(w.append(first)), done)
 	for what, change := range map[string]func(d *messages.Draft){
-		"another number":      func(d *messages.Draft) { d.Brought = []messages.SequenceNumber{{Seq: seqReceipt, Number: 3}} },
-		"wanted":              func(d *messages.Draft) { d.Brought, d.Wanted[0].Count = nil, 2 },
-		"no moves":            func(d *messages.Draft) { d.Moves = nil },
-		"moved elsewhere":     func(d *messages.Draft) { d.Moves = []messages.SequenceNumber{d.Moves[0], {Seq: seqBill, Number: 121}} },
-		"moved another":       func(d *messages.Draft) { d.Moves = []messages.SequenceNumber{d.Moves[0], {Seq: seqRound, Number: 3}} },
-		"moved less":          func(d *messages.Draft) { d.Moves = d.Moves[:1] },
-		"all is brought":      func(d *messages.Draft) { d.Brought, d.Wanted = append(d.Brought, messages.SequenceNumber{Seq: seqReceipt, Number: 5}), nil },
+		"another number":  func(d *messages.Draft) { d.Brought = []messages.SequenceNumber{{Seq: seqReceipt, Number: 3}} },
+		"wanted":          func(d *messages.Draft) { d.Brought, d.Wanted[0].Count = nil, 2 },
+		"no moves":        func(d *messages.Draft) { d.Moves = nil },
+		"moved elsewhere": func(d *messages.Draft) { d.Moves = []messages.SequenceNumber{d.Moves[0], {Seq: seqBill, Number: 121}} },
+		"moved another":   func(d *messages.Draft) { d.Moves = []messages.SequenceNumber{d.Moves[0], {Seq: seqRound, Number: 3}} },
+		"moved less":      func(d *messages.Draft) { d.Moves = d.Moves[:1] },
+		"all is brought": func(d *messages.Draft) {
+			d.Brought, d.Wanted = append(d.Brought, messages.SequenceNumber{Seq: seqReceipt, Number: 5}), nil
+		},
 		"nothing of the kind": func(d *messages.Draft) { d.Brought, d.Moves = nil, nil },
 	} {
 		again := w.dated(20260630, seqReceipt)
@@ -206,5 +211,24 @@ func TestOwnerTakesOver(t *testing.T) {
 	w.cancel(o)
 	w.settle()
 	w.wants(w.append(w.one(1, kindTill, seqReceipt)), "21/2026-06-30/1")
+	w.finish()
+}
+
+// TestTakenKeyIsBrought: somebody else has the row of a number that is brought along. Those behind it in the batch need
+// other numbers, whatever the sequence was moved to before.
+func TestTakenKeyIsBrought(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	bring := func(n messages.Number) messages.Append {
+		m := w.bringing(1, kindWide, plain(n))
+		m.Drafts[0].Records = []messages.DraftRecord{{New: true}}
+		return m
+	}
+	w.taken[taken{1, seqPlain, 5}] = true
+	next := w.one(1, kindWide, seqPlain)
+	next.Drafts[0].Records = []messages.DraftRecord{{New: true}}
+	calls := w.batched(bring(5), bring(9), next)
+	w.mustRefuse(w.settled(calls[0]), errConflict)
+	w.wants(calls[1], "16/9")
+	w.wants(calls[2], "16/10")
 	w.finish()
 }

@@ -116,6 +116,9 @@ func (l *ledger) refused(r *request, err error) {
 	if ahead, ok := errors.AsType[*messages.RecordAheadError](err); ok && !l.wasAhead(r, ahead) {
 		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, ahead.ID.Seq))
 	}
+	if back, ok := errors.AsType[*messages.BackwardError](err); ok && !l.wentBack(r, back) {
+		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, back.Seq))
+	}
 	if errors.Is(err, messages.ErrDedupMismatch) && !l.hasIDOfOther(r) {
 		l.s.failf("request %d: refused since its id was used for something else, but it was not", r.id)
 	}
@@ -155,7 +158,7 @@ func (l *ledger) compare(r *request, at *place, events []messages.Event) {
 		numbers = append(numbers, e.Numbers...)
 		same := bytes.Equal(e.Body, d.Body) && e.Workspace == r.workspace && e.WorkspaceKind == r.kind &&
 			e.PLogOffset == at.plog+messages.PLogOffset(i) && e.WLogOffset == at.wlog+messages.WLogOffset(i) && e.RegisteredAt == at.at
-		if !same || !slices.EqualFunc(e.Records, recordsOf(d, numbers), sameRecord) || !sameSequences(d.Wanted, e.Numbers) {
+		if !same || !slices.EqualFunc(e.Records, recordsOf(d, numbers), sameRecord) || !sameTaken(d, e) || !sameSequences(d.Wanted, e.Numbers[e.Brought:]) {
 			l.s.failf("request %d: acknowledged at %+v, the log has %+v", r.id, *at, *e)
 		}
 	}
@@ -226,9 +229,14 @@ func (l *ledger) wasAhead(r *request, e *messages.RecordAheadError) bool {
 	return false
 }
 
-// highest is the largest explicit id of a request's new records of a sequence.
+// highest is the largest explicit id of a request's new records of a sequence, or number that it takes over.
 func (l *ledger) highest(r *request, seq messages.SeqID) (n messages.Number) {
 	for i := range r.drafts {
+		for _, taken := range slices.Concat(r.drafts[i].Brought, r.drafts[i].Moves) {
+			if taken.Seq == seq {
+				n = max(n, taken.Number)
+			}
+		}
 		for _, dr := range r.drafts[i].Records {
 			if dr.New && dr.ID.Seq == seq {
 				n = max(n, dr.ID.Number)

@@ -12,6 +12,7 @@ import (
 
 // append sends a request as one message.
 func (c *client) append(n *node, r *request) {
+	c.takeOver(r)
 	ctx, end := c.context(n, r, "appending")
 	defer end()
 	to := actors.AppendTo{

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -44,17 +45,25 @@ func TestCheckEvent(t *testing.T) {
 		"low number":       func(e *messages.Event) { e.Numbers[0].Number = 999 },
 		"record sequence":  func(e *messages.Event) { e.Records = record(99, 1) },
 		"record 0":         func(e *messages.Event) { e.Records = record(invoice, 0) },
-		"created twice":    func(e *messages.Event) { e.Records = append(e.Records, e.Records[0]) },
+		"too many moves":   func(e *messages.Event) { e.Moves = make([]messages.SequenceNumber, messages.MaxEventNumbers+1) },
+		"too many brought": func(e *messages.Event) { e.Brought = 2 },
+		"moved too far":    func(e *messages.Event) { e.Moves = []messages.SequenceNumber{{Seq: invoice, Number: 1 << 63}} },
+		"moved too low":    func(e *messages.Event) { e.Moves = []messages.SequenceNumber{{Seq: invoice, Number: 999}} },
+		"moved no period": func(e *messages.Event) {
+			e.Moves = []messages.SequenceNumber{{Seq: invoice, Period: 20260101, Number: 1001}}
+		},
+		"created twice": func(e *messages.Event) { e.Records = append(e.Records, e.Records[0]) },
 	} {
 		e := sound()
 		change(&e)
-		if err := testSchema().CheckEvent(&e, e.Numbers, nil); !errors.Is(err, storage.ErrInvalidEvent) {
+		if err := testSchema().CheckEvent(&e, slices.Concat(e.Numbers, e.Moves), nil); !errors.Is(err, storage.ErrInvalidEvent) {
 			t.Errorf("%s: got %v, want an invalid event", what, err)
 		}
 	}
 	e := sound()
 	e.Records = append(e.Records, messages.Record{ID: e.Records[0].ID}) // written again
-	if err := testSchema().CheckEvent(&e, e.Numbers, nil); err != nil {
+	e.Brought, e.Moves = 1, []messages.SequenceNumber{{Seq: invoice, Number: messages.LargestDefault}}
+	if err := testSchema().CheckEvent(&e, slices.Concat(e.Numbers, e.Moves), nil); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
