@@ -23,6 +23,8 @@ type ImportOptions struct {
 	DryRun bool
 	// Total is how many events there will be, for Progress. Zero: nobody knows.
 	Total uint64
+	// KeepEpochs lets events keep their epochs, which must not fall within a partition. Else all have epoch 1.
+	KeepEpochs bool
 	// Placed is called with each event in its place in the new store. Default: nobody is told.
 	Placed func(*messages.Event)
 	// Subscriptions returns those that the store will have, once all events are there. Default: none.
@@ -49,7 +51,7 @@ type Imported struct {
 
 // Import makes a store of events: of another store, perhaps with another number of partitions. The directory must be new
 // or empty. Each event keeps what its workspace knows of it: offset, time, numbers, records, body, ids. It gets its
-// partition, its offset there in the order in which the events come, and epoch 1.
+// partition, its offset there in the order in which the events come, and epoch 1 unless KeepEpochs is set.
 //
 // Each event is checked as an append would check it; times must not fall within a partition. In the end the store is
 // verified as a whole: no offset or number is missing or doubled, no deduplication id is there twice. The store gets its
@@ -103,8 +105,9 @@ type importing struct {
 
 // importLog is where the log of a partition ends.
 type importLog struct {
-	last messages.PLogOffset
-	at   messages.Timestamp
+	last  messages.PLogOffset
+	at    messages.Timestamp
+	epoch messages.Epoch
 	// group is the append whose events are not all there yet.
 	group importGroup
 }
@@ -154,7 +157,7 @@ func (im *importing) fill(ctx context.Context, dir string, events iter.Seq2[mess
 func (im *importing) epochs() (all []logdb.Epoch) {
 	for i := range im.logs {
 		if im.logs[i].last > 0 {
-			all = append(all, logdb.Epoch{Partition: messages.PartitionID(i), Epoch: importEpoch})
+			all = append(all, logdb.Epoch{Partition: messages.PartitionID(i), Epoch: im.logs[i].epoch})
 		}
 	}
 	return all
@@ -190,7 +193,7 @@ const (
 	maxImportBytes  = 8 << 20
 )
 
-// importEpoch is that of who imports.
+// importEpoch is the epoch of events that do not keep theirs.
 const importEpoch = 1
 
 // takeAll takes all events, and writes them.
@@ -223,12 +226,18 @@ func (im *importing) takeAll(ctx context.Context, events iter.Seq2[messages.Even
 
 // take gives an event its place, and checks it there.
 func (im *importing) take(e *messages.Event) error {
-	e.Kind, e.Epoch = messages.EventBusiness, importEpoch
+	e.Kind = messages.EventBusiness
+	if !im.o.KeepEpochs {
+		e.Epoch = importEpoch
+	}
 	e.Partition = messages.PartitionOf(e.Workspace, im.schema.Partitions)
 	l := &im.logs[e.Partition]
 	e.PLogOffset = l.last + 1
 	if e.RegisteredAt < l.at {
 		return fmt.Errorf("%w: partition %d, offset %d: got %v, want at least %v", storage.ErrTimeFell, e.Partition, e.PLogOffset, e.RegisteredAt, l.at)
+	}
+	if e.Epoch < max(l.epoch, 1) {
+		return schema.Invalid(e, "epoch: got %d, want at least %d", e.Epoch, max(l.epoch, 1))
 	}
 	if err := l.group.admit(e, im.schema); err != nil {
 		return err
@@ -236,7 +245,7 @@ func (im *importing) take(e *messages.Event) error {
 	if size := format.SizeHint(e); size > format.MaxEventSize {
 		return schema.Invalid(e, "too large: got about %d bytes, want at most %d", size, format.MaxEventSize)
 	}
-	l.last, l.at = e.PLogOffset, e.RegisteredAt
+	l.last, l.at, l.epoch = e.PLogOffset, e.RegisteredAt, e.Epoch
 	im.result.Events++
 	if im.o.Placed != nil {
 		im.o.Placed(e)

@@ -105,6 +105,12 @@ func TestImportIsRefused(t *testing.T) {
 	expect.ErrorIs(t, err, messages.ErrSettings)
 	_, err = Import(t.Context(), filepath.Join(to, format.LogFileName), d, each(), ImportOptions{})
 	expect.ErrorIs(t, err, ErrExists)
+	later := toImport(1, 1, 1)
+	later.Epoch = 2
+	for _, events := range [][]messages.Event{{toImport(1, 1, 1)}, {later, toImport(1, 2, 1)}} {
+		_, err = Import(t.Context(), to, d, each(events...), ImportOptions{KeepEpochs: true, DryRun: true})
+		expect.ErrorIs(t, err, storage.ErrInvalidEvent)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = Import(ctx, to, d, each(toImport(1, 1, 1)), ImportOptions{})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func richDescriptor(partitions uint32) messages.Descriptor {
 type population struct {
 	t      *testing.T
 	store  *bolt.Store
+	epoch  messages.Epoch
 	d      messages.Descriptor
 	last   map[messages.PartitionID]messages.PLogOffset
 	wlog   map[messages.WSID]messages.WLogOffset
@@ -58,21 +60,30 @@ func newRichStore(t *testing.T, partitions uint32) string {
 		t: t, store: s, d: d, last: make(map[messages.PartitionID]messages.PLogOffset), wlog: make(map[messages.WSID]messages.WLogOffset),
 		day: make(map[messages.SequencePeriod]map[messages.WSID]messages.Number), clocks: make(map[messages.PartitionID]messages.Timestamp),
 	}
+	p.takeEpochs()
 	for i := range partitions {
 		id := messages.PartitionID(i)
-		_, err := s.TakeEpoch(limit(t), id)
-		check(t, err)
 		// The partitions' clocks differ, so that commit order is not that of times.
 		p.clocks[id] = messages.Timestamp(1_700_000_000_000_000 + 300*int64(i%2))
 	}
 	for i := 0; i < populated; {
-		i += p.append(i)
+		if i += p.append(i); p.epoch == 1 && i > populated/2 {
+			p.takeEpochs()
+		}
 	}
 	_, err = s.NextGenerator(limit(t), 7)
 	check(t, err)
 	p.subscribe()
 	check(t, s.Close(limit(t)))
 	return dir
+}
+
+func (p *population) takeEpochs() {
+	p.epoch++
+	for id := range p.d.Partitions {
+		_, err := p.store.TakeEpoch(limit(p.t), messages.PartitionID(id))
+		check(p.t, err)
+	}
 }
 
 func (p *population) append(i int) int {
@@ -87,7 +98,7 @@ func (p *population) append(i int) int {
 	if i%3 == 0 {
 		events[0].DedupID = messages.DedupID{byte(i), byte(i >> 8), 1}
 	}
-	check(p.t, p.store.Append(limit(p.t), storage.Batch{Partition: id, Epoch: 1, Events: events}))
+	check(p.t, p.store.Append(limit(p.t), storage.Batch{Partition: id, Epoch: p.epoch, Events: events}))
 	return len(events)
 }
 
@@ -110,7 +121,7 @@ func (p *population) event(i int, ws messages.WSID) messages.Event {
 	}
 	n := p.number(ws, invoice, 0)
 	e := messages.Event{
-		Kind: messages.EventBusiness, Epoch: 1, Partition: id, PLogOffset: p.last[id], Workspace: ws, WorkspaceKind: shop, WLogOffset: p.wlog[ws],
+		Kind: messages.EventBusiness, Epoch: p.epoch, Partition: id, PLogOffset: p.last[id], Workspace: ws, WorkspaceKind: shop, WLogOffset: p.wlog[ws],
 		RegisteredAt: p.clocks[id], Numbers: []messages.SequenceNumber{n},
 		Records: []messages.Record{{ID: n.Record(), New: true, Data: fmt.Appendf(nil, `{"row":%d}`, i)}},
 	}
@@ -209,10 +220,13 @@ func workspaces(t *testing.T, dir string) map[messages.WSID][]messages.Event {
 	return all
 }
 
-// lines are those of events.
+// ownParts are what the lines of a file have that depends on the number of partitions.
+var ownParts = regexp.MustCompile(`"epoch":"\d+",|,"crc":"[0-9a-f]+"`)
+
+// lines are those of events, without what depends on the number of partitions.
 func lines(text []byte) []byte {
 	_, text, _ = bytes.Cut(text, []byte("\n"))
-	return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1]
+	return ownParts.ReplaceAll(text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], nil)
 }
 
 // Exported, imported and exported again is the same, with all that an event and a store has.
@@ -222,7 +236,7 @@ func TestTransfer(t *testing.T) {
 	text := exported(t, dir, "--subscriptions", subscriptions)
 	again := imported(t, text, "--subscriptions", subscriptions)
 	same(t, map[string]string{"events": string(text)}, map[string]string{"events": string(exported(t, again, "--subscriptions", subscriptions+"2"))})
-	for _, want := range []string{`"launches":[7]`, `"dedup_id"`, `"period"`, `"together":2`, `"brought"`, `"moves"`, `"sections"`, `"body_base64"`, `"body":{"a":"<b> & c"}`} {
+	for _, want := range []string{`"launches":[7]`, `"dedup_id"`, `"period"`, `"together":2`, `"epoch":"2"`, `"brought"`, `"moves"`, `"sections"`, `"body_base64"`, `"body":{"a":"<b> & c"}`} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("want %s in the file", want)
 		}
@@ -414,9 +428,9 @@ func TestTransferOfForeignSubscriptions(t *testing.T) {
 	s, err = bolt.OpenExisting(limit(t), dir, bolt.Options{})
 	check(t, err)
 	e := event(4, 1)
-	e.Workspace, e.Partition, e.PLogOffset, e.Epoch, e.Numbers, e.Records = 400, 0, 1+lastOf(t, s, 0), 1, nil, nil
+	e.Workspace, e.Partition, e.PLogOffset, e.Epoch, e.Numbers, e.Records = 400, 0, 1+lastOf(t, s, 0), 2, nil, nil
 	e.RegisteredAt = 1_800_000_000_000_000
-	check(t, s.Append(limit(t), storage.Batch{Partition: 0, Epoch: 1, Events: []messages.Event{e}}))
+	check(t, s.Append(limit(t), storage.Batch{Partition: 0, Epoch: 2, Events: []messages.Event{e}}))
 	check(t, s.Close(limit(t)))
 	refused("they belong to events with SHA-256", "--from", write(t, exported(t, dir)))
 }
@@ -459,7 +473,6 @@ func undelivered(t *testing.T, s *bolt.Store, sub *storage.Subscription) map[wlo
 // Each line that is not what was exported is refused by its number, and nothing is left under the store's name.
 func TestImportOfBrokenFiles(t *testing.T) {
 	sound := exported(t, newRichStore(t, 2))
-	other := exported(t, newRichStore(t, 3))
 	at := func(text []byte, change func(lines []string) []string) []byte {
 		return []byte(strings.Join(change(strings.SplitAfter(string(text), "\n")), ""))
 	}
@@ -480,7 +493,10 @@ func TestImportOfBrokenFiles(t *testing.T) {
 		{"the last line feed is missing", sound[:len(sound)-1], fmt.Sprintf("line %d: the file ends in the middle", last)},
 		{"two files", append(bytes.Clone(sound), sound...), fmt.Sprintf("line %d: it is behind the end", last+1)},
 		{"an empty line at the end", append(bytes.Clone(sound), '\n'), fmt.Sprintf("line %d: it is behind the end", last+1)},
-		{"another first line", at(sound, func(l []string) []string { l[0] = strings.SplitAfter(string(other), "\n")[0]; return l }), fmt.Sprintf("line %d: the lines before it have SHA-256", last)},
+		{"another first line", at(sound, func(l []string) []string {
+			l[0] = string(reseal([]byte(strings.Replace(l[0], "[7]", "[8]", 1))))
+			return l
+		}), fmt.Sprintf("line %d: the lines before it have SHA-256", last)},
 		{"empty", nil, "line 1: the file is empty"},
 		{"CRLF", bytes.ReplaceAll(sound, []byte("\n"), []byte("\r\n")), "line 1: it ends with a carriage return"},
 		{"no export", []byte("rubbish\nanother line that is longer than a checksum\n"), "line 1: it is not a line of such a file"},
@@ -490,9 +506,9 @@ func TestImportOfBrokenFiles(t *testing.T) {
 			return l
 		})), "line 2: it is not as it would be exported"},
 		{"a foreign offset", reseal(at(sound, func(l []string) []string {
-			l[1] = strings.Replace(l[1], `"workspace":`, `"epoch":"1","workspace":`, 1)
+			l[1] = strings.Replace(l[1], `"workspace":`, `"plog_offset":"1","workspace":`, 1)
 			return l
-		})), "line 2: partition, plog_offset and epoch"},
+		})), "line 2: partition and plog_offset"},
 		{"an unknown sequence", reseal(at(sound, func(l []string) []string { l[3] = strings.Replace(l[3], `"sequence":16`, `"sequence":18`, 1); return l })), "line 4: invalid event"},
 		{"a time that falls", reseal(at(sound, func(l []string) []string { l[390] = strings.Replace(l[390], "2023-", "2022-", 1); return l })), "line 391: registration time falls"},
 	} {
@@ -503,10 +519,6 @@ func TestImportOfBrokenFiles(t *testing.T) {
 				if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 					t.Errorf("got %v, want no store", err)
 				}
-			}
-			if c.what == "another first line" {
-				run(t, "import", "--from", write(t, sound), "--to", to).fails(t, exitBlind, "partitions: got 2, the store has 3")
-				check(t, os.RemoveAll(to+".import"))
 			}
 			// With the right file the import goes on.
 			if o := run(t, "import", "--from", write(t, sound), "--to", to).has(t, exitFine); !bytes.Equal(exported(t, to), sound) {

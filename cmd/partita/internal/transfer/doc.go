@@ -10,14 +10,16 @@
 //	{"n":2,"event":{…},"crc":"…"}
 //	{"end":2,"sha256":"…","crc":"…"}
 //
-// An event is as the HTTP API has it, without what is not its own but its store's: the partition, the offset there, and
-// the epoch. They are made anew. So the lines of events do not depend on the number of partitions.
+// An event is as the HTTP API has it, without its partition and the offset there: they follow from the order, and with
+// another number of partitions they are made anew. So the lines of events do not depend on the number of partitions, but
+// for the epochs: these are kept with the same number, since ids of deliveries are made of them. With another one they
+// would be out of order, and all are 1.
 //
 // The events are in the order of their registration times and, where these are equal, in commit order. A workspace's
 // events are so in the order of its log, a partition's in the order of its log; and whatever workspaces are put together
 // in a new partition, no time falls in it, and a workspace does not overtake what it may have seen. Events that were
 // appended together are not parted. A store that is made by an import has the events in the order of the file: exported
-// again, the lines are the same, whatever its number of partitions.
+// again, the lines are the same, whatever its number of partitions, but for the epochs.
 //
 // # What is noticed
 //

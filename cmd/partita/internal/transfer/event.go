@@ -15,7 +15,6 @@ type eventJSON struct {
 	httpapi.Event
 	Partition  *none `json:"partition,omitempty"`
 	PLogOffset *none `json:"plog_offset,omitempty"`
-	Epoch      *none `json:"epoch,omitempty"`
 }
 
 // none is the value of a member that is never there.
@@ -25,7 +24,7 @@ type none struct{}
 func (*none) UnmarshalJSON([]byte) error { return errForeignMember }
 
 var (
-	errForeignMember = errors.New("partition, plog_offset and epoch are not an event's own")
+	errForeignMember = errors.New("partition and plog_offset are not an event's own")
 	errOtherForm     = errors.New("it is not as it would be exported")
 )
 

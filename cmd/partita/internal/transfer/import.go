@@ -27,6 +27,7 @@ func Import(ctx context.Context, r *Reader, to string, o ImportOptions) (bolt.Im
 		d.Partitions = o.Partitions
 	}
 	o.Store.Total, o.Store.Launches = r.Header.Events, r.Header.Launches
+	o.Store.KeepEpochs = d.Partitions == r.Header.Descriptor.Partitions
 	if o.Subscriptions != nil {
 		m, err := newMoving(o.Subscriptions, &r.Header, d.Partitions)
 		if err != nil {
