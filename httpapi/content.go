@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"unicode/utf8"
@@ -30,16 +29,12 @@ func contentOf(b []byte) content {
 
 // isPlain reports whether bytes are a JSON value without white space, not nested too deep.
 func isPlain(b []byte) bool {
-	if len(b) == 0 || !utf8.Valid(b) || depth(b) > maxDepth {
-		return false
-	}
-	var compact bytes.Buffer
-	compact.Grow(len(b))
-	return json.Compact(&compact, b) == nil && bytes.Equal(compact.Bytes(), b)
+	depth, spaced := shape(b)
+	return !spaced && depth <= maxDepth && utf8.Valid(b) && json.Valid(b)
 }
 
-// depth returns how deep JSON is nested.
-func depth(b []byte) (deepest int) {
+// shape returns how deep JSON is nested, and whether it has white space.
+func shape(b []byte) (deepest int, spaced bool) {
 	now, inString := 0, false
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
@@ -53,7 +48,9 @@ func depth(b []byte) (deepest int) {
 			deepest = max(deepest, now)
 		case c == ']' || c == '}':
 			now--
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			spaced = true
 		}
 	}
-	return deepest
+	return deepest, spaced
 }

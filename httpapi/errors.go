@@ -19,6 +19,9 @@ import (
 // Do: correct the option.
 var ErrOptions = errors.New("bad option")
 
+// errUnwritable is why an event can't be written as JSON so that it can be read again.
+var errUnwritable = errors.New("it has no time between the years 1 and 9999, which JSON could tell")
+
 // How long to wait before a request is repeated that was refused with 503.
 const (
 	// retrySoon is for what passes by itself.

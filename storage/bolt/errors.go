@@ -25,6 +25,16 @@ var (
 	// From: [Open] and [OpenExisting] with Options.ReadOnly.
 	// Do: start the application on the store once, which rebuilds the file. [OpenLog] opens what is left.
 	ErrNoState = files.ErrNoState
+	// ErrOtherImport is returned when an import would go on with one that was cut off, and that is of other events.
+	//
+	// From: [Import].
+	// Do: give it the events of that import, or delete the directory that the error names, to begin anew.
+	ErrOtherImport = errors.New("the import that was cut off is of other events")
+	// ErrPart is returned when a part of a store is asked for that it has not.
+	//
+	// From: Store.ByTime, Store.CountEvents.
+	// Do: name partitions or workspaces, not both. Each partition must be one of the application's.
+	ErrPart = errors.New("wrong part of a store")
 )
 
 // errNothing ends a transaction that would write nothing.

@@ -91,24 +91,27 @@ func logSource(from, last messages.LSN) source {
 
 // PLogWithLSN is [Store.PLog] with the LSNs.
 func (s *Store) PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[LoggedEvent, error] {
-	return s.read(ctx, func() (source, error) {
-		p, err := s.partition(id)
-		if err != nil {
-			return nil, err
+	return s.read(ctx, func() (source, error) { return s.plogSource(id, from) })
+}
+
+// plogSource finds a partition's events from an offset on.
+func (s *Store) plogSource(id messages.PartitionID, from messages.PLogOffset) (source, error) {
+	p, err := s.partition(id)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.RLock()
+	end, failed := p.last+1, p.failed
+	p.mu.RUnlock()
+	next := max(from, 1)
+	return func(n int) ([]place, error) {
+		if next >= end {
+			return nil, failed
 		}
-		p.mu.RLock()
-		end, failed := p.last+1, p.failed
-		p.mu.RUnlock()
-		next := max(from, 1)
-		return func(n int) ([]place, error) {
-			if next >= end {
-				return nil, failed
-			}
-			places, err := p.plogPlaces(s.state, next, min(end, next+messages.PLogOffset(n)))
-			next += messages.PLogOffset(len(places))
-			return places, err
-		}, nil
-	})
+		places, err := p.plogPlaces(s.state, next, min(end, next+messages.PLogOffset(n)))
+		next += messages.PLogOffset(len(places))
+		return places, err
+	}, nil
 }
 
 // plogPlaces finds entries of a partition's log: in the tail or, what has left the
@@ -133,39 +136,42 @@ func (p *partition) plogPlaces(state *boltfile.File, from, to messages.PLogOffse
 
 // WLogWithLSN is [Store.WLog] with the LSNs.
 func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
-	return s.read(ctx, func() (source, error) {
-		next := max(from, 1)
-		p := s.partitionOf(ws)
-		last, inTail, failed, err := p.wlogEnd(s.state, ws)
-		if err != nil {
-			return nil, err
+	return s.read(ctx, func() (source, error) { return s.wlogSource(ws, from) })
+}
+
+// wlogSource finds a workspace's events from an offset on.
+func (s *Store) wlogSource(ws messages.WSID, from messages.WLogOffset) (source, error) {
+	next := max(from, 1)
+	p := s.partitionOf(ws)
+	last, inTail, failed, err := p.wlogEnd(s.state, ws)
+	if err != nil {
+		return nil, err
+	}
+	end := last + 1
+	var tail []place
+	return func(n int) ([]place, error) {
+		if next >= end {
+			return nil, failed
 		}
-		end := last + 1
-		var tail []place
-		return func(n int) ([]place, error) {
-			if next >= end {
-				return nil, failed
-			}
-			if inTail && len(tail) == 0 {
-				tail = p.wlogTail(ws, next, end)
-			}
-			if len(tail) > 0 && tail[0].wlog == next {
-				n = min(n, len(tail))
-				places := tail[:n]
-				tail = tail[n:]
-				next += messages.WLogOffset(n)
-				return places, nil
-			}
-			// What has left the tail by now is in state.db.
-			to := next + min(messages.WLogOffset(n), end-next)
-			if len(tail) > 0 {
-				to = min(to, tail[0].wlog)
-			}
-			places, err := storedWLog(s.state, ws, next, to)
-			next += messages.WLogOffset(len(places))
-			return places, err
-		}, nil
-	})
+		if inTail && len(tail) == 0 {
+			tail = p.wlogTail(ws, next, end)
+		}
+		if len(tail) > 0 && tail[0].wlog == next {
+			n = min(n, len(tail))
+			places := tail[:n]
+			tail = tail[n:]
+			next += messages.WLogOffset(n)
+			return places, nil
+		}
+		// What has left the tail by now is in state.db.
+		to := next + min(messages.WLogOffset(n), end-next)
+		if len(tail) > 0 {
+			to = min(to, tail[0].wlog)
+		}
+		places, err := storedWLog(s.state, ws, next, to)
+		next += messages.WLogOffset(len(places))
+		return places, err
+	}, nil
 }
 
 // wlogEnd returns the last offset of a workspace's log, 0 if it has none, whether that is in the tail, and why

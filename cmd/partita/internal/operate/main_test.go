@@ -24,7 +24,13 @@ import (
 // ends.
 const holdCommand = "hold"
 
+// programCommand makes the test's binary the program, with the arguments behind it.
+const programCommand = "program"
+
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == programCommand {
+		os.Exit(Run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 2 && os.Args[1] == holdCommand {
 		os.Exit(hold(os.Args[2]))
 	}
@@ -60,8 +66,8 @@ type outcome struct {
 	progress string
 }
 
-// progressLine is the last line of a phase.
-var progressLine = regexp.MustCompile(`(?m)^[a-z., 0-9]+: [0-9,]+ in \S+, \S+/s\n`)
+// progressLine is a line of a phase, the last one or one on a slow machine.
+var progressLine = regexp.MustCompile(`(?m)^[a-z., 0-9]+: [0-9,]+(?: of [0-9,]+)?(?: in \S+|, \d+%)?, \S+/s(?:, phase ETA \S+)?\n`)
 
 func run(t testing.TB, args ...string) outcome {
 	t.Helper()

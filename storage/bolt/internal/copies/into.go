@@ -19,18 +19,7 @@ var ErrExists = errors.New("there is something already")
 // Into lets build make and check a copy in a new directory beside the final one, and gives it the final name, which
 // must be free or that of an empty directory. So there is a whole copy under that name, or nothing.
 func Into(dir string, build func(temporary *boltfile.Directory) error) (err error) {
-	dir = filepath.Clean(dir)
-	switch name := filepath.Base(dir); name {
-	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName, format.IDsFileName:
-		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
-	}
-	if err := mustBeFree(dir); err != nil {
-		return err
-	}
-	if dir, err = filepath.Abs(dir); err != nil { // the working directory may change meanwhile
-		return err
-	}
-	if err := boltfile.MakeDirs(filepath.Dir(dir), boltfile.SyncAbove); err != nil {
+	if dir, err = placeFor(dir); err != nil {
 		return err
 	}
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+boltfile.NewFilePattern)
@@ -46,6 +35,28 @@ func Into(dir string, build func(temporary *boltfile.Directory) error) (err erro
 		return err
 	}
 	return publishDir(temporary, dir)
+}
+
+// MayBe returns why there can't be a copy under a name, nil if there can. It must be free, or an empty directory's.
+func MayBe(dir string) error {
+	dir = filepath.Clean(dir)
+	switch name := filepath.Base(dir); name {
+	case format.LogFileName, format.WALFileName, format.StateFileName, format.SubscriptionsFileName, format.IDsFileName:
+		return fmt.Errorf("%w: %s: a store beside it would take it for its own %s", ErrExists, dir, name)
+	}
+	return mustBeFree(dir)
+}
+
+// placeFor returns the absolute name of a copy, which may be there, and makes the directories above it.
+func placeFor(dir string) (string, error) {
+	if err := MayBe(dir); err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(filepath.Clean(dir)) // the working directory may change meanwhile
+	if err != nil {
+		return "", err
+	}
+	return dir, boltfile.MakeDirs(filepath.Dir(dir), boltfile.SyncAbove)
 }
 
 // fill makes the copy in its directory, and makes it durable.

@@ -67,16 +67,22 @@ func (s *Set) createStore(wanted *messages.Descriptor) error {
 	if err := boltfile.SyncAbove(filepath.Dir(s.Directory.Path)); err != nil {
 		return err
 	}
+	err := s.createLog(wanted)
+	if err == nil {
+		s.State, err = s.create(format.RoleState)
+	}
+	return err
+}
+
+func (s *Set) createLog(wanted *messages.Descriptor) error {
 	s.Descriptor = *wanted
 	if _, err := rand.Read(s.ID[:]); err != nil {
 		return err
 	}
 	log, err := s.create(format.RoleLog)
-	if err != nil {
-		return err
+	if err == nil {
+		s.Log = logdb.New(log, s.Directory)
 	}
-	s.Log = logdb.New(log, s.Directory)
-	s.State, err = s.create(format.RoleState)
 	return err
 }
 

@@ -371,6 +371,9 @@ func DamagedEvent(lsn messages.LSN, p messages.PartitionID, o messages.PLogOffse
 // LogPlace names an entry of the log for error messages.
 func LogPlace(lsn messages.LSN) string { return PlaceOf(BucketLog, "LSN %d", lsn) }
 
+// Together is how many events were appended together with this one and stand behind it.
+func (v *EventView) Together() uint32 { return v.together }
+
 // Belongs returns nil if the event is the one that the index says.
 func (v *EventView) Belongs(p messages.PartitionID, o messages.PLogOffset) error {
 	if v.Partition != p || v.PLogOffset != o {

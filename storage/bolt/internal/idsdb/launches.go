@@ -60,6 +60,20 @@ func Close(f *boltfile.File) error {
 	})
 }
 
+// Launches returns all that are there, in their order.
+func Launches(f *boltfile.File) (all []uint32, err error) {
+	err = f.View(func(tx *bbolt.Tx) error {
+		if _, _, err := look(f, tx, 0); err != nil {
+			return err
+		}
+		return tx.Bucket(format.BucketLaunches).ForEach(func(k, _ []byte) error {
+			all = append(all, format.Uint32(k))
+			return nil
+		})
+	})
+	return all, err
+}
+
 // look returns the last number of a launch, 0 if there is none, and how many launches there are. It looks at all of them: a
 // launch that has lost its key would begin again at 1.
 func look(f *boltfile.File, tx *bbolt.Tx, launch uint32) (last, count uint64, err error) {

@@ -1,0 +1,177 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/verify"
+)
+
+// toImport makes the nth event of a workspace, which has a number.
+func toImport(ws messages.WSID, n int, at messages.Timestamp) messages.Event {
+	number := messages.Number(999 + n)
+	return messages.Event{
+		Workspace: ws, WorkspaceKind: testKind, WLogOffset: messages.WLogOffset(n), RegisteredAt: at,
+		Numbers: []messages.SequenceNumber{{Seq: testSeq, Number: number}}, DedupID: messages.DedupID{byte(n), byte(ws)},
+	}
+}
+
+func each(events ...messages.Event) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		for i := range events {
+			if !yield(events[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+// An import without room is refused, keeps what it has, and goes on with more room.
+func TestImportWithoutRoom(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	d := testDescriptor(2, messages.TrustNone)
+	var events []messages.Event
+	for n := 1; n <= 64; n++ {
+		e := toImport(messages.WSID(n%2), (n+1)/2, messages.Timestamp(n))
+		e.Body = make([]byte, 1<<19)
+		events = append(events, e)
+	}
+	result, err := Import(t.Context(), to, d, each(events...), ImportOptions{Store: Options{MaxSize: 24 << 20, MmapSize: 16 << 20}})
+	expect.ErrorIs(t, err, storage.ErrFull)
+	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want no store", err)
+	}
+	id := result.ID
+	result, err = Import(t.Context(), to, d, each(events...), ImportOptions{})
+	expect.NoError(t, err)
+	if result.Events != 64 || result.Found == 0 || result.Found == 64 || result.ID != id {
+		t.Errorf("got %+v, want it to go on", result)
+	}
+	report, err := Verify(t.Context(), to, verify.Options{})
+	expect.NoError(t, errors.Join(err, report.Err()))
+}
+
+// What is wrong with events is found, at once or in the end, and there is no store then.
+func TestImportOfWrongEvents(t *testing.T) {
+	d := testDescriptor(2, messages.TrustNone)
+	first, second := toImport(2, 1, 5), toImport(2, 2, 5)
+	change := func(e messages.Event, change func(*messages.Event)) messages.Event {
+		change(&e)
+		return e
+	}
+	together := change(first, func(e *messages.Event) { e.Together = 1 })
+	joined := change(second, func(e *messages.Event) { e.DedupID = messages.DedupID{} })
+	for what, c := range map[string]struct {
+		events []messages.Event
+		want   error
+	}{
+		"nothing is wrong":     {[]messages.Event{together, joined}, nil},
+		"an unknown kind":      {[]messages.Event{change(first, func(e *messages.Event) { e.WorkspaceKind = 9 })}, storage.ErrInvalidEvent},
+		"too large":            {[]messages.Event{change(first, func(e *messages.Event) { e.Body = make([]byte, format.MaxEventSize) })}, storage.ErrInvalidEvent},
+		"a time that falls":    {[]messages.Event{first, change(second, func(e *messages.Event) { e.RegisteredAt = 4 })}, storage.ErrTimeFell},
+		"half of an append":    {[]messages.Event{together}, storage.ErrInvalidEvent},
+		"another within":       {[]messages.Event{together, toImport(4, 1, 5), joined}, storage.ErrInvalidEvent},
+		"an id within":         {[]messages.Event{together, second}, storage.ErrInvalidEvent},
+		"a workspace's hole":   {[]messages.Event{first, change(second, func(e *messages.Event) { e.WLogOffset = 3 })}, verify.ErrFaults},
+		"a hole in numbers":    {[]messages.Event{first, change(second, func(e *messages.Event) { e.Numbers = []messages.SequenceNumber{{Seq: testSeq, Number: 1002}} })}, verify.ErrFaults},
+		"an id that was there": {[]messages.Event{first, change(second, func(e *messages.Event) { e.DedupID = first.DedupID })}, verify.ErrFaults},
+		"an event twice":       {[]messages.Event{first, first}, verify.ErrFaults},
+	} {
+		to := filepath.Join(t.TempDir(), "new")
+		_, err := Import(t.Context(), to, d, each(c.events...), ImportOptions{})
+		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
+			t.Errorf("%s: got %v, want %v", what, err, c.want)
+		}
+		if _, err := os.Stat(to); (err == nil) != (c.want == nil) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+}
+
+// What cannot be imported at all, and what ends an import.
+func TestImportIsRefused(t *testing.T) {
+	d, to := testDescriptor(2, messages.TrustNone), filepath.Join(t.TempDir(), "new")
+	_, err := Import(t.Context(), to, messages.Descriptor{}, each(), ImportOptions{})
+	expect.ErrorIs(t, err, messages.ErrDescriptor)
+	_, err = Import(t.Context(), to, d, each(), ImportOptions{Store: Options{Memory: -1}})
+	expect.ErrorIs(t, err, messages.ErrSettings)
+	_, err = Import(t.Context(), filepath.Join(to, format.LogFileName), d, each(), ImportOptions{})
+	expect.ErrorIs(t, err, ErrExists)
+	later := toImport(1, 1, 1)
+	later.Epoch = 2
+	for _, events := range [][]messages.Event{{toImport(1, 1, 1)}, {later, toImport(1, 2, 1)}} {
+		_, err = Import(t.Context(), to, d, each(events...), ImportOptions{KeepEpochs: true, DryRun: true})
+		expect.ErrorIs(t, err, storage.ErrInvalidEvent)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Import(ctx, to, d, each(toImport(1, 1, 1)), ImportOptions{})
+	expect.ErrorIs(t, err, context.Canceled)
+	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1), toImport(1, 2, 1)), ImportOptions{Subscriptions: func() ([]storage.Subscription, error) { return nil, errNothing }})
+	expect.ErrorIs(t, err, errNothing)
+	// There are two events by now.
+	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1)), ImportOptions{})
+	expect.ErrorIs(t, err, ErrOtherImport)
+	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1), toImport(1, 2, 2)), ImportOptions{})
+	expect.ErrorIs(t, err, ErrOtherImport)
+}
+
+// Nothing can be imported, too.
+func TestImportOfNothing(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	_, err := Import(t.Context(), to, testDescriptor(2, messages.TrustNone), each(), ImportOptions{Launches: []uint32{3, 1}})
+	expect.NoError(t, err)
+	s := openToRead(t, to)
+	launches, err := s.Launches(t.Context())
+	expect.NoError(t, err)
+	if len(launches) != 2 || launches[0] != 1 || launches[1] != 3 {
+		t.Errorf("got launches %v, want 1 and 3", launches)
+	}
+	closeStore(t, s)
+}
+
+// Events come in the order of their times, those that were appended together without another one between.
+func TestByTime(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	group := toImport(1, 1, 20)
+	group.Together = 1
+	rest := toImport(1, 2, 40)
+	rest.DedupID = messages.DedupID{}
+	_, err := Import(t.Context(), to, testDescriptor(3, messages.TrustNone),
+		each(toImport(2, 1, 30), group, rest, toImport(3, 1, 10), toImport(5, 1, 30), toImport(3, 2, 30)), ImportOptions{})
+	expect.NoError(t, err)
+	s := openToRead(t, to)
+	defer closeStore(t, s)
+	for _, c := range []struct {
+		part Part
+		want []messages.WSID
+	}{
+		{Part{}, []messages.WSID{3, 1, 1, 2, 5, 3}},
+		{Part{Partitions: []messages.PartitionID{2, 0, 2}}, []messages.WSID{3, 2, 5, 3}},
+		{Part{Workspaces: []messages.WSID{3, 1, 3, 77}}, []messages.WSID{3, 1, 1, 3}},
+	} {
+		var got []messages.WSID
+		for _, e := range collectEvents(t, s.ByTime(t.Context(), c.part)) {
+			got = append(got, e.Workspace)
+		}
+		expect.Equal(t, c.want, got)
+		n, err := s.CountEvents(t.Context(), c.part)
+		expect.NoError(t, err)
+		expect.Equal(t, uint64(len(c.want)), n)
+	}
+	for _, wrong := range []Part{{Partitions: []messages.PartitionID{3}}, {Partitions: []messages.PartitionID{0}, Workspaces: []messages.WSID{1}}} {
+		_, err := s.CountEvents(t.Context(), wrong)
+		expect.ErrorIs(t, err, ErrPart)
+		for _, err := range s.ByTime(t.Context(), wrong) {
+			expect.ErrorIs(t, err, ErrPart)
+		}
+	}
+}
