@@ -20,8 +20,8 @@ import (
 //	period   = first-day number     how far the first day is above the one before, from 0 up; the last number
 //	zone     = length name time     when it was set: how far that is above the one before, the first as a varint
 //
-// Version is a byte: 3 if there are zones, else 2. A difference of LSNs of pointers is a varint, everything else an uvarint. flags: 1 there is a last
-// number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
+// Version is a byte: 3 if there are zones, else 2. A difference of LSNs of pointers is a varint, everything else an
+// uvarint. flags: 1 there is a last number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
 // neither a number nor records, and at least one period. Other flags and versions are refused.
 const (
 	headVersion = 2
