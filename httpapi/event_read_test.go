@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -37,6 +38,9 @@ func fill(t *testing.T, v reflect.Value) {
 		v.SetUint(200)
 	case reflect.Uint64:
 		v.SetUint(math.MaxUint64)
+		if v.Type() == reflect.TypeFor[ids.TraceID]() {
+			v.SetUint(math.MaxInt64)
+		}
 	case reflect.Uint32:
 		v.SetUint(20260329) // a date as well as any number
 	default:

@@ -22,7 +22,7 @@ var provedList = []string{
 	"node-starts-again-within-a-second",
 	"kit-sees-no-hole",
 	"spread-is-a-bound-too-low",
-	"section-of-a-later-version",
+	"move-above-the-end-is-stored",
 	"checksums-begin-anew-in-each-line",
 }
 
