@@ -146,6 +146,9 @@ func special(t reflect.Type) *encoder {
 	}
 	if t.Implements(errorType) && t.Kind() == reflect.Pointer || t == errorType {
 		e := textual(func(v reflect.Value) string {
+			if v.IsNil() {
+				return "<nil>"
+			}
 			err, _ := v.Interface().(error)
 			return err.Error()
 		})

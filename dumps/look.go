@@ -178,8 +178,7 @@ func Holes(lines []Line) []Hole {
 			run = &numbers{seen: make(map[uint64]struct{})}
 			runs[name] = run
 		}
-		run.seen[l.Number] = struct{}{}
-		run.lines = append(run.lines, l)
+		run.add(l)
 	}
 	for _, run := range runs {
 		holes = run.appendHoles(holes)
@@ -190,16 +189,26 @@ func Holes(lines []Line) []Hole {
 	return holes
 }
 
+// maxLate is how many lines of a group may overtake one that has its number already, in the order of time.
+const maxLate = 1 << 16
+
 // numbers are those of one group, node and process.
 type numbers struct {
-	lines []*Line
-	seen  map[uint64]struct{}
+	lines   []*Line
+	seen    map[uint64]struct{}
+	largest uint64
 }
 
 // beginsAnew reports whether a line is of a later process.
 func (n *numbers) beginsAnew(l *Line) bool {
 	_, again := n.seen[l.Number]
-	return again || l.Number == 1
+	return again || l.Number+maxLate < n.largest
+}
+
+func (n *numbers) add(l *Line) {
+	n.seen[l.Number] = struct{}{}
+	n.lines = append(n.lines, l)
+	n.largest = max(n.largest, l.Number)
 }
 
 func (n *numbers) appendHoles(to []Hole) []Hole {
