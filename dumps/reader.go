@@ -18,17 +18,17 @@ const maxLine = 16 << 20
 type document struct {
 	Time        string          `json:"ts"`
 	Group       string          `json:"g"`
-	Key         string          `json:"k"`
-	Node        uint16          `json:"n"`
+	Key         string          `json:"k,omitempty"`
+	Node        uint16          `json:"n,omitempty"`
 	Number      uint64          `json:"s"`
-	Trace       uint64          `json:"t,string"`
+	Trace       uint64          `json:"t,string,omitempty"`
 	Direction   Direction       `json:"d"`
 	Class       string          `json:"cl"`
 	Message     string          `json:"mn"`
 	Protocol    string          `json:"mp"`
 	Kind        Kind            `json:"mk"`
-	Body        json.RawMessage `json:"m"`
-	Correlation uint64          `json:"c"`
+	Body        json.RawMessage `json:"m,omitempty"`
+	Correlation uint64          `json:"c,omitempty"`
 }
 
 // ParseLine reads a line, with its end or without it. It returns [ErrLine] if it is none of a dump. Fields that are
@@ -52,6 +52,14 @@ func ParseLine(b []byte) (Line, error) {
 		Time: at, Group: d.Group, Key: d.Key, Node: d.Node, Number: d.Number, Trace: d.Trace, Direction: d.Direction,
 		Class: d.Class, Message: d.Message, Protocol: d.Protocol, Kind: d.Kind, Body: d.Body, Correlation: d.Correlation,
 	}, nil
+}
+
+// MarshalJSON implements json.Marshaler: it is a line as a writer has it, without its end.
+func (l Line) MarshalJSON() ([]byte, error) {
+	return json.Marshal(document{
+		Time: l.Time.UTC().Format(timeLayout), Group: l.Group, Key: l.Key, Node: l.Node, Number: l.Number, Trace: l.Trace, Direction: l.Direction,
+		Class: l.Class, Message: l.Message, Protocol: l.Protocol, Kind: l.Kind, Body: l.Body, Correlation: l.Correlation,
+	})
 }
 
 // check returns what a line lacks.
