@@ -29,7 +29,9 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve --db DIR", Short: "Run the application of a store, and serve it over HTTP",
 		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
-but loopback addresses need a certificate and a token.`,
+but loopback addresses need a certificate and a token.
+With --dump FILE it writes messages of its actors to the file, which partita
+dumps reads. SIGHUP opens the file anew, and ends the server without --dump.`,
 	}
 	dir, set := cli.DB(c), c.Flags()
 	var config serve.Config
@@ -39,6 +41,7 @@ but loopback addresses need a certificate and a token.`,
 	tokenFile := set.String("token-file", "", "`FILE` of the bearer token that requests must bring; or it is in the environment, as "+tokenVariable)
 	set.IntVar(&config.Connections, "connections", 1024,
 		"at most `N` connections at the same time; at most a quarter of them, and 256, are streams, and a half, and 512, wait for an event")
+	dump := dumpFlags(set, &config)
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := cli.InRange("connections", config.Connections, 4, maxConnections); err != nil {
@@ -47,6 +50,10 @@ but loopback addresses need a certificate and a token.`,
 		if config.Token, err = readToken(*tokenFile); err != nil {
 			return err
 		}
+		if err := dump.apply(&config); err != nil {
+			return err
+		}
+		defer dump.listen(&config)()
 		config.Dir = *dir
 		var told error
 		err = serve.Run(ctx, config, s.Err, func(url, application string) {

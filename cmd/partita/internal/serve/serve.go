@@ -60,6 +60,11 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 	}
 	s := &server{config: &c, place: place, listener: listener, logger: newLogger(notes)}
 	defer s.closeListener()
+	endDump, err := s.startDump()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endDump()) }()
 	return s.run(ctx, store, started)
 }
 
@@ -82,6 +87,8 @@ type server struct {
 	place    place
 	listener net.Listener
 	logger   *zap.Logger
+	// observer is nil if nothing is dumped.
+	observer partition.Observer
 	// maxHeader is how large the headers of a request may be, in bytes.
 	maxHeader int
 }
@@ -96,7 +103,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, a
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger})
+	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger, Observer: s.observer})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
 	if err != nil {
