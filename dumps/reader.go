@@ -56,10 +56,20 @@ func ParseLine(b []byte) (Line, error) {
 
 // MarshalJSON implements json.Marshaler: it is a line as a writer has it, without its end.
 func (l Line) MarshalJSON() ([]byte, error) {
-	return json.Marshal(document{
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(document{
 		Time: l.Time.UTC().Format(timeLayout), Group: l.Group, Key: l.Key, Node: l.Node, Number: l.Number, Trace: l.Trace, Direction: l.Direction,
 		Class: l.Class, Message: l.Message, Protocol: l.Protocol, Kind: l.Kind, Body: l.Body, Correlation: l.Correlation,
 	})
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler, see [ParseLine].
+func (l *Line) UnmarshalJSON(b []byte) (err error) {
+	*l, err = ParseLine(b)
+	return err
 }
 
 // check returns what a line lacks.

@@ -75,7 +75,7 @@ func TestReadGoesOn(t *testing.T) {
 		t.Errorf("got %v", last)
 	}
 	var long []error
-	for _, err := range Read(io.MultiReader(strings.NewReader(strings.Repeat("x", maxLine+1)+"\n"+good+"\n"))) {
+	for _, err := range Read(io.MultiReader(strings.NewReader(strings.Repeat("x", maxLine+1) + "\n" + good + "\n"))) {
 		long = append(long, err)
 	}
 	if len(long) != 2 || !errors.Is(long[0], ErrLine) || long[1] != nil {

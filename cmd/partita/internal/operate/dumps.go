@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,9 @@ func (s *dumpSearch) run(ctx context.Context, files []string) error {
 	if s.follow {
 		return s.followFile(ctx, files[0])
 	}
+	if err := sortByAge(files); err != nil {
+		return err
+	}
 	for _, name := range files {
 		if err := s.gather(ctx, name); err != nil {
 			return err
@@ -131,6 +135,20 @@ func (s *dumpSearch) run(ctx context.Context, files []string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// sortByAge orders files by when they were written to last, so that answers come behind their requests.
+func sortByAge(files []string) error {
+	ages := make(map[string]time.Time, len(files))
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		ages[name] = info.ModTime()
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return ages[a].Compare(ages[b]) })
 	return nil
 }
 
@@ -180,12 +198,9 @@ func (s *dumpSearch) note(name string, err error) {
 
 // document prints a value as JSON.
 func (s *dumpSearch) document(value any) error {
-	b, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = s.out.Write(append(b, '\n'))
-	return err
+	e := json.NewEncoder(s.out)
+	e.SetEscapeHTML(false) // "<hidden>" stays as it is
+	return e.Encode(value)
 }
 
 func (s *dumpSearch) printLine(l *dumps.Line) error {
