@@ -124,6 +124,13 @@ func workOf(message any) (work, TrafficKind) {
 		return work{'t', m.Generation, m.Token.Serial}, TrafficRequest
 	case *messages.Found:
 		return work{'t', m.Generation, m.Token.Serial}, TrafficResponse
+	}
+	return replayOf(message)
+}
+
+// replayOf is workOf for actualizers, which are asked for one piece of a replay after the other.
+func replayOf(message any) (work, TrafficKind) {
+	switch m := message.(type) {
 	case *messages.Replay:
 		return work{'r', m.Generation, 0}, TrafficRequest
 	case *messages.Credit:

@@ -125,7 +125,7 @@ func isEmpty(v reflect.Value) bool {
 }
 
 var (
-	errorType     = reflect.TypeFor[error]()
+	ofErrors      = reflect.TypeFor[error]()
 	timeType      = reflect.TypeFor[time.Time]()
 	durationType  = reflect.TypeFor[time.Duration]()
 	timestampType = reflect.TypeFor[messages.Timestamp]()
@@ -144,12 +144,12 @@ func special(t reflect.Type) *encoder {
 	case dateType:
 		return textual(func(v reflect.Value) string { return calendar.Date(v.Int()).String() })
 	}
-	if t.Implements(errorType) && t.Kind() == reflect.Pointer || t == errorType {
+	if t.Implements(ofErrors) && t.Kind() == reflect.Pointer || t == ofErrors {
 		e := textual(func(v reflect.Value) string {
 			if v.IsNil() {
 				return "<nil>"
 			}
-			err, _ := v.Interface().(error)
+			err, _ := reflect.TypeAssert[error](v)
 			return err.Error()
 		})
 		e.skips = reflect.Value.IsNil

@@ -24,13 +24,13 @@ func TestJoin(t *testing.T) {
 		at(6, 5, Response, Out, 7, ``), at(7, 6, Request, In, 7, ``), at(8, 7, Response, Out, 9, ``), at(9, 8, Response, Out, 7, ``),
 		at(10, 9, Regular, In, 0, ``),
 	}
-	want := []time.Duration{5, 2, 0, 2}
+	want := []time.Duration{5 * time.Second, 2 * time.Second, 0, 2 * time.Second}
 	got := Join(lines)
 	if len(got) != len(want) {
 		t.Fatalf("got %+v", got)
 	}
 	for i, e := range got {
-		if e.Took() != want[i]*time.Second || (e.Response == nil) != (want[i] == 0) {
+		if e.Took() != want[i] || (e.Response == nil) != (want[i] == 0) {
 			t.Errorf("%d: got %v", i, e.Took())
 		}
 	}

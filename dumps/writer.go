@@ -112,7 +112,7 @@ func openFile(path string) (file, error) {
 
 // SetGroups says of which groups of actors messages are dumped from now on, in place of what was said
 // before; [AllGroups] stands for those that are not named. Partita's groups are partition, its leaves flusher,
-// actualizer, reader and appender, command-processor, subscription and its leaf deliverer. It returns ErrSettings of
+// actualizer, reader and appender, command-processor, lane (of a subscription) and its leaf deliverer. It returns ErrSettings of
 // package messages if a setting is wrong, and changes nothing then.
 func (w *Writer) SetGroups(groups map[string]Group) error { return w.groups.set(groups) }
 

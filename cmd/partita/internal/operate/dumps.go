@@ -75,15 +75,8 @@ func (s *dumpSearch) check(files []string, workspace, from, to *string) (err err
 	if err := cli.InRange("limit", s.limit, 1, 1<<31-1); err != nil {
 		return err
 	}
-	switch {
-	case s.join && s.holes:
-		return cli.WrongUsage("--join and --holes exclude each other")
-	case s.follow && (s.join || s.holes):
-		return cli.WrongUsage("--follow excludes --join and --holes")
-	case s.follow && len(files) != 1:
-		return cli.WrongUsage("--follow: got %d files, want one", len(files))
-	case s.holes && (s.query.Message != "" || s.query.Trace != 0 || workspace != nil):
-		return cli.WrongUsage("--holes excludes --message, --trace and --workspace: a line that is not looked for is not missing")
+	if err := s.checkMode(files, workspace != nil); err != nil {
+		return err
 	}
 	if workspace != nil {
 		ws, err := messages.ParseWSID(*workspace)
@@ -97,6 +90,21 @@ func (s *dumpSearch) check(files []string, workspace, from, to *string) (err err
 	}
 	s.query.To, err = parseTime("to", to)
 	return err
+}
+
+// checkMode returns what does not go together.
+func (s *dumpSearch) checkMode(files []string, workspace bool) error {
+	switch {
+	case s.join && s.holes:
+		return cli.WrongUsage("--join and --holes exclude each other")
+	case s.follow && (s.join || s.holes):
+		return cli.WrongUsage("--follow excludes --join and --holes")
+	case s.follow && len(files) != 1:
+		return cli.WrongUsage("--follow: got %d files, want one", len(files))
+	case s.holes && (s.query.Message != "" || s.query.Trace != 0 || workspace):
+		return cli.WrongUsage("--holes excludes --message, --trace and --workspace: a line that is not looked for is not missing")
+	}
+	return nil
 }
 
 // parseTime reads the time of a flag, the zero time if it was not given.
