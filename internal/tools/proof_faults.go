@@ -20,6 +20,7 @@ var provedList = []string{
 	"numbers-as-long-as-each-other",
 	"zone-without-floor",
 	"node-starts-again-within-a-second",
+	"dump-limit-uses-no-number",
 }
 
 // provedMutants selects them, for make, which takes a dollar sign only twice.
