@@ -75,7 +75,7 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian))
-	pid, err := c.System.Root.SpawnNamed(props, c.Name)
+	pid, err := c.System.Root.SpawnNamed(observeSends(props, p.mailbox), c.Name)
 	if err != nil {
 		cancel(err)
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)

@@ -91,7 +91,7 @@ func SpawnLane(c LaneConfig, ports *Ports) (*Lane, error) {
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian),
 		actor.WithSupervisor(EscalateToParent()))
-	pid, err := c.System.Root.SpawnNamed(props, c.Name)
+	pid, err := c.System.Root.SpawnNamed(observeSends(props, l.mailbox), c.Name)
 	if err != nil {
 		cancel(err)
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)

@@ -66,6 +66,7 @@ const (
 // [life].
 type Mailbox struct {
 	config     MailboxConfig
+	traffic    TrafficObserver // the observer, if it is one
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	work       func() // m.drain as a value, made once
@@ -106,6 +107,7 @@ func NewMailbox(c MailboxConfig) *Mailbox {
 	c.Observer = observerOf(c.Observer, c.Key)
 	m := &Mailbox{config: c, running: true}
 	m.work = m.drain
+	m.traffic, _ = c.Observer.(TrafficObserver)
 	return m
 }
 
@@ -357,6 +359,9 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 	_, content, sender := actor.UnwrapEnvelope(message)
 	if sender != nil && m.config.Refuse != nil {
 		if answer := m.config.Refuse(content, why); answer != nil {
+			if m.traffic != nil {
+				m.traffic.Sent(sent(m.config.Key, answer, sender))
+			}
 			m.config.System.Root.Send(sender, answer)
 		}
 	}
@@ -366,6 +371,10 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 func (m *Mailbox) observePosted(message any) {
 	if o := m.config.Observer; o != nil {
 		o.Posted(m.config.Key, actor.UnwrapEnvelopeMessage(message))
+		if m.traffic != nil {
+			_, content, sender := actor.UnwrapEnvelope(message)
+			m.traffic.Received(received(m.config.Key, content, sender))
+		}
 	}
 }
 

@@ -60,7 +60,16 @@ func Observers(all ...Observer) Observer {
 	case 1:
 		return some[0]
 	}
-	return some
+	var traffic []TrafficObserver
+	for _, o := range some {
+		if t, ok := o.(TrafficObserver); ok {
+			traffic = append(traffic, t)
+		}
+	}
+	if traffic == nil {
+		return some
+	}
+	return trafficObservers{some, traffic}
 }
 
 // observers are several.
@@ -95,5 +104,25 @@ func (all observers) Taken(key Key, message any) {
 func (all observers) Handled(key Key, message any) {
 	for _, o := range all {
 		o.Handled(key, message)
+	}
+}
+
+// trafficObservers are several, of which some are told of traffic. Only then there is any to tell.
+type trafficObservers struct {
+	observers
+	traffic []TrafficObserver
+}
+
+// Received implements [TrafficObserver].
+func (all trafficObservers) Received(t Traffic) {
+	for _, o := range all.traffic {
+		o.Received(t)
+	}
+}
+
+// Sent implements [TrafficObserver].
+func (all trafficObservers) Sent(t Traffic) {
+	for _, o := range all.traffic {
+		o.Sent(t)
 	}
 }

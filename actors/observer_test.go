@@ -79,3 +79,28 @@ func TestMailboxWithoutObserver(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// trafficDiary is told of traffic too.
+type trafficDiary struct{ diary }
+
+func (d *trafficDiary) Received(m actors.Traffic) { d.write("received", m.Key, m.Message) }
+func (d *trafficDiary) Sent(m actors.Traffic)     { d.write("sent", m.Key, m.Message) }
+
+// TestObserversOfTraffic: beside one that is not told of traffic, one that is hears all of it.
+func TestObserversOfTraffic(t *testing.T) {
+	plain, traffic, keyed := &diary{}, &trafficDiary{}, &keyedDiary{of: make(map[actors.Key]*diary)}
+	all := actors.Observers(plain, actors.Observers(keyed, traffic))
+	b := newBench(t, newSystem(), 2, all)
+	b.Start()
+	b.query(1)
+	b.run()
+	if want := []string{"posted bench/1 1", "received bench/1 1", "taken bench/1 1", "handled bench/1 1"}; !slices.Equal(traffic.entries, want) {
+		t.Errorf("got %q, want %q", traffic.entries, want)
+	}
+	if want := []string{"posted bench/1 1", "taken bench/1 1", "handled bench/1 1"}; !slices.Equal(plain.entries, want) {
+		t.Errorf("got %q, want %q", plain.entries, want)
+	}
+	if _, told := actors.Observers(plain, keyed).(actors.TrafficObserver); told {
+		t.Error("several that want no traffic want it")
+	}
+}

@@ -106,7 +106,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian),
 		actor.WithSupervisor(EscalateToParent()))
-	pid, err := c.System.Root.SpawnNamed(props, c.Name)
+	pid, err := c.System.Root.SpawnNamed(observeSends(props, p.mailbox), c.Name)
 	if err != nil {
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
 	}

@@ -80,9 +80,7 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 	}
 	if fx.Appender != nil {
 		p.appending++
-		if !p.submit(ctx, fx.Appender) {
-			p.send(ctx, leafAppender, fx.Appender)
-		}
+		p.write(ctx, fx.Appender)
 	}
 	for _, m := range fx.Actualizer {
 		if _, end := m.(*messages.EndReplay); !end {
@@ -103,8 +101,15 @@ func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 // flush, one batch, one replay, or the loads and late flushes that the core allows.
 // An actor that ends has told its leaves to end, and would wait for ever for one made later.
 func (p *partition) send(ctx actor.Context, k leafKind, message any) {
+	if pid := p.leafFor(ctx, k); pid != nil {
+		ctx.Send(pid, message)
+	}
+}
+
+// leafFor returns a leaf, nil if there must be none any more.
+func (p *partition) leafFor(ctx actor.Context, k leafKind) *actor.PID {
 	if p.aborted {
-		return
+		return nil
 	}
 	if p.leaves[k] == nil {
 		c := &p.handle.config
@@ -112,7 +117,7 @@ func (p *partition) send(ctx actor.Context, k leafKind, message any) {
 		leaves := parent{c.Key, p.incarnation, c.Dispatcher, c.System, c.Observer}
 		p.leaves[k] = leaves.spawn(ctx, leafNames[k], p.spawned, func() actor.Actor { return p.leaf.produce(k) })
 	}
-	ctx.Send(p.leaves[k], message)
+	return p.leaves[k]
 }
 
 // rest ends the leaves if there is no work for them: most of many partitions have none most
@@ -130,18 +135,25 @@ func (p *partition) rest(ctx actor.Context) {
 	}
 }
 
-// submit hands a batch to the store itself if that does not block: the way over the
+// write hands a batch to the store itself as far as that does not block: the way over the
 // appender wakes two goroutines more.
-func (p *partition) submit(ctx actor.Context, m *messages.WriteEvents) bool {
+func (p *partition) write(ctx actor.Context, m *messages.WriteEvents) {
 	if p.leaf.submitter == nil {
-		return false
+		p.send(ctx, leafAppender, m)
+		return
 	}
-	do := p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(ctx.ActorSystem().Root, ctx.Self(), m))
+	if traffic := p.handle.mailbox.traffic; traffic != nil {
+		traffic.Sent(sent(p.handle.config.Key, m, nil))
+	}
+	root := ctx.ActorSystem().Root
+	do := p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(root, ctx.Self(), m))
 	if do == nil {
-		return true
+		return
 	}
 	p.leaf.rest.Store(&rest{m.Generation, m.Events[0].PLogOffset, do})
-	return false
+	if pid := p.leafFor(ctx, leafAppender); pid != nil {
+		root.Send(pid, m) // that it was sent is told already
+	}
 }
 
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {

@@ -19,14 +19,12 @@ type parent struct {
 // spawn starts a leaf, the nth one of its parent's incarnation. Its queue is bounded by the
 // protocol that it has with its parent.
 func (p *parent) spawn(ctx actor.Context, name string, n int, produce actor.Producer) *actor.PID {
+	key := Key{Group: name, ID: p.key.ID}
+	mailbox := NewMailbox(MailboxConfig{Key: key, Requests: 1, System: p.system, Observer: p.observer})
 	props := actor.PropsFromProducer(produce,
 		actor.WithDispatcher(p.dispatcher),
-		actor.WithMailbox(func() actor.Mailbox {
-			return NewMailbox(MailboxConfig{
-				Key: Key{Group: name, ID: p.key.ID}, Requests: 1, System: p.system, Observer: p.observer,
-			})
-		}))
-	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("%s-%d-%d", name, p.incarnation, n))
+		actor.WithMailbox(func() actor.Mailbox { return mailbox }))
+	pid, err := ctx.SpawnNamed(observeSends(props, mailbox), fmt.Sprintf("%s-%d-%d", name, p.incarnation, n))
 	if err != nil {
 		// The name holds both numbers: nobody else has it.
 		panic(err)

@@ -18,7 +18,7 @@ type Token struct {
 	Serial uint64
 	// Secret is drawn at random: a partition believes what the owner of a transaction says, and nobody else can
 	// guess it.
-	Secret uint64
+	Secret uint64 `dump:"hidden"`
 }
 
 // String leaves the secret out.

@@ -27,7 +27,7 @@ var floors = [][]string{
 	{"storage/bolt"},
 	{"actors"},
 	{"partition"},
-	{"httpapi", "metrics"},
+	{"dumps", "httpapi", "metrics"},
 	{"cmd"},
 	{"tests"},
 }

@@ -35,6 +35,17 @@ func Run(run func(context.Context, Streams) error) func(*cobra.Command, []string
 	}
 }
 
+// takesFiles marks a command that takes files as its arguments.
+const takesFiles = "takes files"
+
+// RunFiles lets a command take files as its arguments, one at least.
+func RunFiles(c *cobra.Command, run func(ctx context.Context, s Streams, files []string) error) {
+	c.Annotations = map[string]string{takesFiles: "true"}
+	c.RunE = func(c *cobra.Command, files []string) error {
+		return Run(func(ctx context.Context, s Streams) error { return run(ctx, s, files) })(c, files)
+	}
+}
+
 // Program is a program and its commands.
 type Program struct {
 	// Root is the program itself. It is used once.
@@ -145,12 +156,16 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return WrongUsage("%s", OneLine(err))
 }
 
-// checkArguments returns an [ErrUsage] if there is an argument, or a flag that is required has no
+// checkArguments returns an [ErrUsage] if there is an argument that the command does not take, or a flag that is required has no
 // value.
 func checkArguments(c *cobra.Command, args []string) (err error) {
 	switch {
 	case len(args) > 0 && c.HasAvailableSubCommands():
 		return unknownCommand(c, args[0])
+	case c.Annotations[takesFiles] != "":
+		if len(args) == 0 {
+			return WrongUsage("no file: want one at least")
+		}
 	case len(args) > 0:
 		return WrongUsage("unexpected argument %.40q", args[0])
 	}

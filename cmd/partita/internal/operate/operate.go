@@ -43,7 +43,7 @@ func command() *cobra.Command {
 store that it reads. Nobody may have it open for writing meanwhile: a running
 process is told by its lock.`}
 	c.AddCommand(verifyCommand(), inspectCommand(), logCommand(), numbersCommand(), backupCommand(), restoreCommand(), compactCommand(),
-		serveCommand(), subscriptionsCommand(), exportCommand(), importCommand())
+		serveCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand())
 	return c
 }
 

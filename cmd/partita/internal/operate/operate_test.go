@@ -89,6 +89,17 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --db x --listen 0.0.0.0:1", "is not a loopback address: it needs a certificate and a token"},
 		{"serve --db x --listen y", "missing port"},
 		{"serve --db x --tls-key y", "got one of them"},
+		{"serve --db x --dump-rate 5", "--dump-rate goes with --dump"},
+		{"serve --db x --dump y --dump-rate 0", "--dump-rate: got 0, want 1 to 1000000000"},
+		{"serve --db x --dump y --dump-memory 0", "--dump-memory: got 0"},
+		{"dumps", "no file: want one at least"},
+		{"dumps x --join --holes", "exclude each other"},
+		{"dumps x --follow --join", "--follow excludes"},
+		{"dumps x y --follow", "--follow: got 2 files, want one"},
+		{"dumps x --holes --workspace 3", "--holes excludes"},
+		{"dumps x --workspace y", "--workspace"},
+		{"dumps x --from noon", "--from: got \"noon\", want a time like"},
+		{"dumps x --limit 0", "--limit: got 0"},
 	} {
 		o := run(t, strings.Fields(tt.args)...)
 		o.fails(t, exitBlind, tt.want, "(see partita", "--help)")

@@ -31,7 +31,9 @@ func serveCommand() *cobra.Command {
 		Use: "serve --db DIR", Short: "Run the application of a store, and serve it over HTTP",
 		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
 but loopback addresses need a certificate and a token. The API is at /v1; what
-Prometheus wants to know is at /metrics.`,
+Prometheus wants to know is at /metrics.
+With --dump FILE it writes messages of its actors to the file, which partita
+dumps reads. SIGHUP opens the file anew, and ends the server without --dump.`,
 	}
 	dir, set := cli.DB(c), c.Flags()
 	var config serve.Config
@@ -46,6 +48,7 @@ Prometheus wants to know is at /metrics.`,
 		config.TraceNode = new(uint16(node))
 		return err
 	})
+	dump := dumpFlags(set, &config)
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		if err := cli.InRange("connections", config.Connections, 4, maxConnections); err != nil {
@@ -54,6 +57,10 @@ Prometheus wants to know is at /metrics.`,
 		if config.Token, err = readToken(*tokenFile); err != nil {
 			return err
 		}
+		if err := dump.apply(&config); err != nil {
+			return err
+		}
+		defer dump.listen(&config)()
 		config.Dir = *dir
 		var told error
 		err = serve.Run(ctx, config, s.Err, func(url, application string) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/ids"
 )
@@ -34,6 +36,12 @@ type Config struct {
 	CertFile, KeyFile string
 	// Token is what every request must bring; if it is empty, none.
 	Token string
+	// Dump is the file that messages of actors are written to; if it is empty, none are. It is opened anew when
+	// there is something in Reopen.
+	Dump string
+	// Dumps say how, see [dumps.Options].
+	Dumps  dumps.Options
+	Reopen <-chan os.Signal
 	// Connections is how many connections there may be at the same time. At most a quarter of
 	// them are streams, and half of them wait for an event: the rest is left for appends.
 	Connections int

@@ -61,6 +61,11 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 	}
 	s := &server{config: &c, place: place, listener: listener, logger: newLogger(notes), metrics: metrics.New(metrics.Options{})}
 	defer s.closeListener()
+	endDump, err := s.startDump()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endDump()) }()
 	return s.run(ctx, store, started)
 }
 
@@ -84,6 +89,8 @@ type server struct {
 	listener net.Listener
 	logger   *zap.Logger
 	metrics  *metrics.Metrics
+	// dumps is nil if nothing is dumped.
+	dumps partition.Observer
 	// maxHeader is how large the headers of a request may be, in bytes.
 	maxHeader int
 }
@@ -98,7 +105,9 @@ func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, a
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{Logger: s.logger, Observer: s.metrics, Traces: s.config.traces()})
+	parts := partition.NewAppParts(system, partition.Options{
+		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
+	})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
 	if err != nil {
