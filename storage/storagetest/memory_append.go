@@ -160,20 +160,8 @@ func (j *judge) order(i int, e *messages.Event) error {
 
 // contents checks the numbers and records against the descriptor.
 func (j *judge) contents(at int, e *messages.Event) error {
-	if e.Date != 0 && !e.Date.Valid() {
-		return fmt.Errorf("%w: got business date %d, want one like 20260329", storage.ErrInvalidEvent, e.Date)
-	}
-	if e.Zone != "" && !calendar.IsZoneName(e.Zone) {
-		return fmt.Errorf("%w: got time zone %q, want a name like Europe/Zurich", storage.ErrInvalidEvent, e.Zone)
-	}
-	if e.Trace != 0 && e.Trace.Validate() != nil {
-		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, e.Trace.Validate())
-	}
-	if len(e.Numbers) > messages.MaxEventNumbers {
-		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
-	}
-	if len(e.Moves) > messages.MaxEventNumbers || int64(e.Brought) > int64(len(e.Numbers)) {
-		return fmt.Errorf("%w: got %d moves, and %d of %d numbers brought along", storage.ErrInvalidEvent, len(e.Moves), e.Brought, len(e.Numbers))
+	if err := checkSaid(e); err != nil {
+		return err
 	}
 	seqs := j.disk.kinds[e.WorkspaceKind]
 	for i, n := range slices.Concat(e.Numbers, e.Moves) {
@@ -192,6 +180,32 @@ func (j *judge) contents(at int, e *messages.Event) error {
 			return fmt.Errorf("%w: sequence %d: got number %d, want at least %d", storage.ErrInvalidEvent, n.Seq, n.Number, first)
 		}
 	}
+	return j.rows(at, e)
+}
+
+// checkSaid checks what an event says besides its numbers and records.
+func checkSaid(e *messages.Event) error {
+	if e.Date != 0 && !e.Date.Valid() {
+		return fmt.Errorf("%w: got business date %d, want one like 20260329", storage.ErrInvalidEvent, e.Date)
+	}
+	if e.Zone != "" && !calendar.IsZoneName(e.Zone) {
+		return fmt.Errorf("%w: got time zone %q, want a name like Europe/Zurich", storage.ErrInvalidEvent, e.Zone)
+	}
+	if e.Trace != 0 && e.Trace.Validate() != nil {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidEvent, e.Trace.Validate())
+	}
+	if len(e.Numbers) > messages.MaxEventNumbers {
+		return fmt.Errorf("%w: got %d numbers, want at most %d", storage.ErrInvalidEvent, len(e.Numbers), messages.MaxEventNumbers)
+	}
+	if len(e.Moves) > messages.MaxEventNumbers || int64(e.Brought) > int64(len(e.Numbers)) {
+		return fmt.Errorf("%w: got %d moves, and %d of %d numbers brought along", storage.ErrInvalidEvent, len(e.Moves), e.Brought, len(e.Numbers))
+	}
+	return nil
+}
+
+// rows checks the records against the descriptor.
+func (j *judge) rows(at int, e *messages.Event) error {
+	seqs := j.disk.kinds[e.WorkspaceKind]
 	for i := range e.Records {
 		id := e.Records[i].ID
 		if err := seqs.check(id.SequenceNumber()); err != nil {

@@ -108,26 +108,37 @@ func (v *EventView) decodeSections(r *ByteReader, version byte) (newer uint16) {
 		tag := uint16(r.Uvarint(math.MaxUint16))
 		data := r.bytes()
 		switch {
-		case version >= eventReserved && tag == tagDedup:
-			v.takeDedup(r, data)
-		case version >= eventReserved && tag == tagTogether:
-			takeOnce(r, data, &v.together)
-		case version >= eventPeriods && tag == tagDate:
-			takeOnce(r, data, &v.date)
-		case version >= eventReserved && tag == tagTrace:
-			v.takeTrace(r, data)
-		case version >= eventPeriods && tag == tagZone:
-			v.takeZone(r, data)
-		case version >= eventPeriods && tag == tagTaken:
-			v.takeTaken(r, data)
-		case version >= eventReserved && tag != 0 && tag <= messages.MaxReservedTag:
-			newer = tag
-		default:
+		case version < eventReserved || tag == 0 || tag > messages.MaxReservedTag:
 			v.dataLen += len(data)
 			v.sections = append(v.sections, messages.Section{Tag: tag, Data: data})
+		case !v.takeReserved(r, version, tag, data):
+			newer = tag
 		}
 	}
 	return newer
+}
+
+// takeReserved takes a section of the runtime's. It reports whether it knows the tag.
+func (v *EventView) takeReserved(r *ByteReader, version byte, tag uint16, data []byte) bool {
+	switch {
+	case tag == tagDedup:
+		v.takeDedup(r, data)
+	case tag == tagTogether:
+		takeOnce(r, data, &v.together)
+	case tag == tagTrace:
+		v.takeTrace(r, data)
+	case version < eventPeriods:
+		return false
+	case tag == tagDate:
+		takeOnce(r, data, &v.date)
+	case tag == tagZone:
+		v.takeZone(r, data)
+	case tag == tagTaken:
+		v.takeTaken(r, data)
+	default:
+		return false
+	}
+	return true
 }
 
 func (v *EventView) takeZone(r *ByteReader, data []byte) {

@@ -52,6 +52,19 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 		return Invalid(e, "kind %d: %w", e.WorkspaceKind, messages.ErrUnknownKind)
 	case e.PLogOffset == 0 || e.WLogOffset == 0:
 		return Invalid(e, "offsets: got PLog %d, WLog %d, want at least 1", e.PLogOffset, e.WLogOffset)
+	}
+	if err := checkSections(e); err != nil {
+		return err
+	}
+	if err := checkNumbers(e, all, numbering, given); err != nil {
+		return err
+	}
+	return checkRecords(e, all)
+}
+
+// checkSections checks what stands in an event's sections, and its sections.
+func checkSections(e *messages.Event) error {
+	switch {
 	case e.Date != 0 && !e.Date.Valid():
 		return Invalid(e, "business date: got %d, want one like 20260329", e.Date)
 	case e.Trace != 0 && e.Trace.Validate() != nil:
@@ -68,10 +81,7 @@ func (s *Schema) CheckEvent(e *messages.Event, numbering []messages.SequenceNumb
 			return Invalid(e, "section: got tag %d, tags up to %d are the runtime's", s.Tag, messages.MaxReservedTag)
 		}
 	}
-	if err := checkNumbers(e, all, numbering, given); err != nil {
-		return err
-	}
-	return checkRecords(e, all)
+	return nil
 }
 
 func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messages.SequenceNumber, given func(messages.SequenceNumber) bool) error {
@@ -87,14 +97,22 @@ func checkNumbers(e *messages.Event, all []messages.Sequence, numbering []messag
 		case !explicit && (n.Number < seq.Initial || n.Number > seq.Max()):
 			return Invalid(e, "sequence %d: got number %d, want %d to %d", n.Seq, n.Number, seq.Initial, seq.Max())
 		}
-		if err := seq.CheckPeriod(e.Date, n.Period); err != nil {
-			return Invalid(e, "%w", err)
+		decided := e.Date == 0 && i >= int(e.Brought) && i < len(e.Numbers)
+		if err := checkPeriod(e, seq, n.Period, decided); err != nil {
+			return err
 		}
-		if decided := e.Date == 0 && i >= int(e.Brought) && i < len(e.Numbers); decided && seq.Restarts() {
-			if err := seq.CheckDecided(e.RegisteredAt, n.Period); err != nil {
-				return Invalid(e, "%w", err)
-			}
-		}
+	}
+	return nil
+}
+
+// checkPeriod checks the period of a number, which the registration time may have decided.
+func checkPeriod(e *messages.Event, seq *messages.Sequence, period calendar.Date, decided bool) error {
+	err := seq.CheckPeriod(e.Date, period)
+	if err == nil && decided && seq.Restarts() {
+		err = seq.CheckDecided(e.RegisteredAt, period)
+	}
+	if err != nil {
+		return Invalid(e, "%w", err)
 	}
 	return nil
 }
