@@ -265,8 +265,11 @@ func (g *game) breakWrites() {
 	case 7, 8, 9:
 		seqs := []messages.SeqID{messages.SeqWLogOffset, messages.SeqCRecordID, seqPlain}
 		seq := seqs[g.dice.roll(3, "sequence")]
-		next := max(g.truth[ws].last(seq)+1, g.kinds()[kindWide][seq].Initial)
-		g.taken[taken{ws, seq, next + messages.Number(g.dice.roll(3, "ahead"))}] = true
+		for range 1 + g.dice.roll(3, "workspaces") { // several appends of one batch are refused then
+			next := max(g.truth[ws].last(seq)+1, g.kinds()[kindWide][seq].Initial)
+			g.taken[taken{ws, seq, next + messages.Number(g.dice.roll(3, "ahead"))}] = true
+			ws = (ws + 2) % 12
+		}
 	case 10:
 		clear(g.taken)
 	case 11:
