@@ -46,16 +46,30 @@ func (w *world) goesBack(m *messages.Append, e *messages.BackwardError) bool {
 	if last == nil {
 		last = make(map[messages.SequencePeriod]messages.Number)
 	}
-	named := false
+	named, given := false, messages.Number(0)
 	for i := range m.Drafts {
 		w.count(last, m, i)
+		given += wantedOf(&m.Drafts[i], e.Seq)
 		for _, n := range takenOf(&m.Drafts[i]) {
 			named = named || n.Seq == e.Seq && n.Number == e.Wanted
 		}
 	}
 	most := max(last[messages.SequencePeriod{Seq: e.Seq, Period: e.Period}], w.kinds()[m.Kind][e.Seq].Initial-1)
+	if e.Period != 0 {
+		most += given // the answer may come in the period after the one in which it was judged
+	}
 	closed := e.Period < w.truth[m.Workspace].closed[e.Seq]
 	return named && e.Workspace == m.Workspace && e.Wanted <= e.Last && (e.Last <= most || closed)
+}
+
+// wantedOf is how many numbers of a sequence a draft wants of the current period.
+func wantedOf(d *messages.Draft, seq messages.SeqID) (n messages.Number) {
+	for _, wanted := range d.Wanted {
+		if wanted.Seq == seq && d.Date == 0 {
+			n += messages.Number(wanted.Numbers())
+		}
+	}
+	return n
 }
 
 // namedDates are the business dates of a message, and the periods that it names.
