@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"unicode/utf8"
 
@@ -31,11 +32,18 @@ func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft
 	d.takeOver(o)
 	o.each("wanted", d.want)
 	o.each("records", d.record)
-	if zone, there := textMember(o, "zone", calendar.LoadZone); there {
-		d.draft.Zone = zone.String()
-	}
+	d.draft.Zone, _ = textMember(o, "zone", zoneName)
 	d.draft.Body = o.content("body")
 	return d.draft, o.end()
+}
+
+// zoneName reads a name that a zone can have. Whether there is one is asked later: the request may repeat one that
+// another machine has answered, which knows it.
+func zoneName(text string) (string, error) {
+	if !calendar.IsZoneName(text) {
+		return "", fmt.Errorf("%w: got %.40q, want a name like Europe/Zurich", calendar.ErrZone, text)
+	}
+	return text, nil
 }
 
 // wellFormed returns a problem unless a body is one JSON value.

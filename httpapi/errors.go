@@ -57,6 +57,7 @@ var answers = []knownError{
 	{err: messages.ErrOverflow, kind: exhausted},
 	{err: messages.ErrBackward, kind: backward},
 	{err: messages.ErrBusinessDate, kind: invalidEvent, field: "date"},
+	{err: calendar.ErrZone, kind: invalidEvent, field: "zone"},
 	{err: calendar.ErrZoneChange, kind: invalidEvent, field: "zone"},
 	{err: messages.ErrUnknownZone, kind: unavailable, retryAfter: retryLater},
 	{err: partition.ErrNoEvent, kind: notFound, field: "offset"},

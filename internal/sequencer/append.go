@@ -79,7 +79,32 @@ func (c *Core) checkAppend(w *waiting) (err error) {
 			return fmt.Errorf("workspace %d, draft %d: %w", m.Workspace, i, err)
 		}
 	}
-	return checkCreated(m)
+	if err := checkCreated(m); err != nil {
+		return err
+	}
+	return w.checkZones()
+}
+
+// checkZones returns an error for a zone that is none here.
+func (w *waiting) checkZones() error {
+	for i := range w.append.Drafts {
+		name := w.append.Drafts[i].Zone
+		if name == "" {
+			continue
+		}
+		err := checkZone(name)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("workspace %d, draft %d: %w", w.append.Workspace, i, err)
+		if w.append.DedupID.IsZero() || !calendar.IsZoneName(name) {
+			return err
+		}
+		// A machine that knows the zone may have written it.
+		w.otherwise, w.bytes = err, AppendBytes(w.append)
+		return nil
+	}
+	return nil
 }
 
 // checkTrace returns ids.ErrID for what is neither a trace id nor none.
@@ -106,11 +131,6 @@ func (w *waiting) checkDraft(d *messages.Draft) error {
 	w.bytes += bytesOf(d)
 	if err := checkDate(d.Date); err != nil {
 		return err
-	}
-	if d.Zone != "" {
-		if err := checkZone(d.Zone); err != nil {
-			return err
-		}
 	}
 	if err := w.checkTakenOver(d); err != nil {
 		return err

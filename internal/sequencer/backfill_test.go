@@ -92,3 +92,29 @@ func TestAppendOfManyPeriods(t *testing.T) {
 		t.Errorf("%d periods: got %d bytes allocated, want at most 256 KiB", days, got)
 	}
 }
+
+// TestManyMovesOfOneDraft: what an event costs that moves many periods grows with them, not with their square, also if
+// it closes the older ones.
+func TestManyMovesOfOneDraft(t *testing.T) {
+	const days = 5_000
+	for _, keep := range []int{0, 3} {
+		w := newWorld(t, messages.Settings{FlushInterval: never})
+		w.config.Descriptor.Kinds[3].Sequences[0].Restart.Keep = keep
+		w.now = moment(t, "2026-06-30T12:00:00Z")
+		w.begin()
+		w.settle()
+		c := w.core
+		c.lastTime = w.now
+		r := c.batch.reserve(newWorkspace(1, c.kinds[kindTill]))
+		c.batch.before.copyFrom(&r.lasts)
+		draft := messages.Draft{Moves: make([]messages.SequenceNumber, days)}
+		for i := range days {
+			draft.Moves[i] = messages.SequenceNumber{Seq: seqReceipt, Period: dayOf(i), Number: 5}
+		}
+		var moved []messages.SequenceNumber
+		var err error
+		if got := allocated(func() { moved, err = c.move(r, &draft) }); got > 4<<20 || err != nil || len(moved) != days {
+			t.Errorf("keep %d: got %d of %d moves, %d bytes allocated, %v, want at most 4 MiB", keep, len(moved), days, got, err)
+		}
+	}
+}

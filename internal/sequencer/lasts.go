@@ -195,3 +195,19 @@ func (l *lasts) ofSequence(kind *kindDef, i int) (periods []calendar.Date) {
 	at, _ := slices.BinarySearch(periods, l.periods[i])
 	return slices.Insert(periods, at, l.periods[i])
 }
+
+// newestOf returns the newest n of the periods of a sequence that have a number, in order, and maybe one more. Of a
+// list of many it looks at no others.
+func (l *lasts) newestOf(kind *kindDef, i, n int) (periods []calendar.Date) {
+	others := l.othersOf(kind.ids[i])
+	for at := len(others) - 1; at >= 0 && len(periods) < n; at-- {
+		if o := &others[at]; o.Number != 0 && o.Period != l.periods[i] {
+			periods = append(periods, o.Period)
+		}
+	}
+	if l.last[i] != 0 {
+		periods = append(periods, l.periods[i])
+	}
+	slices.Sort(periods)
+	return periods
+}

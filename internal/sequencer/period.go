@@ -95,8 +95,8 @@ func (c *Core) periodFor(r *Reservation, ws *workspace, i int, date calendar.Dat
 	}
 	d := ws.kind.restarts[i]
 	period, last, first := d.PeriodOf(date), d.Add(current, d.MostAhead()), ws.spans[i].closedBelow
-	if !ws.sharesOthers(&r.lasts) {
-		first = max(first, d.ClosedBelow(r.ofSequence(r.kind, i)))
+	if d.Keep > 0 && !ws.sharesOthers(&r.lasts) {
+		first = max(first, d.ClosedBelow(r.newestOf(r.kind, i, d.Keep+1)))
 	}
 	if period < first || period > last {
 		return 0, &messages.BusinessDateError{Workspace: ws.id, Seq: ws.kind.ids[i], Date: date, First: first, Last: last}

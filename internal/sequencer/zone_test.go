@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/calendar"
@@ -160,6 +161,30 @@ func TestUnknownZone(t *testing.T) {
 		w.quiesce()
 	}
 	w.finish()
+}
+
+// TestRepeatedWithAZoneThatIsUnknownHere: an append that another machine has written is recognised by one that does not
+// know its zone. Its caller must not take it for refused.
+func TestRepeatedWithAZoneThatIsUnknownHere(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	m := w.moved("Asia/Tokyo", seqReceipt)
+	m.DedupID = messages.DedupID{1}
+	first := w.append(m)
+	w.done(first)
+	m.Drafts = slices.Clone(m.Drafts)
+	m.Drafts[0].Zone, w.log[0].Zone = "Mars/Olympus_Mons", "Mars/Olympus_Mons"
+	again := w.append(m)
+	w.settle()
+	if a, ok := again.reply.(*messages.Appended); !ok || !a.Repeated || a.WLogOffset != 1 {
+		t.Errorf("got %+v, want the first answer", again.reply)
+	}
+	m.DedupID = messages.DedupID{2}
+	other := w.append(m)
+	w.settle()
+	w.mustRefuse(other, calendar.ErrZone)
+	m.Drafts[0].Zone = "../zone"
+	m.DedupID = messages.DedupID{1}
+	w.mustRefuse(w.append(m), calendar.ErrZone)
 }
 
 // TestZoneOfARefusedAppend: a zone goes back with the numbers when a draft behind it is refused, in the middle of a batch.

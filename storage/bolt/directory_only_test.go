@@ -22,6 +22,7 @@ var byName = map[string]map[string][]string{
 		"internal/boltfile/names.go": {"Stat", "Mkdir", "Remove", "Open"},
 		// Copies are made under another name beside their own.
 		"internal/copies/into.go": {"MkdirTemp", "Remove", "RemoveAll", "Rename", "Lstat", "ReadDir"},
+		"internal/copies/kept.go": {"Mkdir"},
 	},
 	"syscall":  {"internal/copies/into.go": {"Rmdir"}},
 	"bbolt":    {"internal/boltfile/file.go": {"Open"}},              // with a way to open files
