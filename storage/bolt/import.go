@@ -56,7 +56,8 @@ type Imported struct {
 // Each event is checked as an append would check it; times must not fall within a partition. In the end the store is
 // verified as a whole: no offset or number is missing or doubled, no deduplication id is there twice. The store gets its
 // name only then. Until then it is in a directory DIR.import, which stays when the import fails or is killed: the next
-// import to the same name compares the events with what is there, and goes on behind that.
+// import to the same name compares the events with what is there, and goes on behind that. Subscriptions and launches are
+// only those of the import that is finished.
 //
 // Errors: those of events, ErrExists, ErrDescriptor, ErrInvalidEvent, ErrTimeFell, ErrOtherImport, ErrFull, ErrLocked,
 // verify.ErrFaults, those of the file system.
@@ -193,6 +194,10 @@ const (
 	maxImportBytes  = 8 << 20
 )
 
+// maxImportSize is how large an event may be by estimate. Older programs estimated some bytes less: what they have
+// appended can be a little larger than what can be appended now. Whoever reads events has no limit.
+const maxImportSize = format.MaxEventSize + 1<<10
+
 // importEpoch is the epoch of events that do not keep theirs.
 const importEpoch = 1
 
@@ -242,8 +247,8 @@ func (im *importing) take(e *messages.Event) error {
 	if err := l.group.admit(e, im.schema); err != nil {
 		return err
 	}
-	if size := format.SizeHint(e); size > format.MaxEventSize {
-		return schema.Invalid(e, "too large: got about %d bytes, want at most %d", size, format.MaxEventSize)
+	if size := format.SizeHint(e); size > maxImportSize {
+		return schema.Invalid(e, "too large: got about %d bytes, want at most %d", size, maxImportSize)
 	}
 	l.last, l.at, l.epoch = e.PLogOffset, e.RegisteredAt, e.Epoch
 	im.result.Events++

@@ -75,7 +75,7 @@ func TestImportOfWrongEvents(t *testing.T) {
 	}{
 		"nothing is wrong":     {[]messages.Event{together, joined}, nil},
 		"an unknown kind":      {[]messages.Event{change(first, func(e *messages.Event) { e.WorkspaceKind = 9 })}, storage.ErrInvalidEvent},
-		"too large":            {[]messages.Event{change(first, func(e *messages.Event) { e.Body = make([]byte, format.MaxEventSize) })}, storage.ErrInvalidEvent},
+		"too large":            {[]messages.Event{change(first, func(e *messages.Event) { e.Body = make([]byte, maxImportSize) })}, storage.ErrInvalidEvent},
 		"a time that falls":    {[]messages.Event{first, change(second, func(e *messages.Event) { e.RegisteredAt = 4 })}, storage.ErrTimeFell},
 		"half of an append":    {[]messages.Event{together}, storage.ErrInvalidEvent},
 		"another within":       {[]messages.Event{together, toImport(4, 1, 5), joined}, storage.ErrInvalidEvent},
@@ -94,6 +94,70 @@ func TestImportOfWrongEvents(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
+}
+
+// An import that goes on has its own subscriptions and launches, and none of the one before, which has failed.
+func TestImportAgainHasItsOwnSubscriptions(t *testing.T) {
+	d := testDescriptor(1, messages.TrustNone)
+	at := func(name string, next uint64) storage.Subscription {
+		return storage.Subscription{Name: name, Next: map[messages.PartitionID]uint64{0: next}}
+	}
+	of := func(all ...storage.Subscription) func() ([]storage.Subscription, error) {
+		return func() ([]storage.Subscription, error) { return all, nil }
+	}
+	events := []messages.Event{toImport(1, 1, 1), toImport(1, 2, 2), toImport(1, 3, 3), toImport(1, 4, 4)}
+	for what, c := range map[string]struct {
+		o    ImportOptions
+		want []storage.Subscription
+	}{
+		"others": {ImportOptions{Subscriptions: of(at("mails", 1), at("new", 5)), Launches: []uint32{2}}, []storage.Subscription{at("mails", 1), at("new", 5)}},
+		"none":   {ImportOptions{}, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			to := filepath.Join(t.TempDir(), "new")
+			_, err := Import(t.Context(), to, d, each(events[:3]...), ImportOptions{
+				Subscriptions: of(at("mails", 4), at("gone", 1), at("wrong", 99)), Launches: []uint32{1, 3},
+			})
+			if err == nil {
+				t.Fatal("got no error, want one of a position behind the log")
+			}
+			result, err := Import(t.Context(), to, d, each(events...), c.o)
+			expect.NoError(t, err)
+			expect.Equal(t, 3, result.Found)
+			s := openToRead(t, to)
+			defer closeStore(t, s)
+			names, err := s.SubscriptionNames(t.Context())
+			expect.NoError(t, err)
+			var got []storage.Subscription
+			for _, name := range names {
+				sub, err := s.Subscription(t.Context(), name)
+				expect.NoError(t, err)
+				got = append(got, at(sub.Name, sub.Next[0]))
+			}
+			expect.Equal(t, c.want, got)
+			launches, err := s.Launches(t.Context())
+			expect.NoError(t, err)
+			expect.Equal(t, c.o.Launches, launches)
+		})
+	}
+}
+
+// An event that an older program has just taken is imported, and can be read. A larger one is refused.
+func TestImportOfLargestEvent(t *testing.T) {
+	d := testDescriptor(1, messages.TrustNone)
+	e := toImport(1, 1, 1)
+	e.Body = make([]byte, maxImportSize-format.SizeHint(&e))
+	to := filepath.Join(t.TempDir(), "new")
+	_, err := Import(t.Context(), to, d, each(e), ImportOptions{})
+	expect.NoError(t, err)
+	s := openToRead(t, to)
+	defer closeStore(t, s)
+	got := collectEvents(t, s.ByTime(t.Context(), Part{}))
+	expect.Equal(t, 1, len(got))
+	expect.Equal(t, len(e.Body), len(got[0].Body))
+	e.Body = append(e.Body, 0)
+	_, err = Import(t.Context(), to+"er", d, each(e), ImportOptions{DryRun: true})
+	expect.ErrorIs(t, err, storage.ErrInvalidEvent)
 }
 
 // What cannot be imported at all, and what ends an import.
