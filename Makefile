@@ -46,8 +46,8 @@ MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTABLE   := internal/sequencer/*.go \
 	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/boltfile/meta.go storage/bolt/internal/boltfile/sync_*.go \
-	storage/bolt/internal/format/witness.go storage/bolt/internal/files/origin.go storage/bolt/internal/statedb/*.go \
-	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect tail ends numbers)
+	storage/bolt/internal/format/witness.go storage/bolt/internal/files/origin.go storage/bolt/internal/statedb/*.go storage/bolt/internal/deque/*.go storage/bolt/internal/numbers/*.go \
+	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect tail ends)
 MUTATED   ?= $(sort $(foreach p,$(MUTABLE),$(or $(filter-out %_test.go,$(wildcard $p)),$(error MUTABLE: no file matches $p))))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296
@@ -75,6 +75,7 @@ MIDNIGHTFLAGS ?= -time 10s
 MIDNIGHTOUT   ?= $(BIN)/midnight.json
 PARTSROW    ?= ^partita$$
 BENCHTAGS   ?= nopeers
+EXAMPLES    ?= ./...
 
 .PHONY: help
 help: ## list the targets
@@ -98,10 +99,17 @@ race: ## run what may have races under the race detector (needs a C compiler; UN
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(RACEFLAGS) $(if $(SCRATCH),-exec "env TMPDIR=$(SCRATCH) TESTS_DISK=$${TMPDIR:-/tmp}") -run '$(RUN)' -skip "^($$skip)$$" $$what
 
 .PHONY: lint
-lint: $(GOLANGCI) core-check deps-check floors-check prose-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
+lint: $(GOLANGCI) core-check deps-check floors-check prose-check cross-check ## run the linters and the checks of imports and of Markdown (BENCHTAGS= those of bench/ with peers)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run $(PKG)
 	cd bench && ../$(GOLANGCI) run --config ../.golangci.yml --build-tags '$(BENCHTAGS)' ./...
+
+# What differs there has files of its own: CONTRIBUTING.md names them. 64 bits of ARM are enough to see what does not
+# compile: the processor makes no difference to the code.
+.PHONY: cross-check
+cross-check: ## compile the program for macOS and Windows
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/partita
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/partita
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select
@@ -109,8 +117,9 @@ core-check: ## check that the core has no goroutine, channel or select
 
 # A program that imports partition links protoactor-go, golang-lru, zap and what they need, and nothing else.
 .PHONY: deps-check
-deps-check: ## check which modules a program that imports partition links: those of tests/linked.txt
+deps-check: ## check which modules a program that imports partition links, those of tests/linked.txt, and that one on one node links no Raft
 	GOOS=linux $(GO) list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./partition | LC_ALL=C sort -u | diff tests/linked.txt -
+	GOOS=linux $(GO) list -deps . ./cmd/... | { ! grep -E 'hashicorp/raft|replog/raftlog'; }
 
 .PHONY: floors-check
 floors-check: ## check that imports point down, those of tests too
@@ -246,6 +255,12 @@ bench-check: ## check and test the module of bench-append and bench-readers, wit
 	$(GO) mod tidy -C bench -diff
 	$(GO) test -C bench -tags '$(BENCHTAGS)' $(TESTFLAGS) ./...
 
+# A module of its own, as the comparison is. NATS takes a minute to compile: make ci leaves it out.
+.PHONY: examples-check
+examples-check: ## check and test the examples in Go (EXAMPLES=./invoicing those without peers)
+	$(GO) mod tidy -C examples -diff
+	$(GO) test -C examples $(TESTFLAGS) $(EXAMPLES)
+
 .PHONY: smoke
 smoke: ## run the demo as a script would, as text and as JSON
 	@mkdir -p $(BIN)
@@ -259,15 +274,17 @@ smoke: ## run the demo as a script would, as text and as JSON
 # stands behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them, and nobody waits
 # for the disk. The disk is met by make test. Alone, make race has its files on the disk, and make race and make fuzz
 # do more.
-CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check smoke test race fuzz)
+CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke test race fuzz)
 
 CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short
+CI_examples-check = EXAMPLES=./invoicing
 CI_fuzz = FUZZTIME=2s $(if $(MEMORY),TMPDIR=$(MEMORY))
 
 ci-tidy-check: ci-fmt-check
 ci-lint: ci-tidy-check
 ci-bench-check: ci-lint
-ci-smoke: ci-bench-check
+ci-examples-check: ci-bench-check
+ci-smoke: ci-examples-check
 ci-race: ci-test
 ci-fuzz: ci-race ci-smoke
 
@@ -279,7 +296,7 @@ $(CHECKS): ci-%:
 	cat $$out; [ $$end = ok ]
 
 .PHONY: ci
-ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check smoke, test race, fuzz (bin/ci has the output)
+ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check examples-check smoke, test race, fuzz (bin/ci has the output)
 	@rm -rf $(BIN)/ci; mkdir -p $(BIN)/ci; end=ok; \
 	$(MAKE) -j2 $(CHECKS) || end=FAILED; \
 	printf '\n'; grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \

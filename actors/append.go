@@ -82,11 +82,12 @@ func (s *Sequencer) append(ctx context.Context, to AppendTo, own *ownAppend) (*m
 }
 
 func (s *Sequencer) appendChecked(ctx context.Context, to AppendTo, own *ownAppend) (*messages.Appended, error) {
-	own.address(&to, TraceOf(ctx, s.partition.config.Traces))
+	own.address(&to)
 	m := &own.message
+	m.Trace, m.Span = s.partition.config.Traces.Of(ctx)
 	m.Deadline = deadlineBy(ctx, s.partition.config.Clock)
 	var posted *actor.MessageEnvelope
-	reply, err := s.ports.ask(ctx, m, nil, func(e *actor.MessageEnvelope) error {
+	reply, err := s.ports.AskThrough(ctx, m, nil, func(e *actor.MessageEnvelope) error {
 		if err := s.post(ctx, e, own, to.Wait); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -111,10 +112,10 @@ func TestFullLaneCopiesNothing(t *testing.T) {
 	})
 	r.check(tx.Cancel(r.ctx))
 	wants(t, "who was queued", next(t, queued), nil)
-	i := newInbox(t, system)
-	i.post(p, 1)
+	i := actorstest.NewInbox(t, system)
+	postTo(p, i, 1)
 	next(t, b.arrived)
-	i.post(p, 2)
+	postTo(p, i, 2)
 	refused("command", func() error {
 		_, err := p.Execute(r.ctx, c)
 		return err

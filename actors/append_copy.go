@@ -3,7 +3,6 @@ package actors
 import (
 	"slices"
 
-	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -24,17 +23,17 @@ func newAppend(draft *messages.Draft) *ownAppend {
 	return own
 }
 
-// address says where the message goes, and of which trace it is.
-func (own *ownAppend) address(to *AppendTo, trace ids.TraceID) {
+// address says where the message goes.
+func (own *ownAppend) address(to *AppendTo) {
 	m := &own.message
-	m.Workspace, m.Kind, m.DedupID, m.Trace = to.Workspace, to.Kind, to.DedupID, trace
+	m.Workspace, m.Kind, m.DedupID = to.Workspace, to.Kind, to.DedupID
 	if to.Expected != nil {
 		own.expected = *to.Expected
 		m.Expected = &own.expected
 	}
 }
 
-func (own *ownAppend) copyBorrowed() {
+func (own *ownAppend) CopyBorrowed() {
 	drafts := own.message.Drafts // of one, they are own.draft
 	size, records, wanted, taken := 0, 0, 0, 0
 	for i := range drafts {
@@ -63,7 +62,7 @@ func (own *ownAppend) copyBorrowed() {
 // ownCommand is a command that has its own copy of all that it refers to, for the same reason.
 type ownCommand struct{ messages.Command }
 
-func (own *ownCommand) copyBorrowed() {
+func (own *ownCommand) CopyBorrowed() {
 	own.Body, own.RawRecords = slices.Clone(own.Body), slices.Clone(own.RawRecords)
 	if own.Expected != nil {
 		expected := *own.Expected

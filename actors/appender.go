@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -40,8 +41,8 @@ type rest struct {
 
 // answerTo returns what tells a partition the outcome of a batch.
 func answerTo(root *actor.RootContext, partition *actor.PID, m *messages.WriteEvents) func(error) {
-	generation, first := m.Generation, m.Events[0].PLogOffset
-	return func(err error) { root.Send(partition, eventsWritten(generation, first, err)) }
+	generation, first, trace := m.Generation, m.Events[0].PLogOffset, messages.TraceOfEvents(m.Events)
+	return func(err error) { root.Send(partition, eventsWritten(generation, first, trace, err)) }
 }
 
 func (l *leaf) batch(m *messages.WriteEvents) storage.Batch {
@@ -49,8 +50,8 @@ func (l *leaf) batch(m *messages.WriteEvents) storage.Batch {
 }
 
 // eventsWritten is the answer about a batch.
-func eventsWritten(generation uint64, first messages.PLogOffset, err error) *messages.EventsWritten {
-	answer := &messages.EventsWritten{Generation: generation, First: first, Err: err}
+func eventsWritten(generation uint64, first messages.PLogOffset, trace ids.TraceID, err error) *messages.EventsWritten {
+	answer := &messages.EventsWritten{Generation: generation, First: first, Trace: trace, Err: err}
 	answer.Outcome, answer.Refused = writeOutcomeOf(err)
 	return answer
 }

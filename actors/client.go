@@ -3,9 +3,11 @@ package actors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/actors/base"
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -92,7 +94,7 @@ func (s *Sequencer) open(
 		option(&tx.start)
 	}
 	tx.start.Deadline = deadlineBy(ctx, s.partition.config.Clock)
-	tx.start.Trace = TraceOf(ctx, s.partition.config.Traces)
+	tx.start.Trace, tx.start.Span = s.partition.config.Traces.Of(ctx)
 	reply, err := s.ask(ctx, &tx.start, s.late, wait)
 	if err != nil {
 		return nil, err
@@ -121,16 +123,16 @@ func (s *Sequencer) cancelLate(reply any) {
 
 // ask sends the partition something and awaits the answer: see [Ports.Ask].
 func (s *Sequencer) ask(ctx context.Context, m messages.PartitionMessage, late func(reply any), wait bool) (any, error) {
-	return s.ports.ask(ctx, m, late, func(e *actor.MessageEnvelope) error { return s.post(ctx, e, nil, wait) })
+	return s.ports.AskThrough(ctx, m, late, func(e *actor.MessageEnvelope) error { return s.post(ctx, e, nil, wait) })
 }
 
 // post posts what the caller awaits the answer to, and may have borrowed, and waits for
 // room in the request lane if it is to. If the partition is idle, the caller does its work.
-func (s *Sequencer) post(ctx context.Context, e *actor.MessageEnvelope, b borrowed, wait bool) error {
+func (s *Sequencer) post(ctx context.Context, e *actor.MessageEnvelope, b base.Borrowed, wait bool) error {
 	if wait {
-		return s.partition.mailbox.awaitPost(ctx, e, b)
+		return s.partition.mailbox.AwaitPostBorrowed(ctx, e, b)
 	}
-	s.partition.mailbox.postAndRun(e, b)
+	s.partition.mailbox.PostAndRunBorrowed(e, b)
 	return nil
 }
 
@@ -170,4 +172,14 @@ func expect[R messages.SequencerReply](reply any) (R, error) {
 		return none, refused.Err
 	}
 	return none, fmt.Errorf("%w: got %T, want %T", ErrProtocol, reply, none)
+}
+
+// deadlineBy returns when a context ends by a clock, 0 if never. The context's own deadline is
+// the machine's time, which says nothing about another clock, or about this one once it steps.
+func deadlineBy(ctx context.Context, clock Clock) messages.Timestamp {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(1, messages.TimestampOf(clock.Now().Add(time.Until(deadline))))
 }

@@ -58,6 +58,17 @@ func (c *CommandContext) NextRange(ctx context.Context, w messages.Wanted) (firs
 	return c.tx.NextRange(ctx, w)
 }
 
+// Bring gives the event a number of an old system, see [Transaction.Bring]. The ids of raw records are given before the
+// handler runs: an event that brings numbers along has none, but ErrDraft.
+func (c *CommandContext) Bring(ctx context.Context, n messages.SequenceNumber) error {
+	return c.tx.Bring(ctx, n)
+}
+
+// Move moves a sequence forward, see [Transaction.Move].
+func (c *CommandContext) Move(ctx context.Context, n messages.SequenceNumber) error {
+	return c.tx.Move(ctx, n)
+}
+
 // SetBody sets the event's body. Default: the command's body.
 func (c *CommandContext) SetBody(body []byte) { c.body = body }
 

@@ -22,7 +22,7 @@ type Drafter func(ctx context.Context, d *DraftContext) error
 type DraftContext struct {
 	command *messages.Command
 	draft   messages.Draft
-	// places are the indices of the raw ids' numbers.
+	// places are those of the raw ids' numbers, as Want returns them.
 	places map[messages.RawID]int
 	// err is the first of what was asked for that no event can have.
 	err error
@@ -45,13 +45,23 @@ func newDraftContext(m *messages.Command) *DraftContext {
 // Command returns the command. The drafter must not change it.
 func (d *DraftContext) Command() *messages.Command { return d.command }
 
-// Want asks for a number of a sequence and returns its index among the event's.
+// Want asks for a number of a sequence and returns what Insert takes for it.
 func (d *DraftContext) Want(seq messages.SeqID) int {
 	d.draft.Wanted = append(d.draft.Wanted, messages.Wanted{Seq: seq, Count: 1})
 	return len(d.draft.Wanted) - 1
 }
 
-// Number returns the index of the number that a raw id will get, and ErrRawID if
+// Bring gives the event a number of an old system, as [messages.Draft.Brought] does, and returns what Insert takes for
+// it. Those that are brought along come before all that are wanted.
+func (d *DraftContext) Bring(n messages.SequenceNumber) int {
+	d.draft.Brought = append(d.draft.Brought, n)
+	return -len(d.draft.Brought)
+}
+
+// Move moves a sequence forward, as [messages.Draft.Moves] does.
+func (d *DraftContext) Move(n messages.SequenceNumber) { d.draft.Moves = append(d.draft.Moves, n) }
+
+// Number returns what Insert takes for the number that a raw id will get, and ErrRawID if
 // the command has no such.
 func (d *DraftContext) Number(raw messages.RawID) (int, error) {
 	i, ok := d.places[raw]
@@ -70,7 +80,7 @@ func (d *DraftContext) SetZone(name string) { d.draft.Zone = name }
 // SetBody sets the event's body. Default: the command's body.
 func (d *DraftContext) SetBody(body []byte) { d.draft.Body = body }
 
-// Insert adds a new record to the event, whose id is the number at an index.
+// Insert adds a new record to the event, whose id is a number that Want, Bring or Number has returned.
 func (d *DraftContext) Insert(number int, data []byte) {
 	d.draft.Records = append(d.draft.Records, messages.DraftRecord{Number: number, New: true, Data: data})
 }
@@ -96,6 +106,21 @@ func (d *DraftContext) add(r messages.DraftRecord) {
 	d.draft.Records = append(d.draft.Records, r)
 }
 
+// numbered returns the draft. Its records refer to numbers by their index among the event's: what is brought along
+// comes first, and how much that is, is known now.
+func (d *DraftContext) numbered() messages.Draft {
+	for i := range d.draft.Records {
+		switch r := &d.draft.Records[i]; {
+		case r.ID != (messages.RecordID{}), r.Number < -len(d.draft.Brought): // the latter is refused
+		case r.Number < 0:
+			r.Number = -1 - r.Number
+		default:
+			r.Number += len(d.draft.Brought)
+		}
+	}
+	return d.draft
+}
+
 func noSuchRaw(raw messages.RawID) error {
 	return fmt.Errorf("%w: got %d, the command has no such record", messages.ErrRawID, raw)
 }
@@ -103,19 +128,19 @@ func noSuchRaw(raw messages.RawID) error {
 // appendCommand drafts a command and appends it.
 func (p *commandProcessor) appendCommand(ctx context.Context, s *Sequencer, m *messages.Command) (*messages.CommandDone, error) {
 	d := newDraftContext(m)
-	if err := p.call(func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
+	if err := p.call(m.Trace, func() error { return p.handle.config.Drafter(ctx, d) }); err != nil {
 		return nil, err
 	}
 	if d.err != nil {
 		return nil, d.err
 	}
-	done, err := s.Append(ctx, AppendTo{Workspace: m.Workspace, Kind: m.Kind, DedupID: m.DedupID, Expected: m.Expected}, d.draft)
+	done, err := s.Append(ctx, AppendTo{Workspace: m.Workspace, Kind: m.Kind, DedupID: m.DedupID, Expected: m.Expected}, d.numbered())
 	if err != nil {
 		return nil, err
 	}
 	ids := make(map[messages.RawID]messages.RecordID, len(d.places))
 	for raw, i := range d.places {
-		ids[raw] = done.Numbers[i].Record()
+		ids[raw] = done.Numbers[len(d.draft.Brought)+i].Record()
 	}
 	return &messages.CommandDone{
 		Partition:    done.Partition,

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/actors/base"
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 )
@@ -34,24 +35,34 @@ type CommandProcessorConfig struct {
 	Requests, RequestBytes int
 	// Limit bounds a command without a deadline of its own, until SetLimit changes it.
 	Limit time.Duration
-	// Traces may be nil: see [TraceOf].
-	Traces *ids.TraceGenerator
+	// Traces say of which trace commands are that do not say it.
+	Traces Traces
 	// Observer may be nil.
 	Observer Observer
 	// Tally is that of the application; it may be nil.
 	Tally *Tally
+	// AlarmAfter is how long a command may be under way until that is an alarm. Less than 2 ns means for ever.
+	AlarmAfter time.Duration
+	// Restart says in words what becomes of the actor when it panics.
+	Restart string
+	// StatusChanged is called when Standing has changed, on any goroutine; it must not block, and may be nil.
+	StatusChanged func()
 }
 
 // CommandProcessor is a handle on a command processor actor and its typed client.
 // It is safe for concurrent use.
 type CommandProcessor struct {
-	config     CommandProcessorConfig
-	pid        *actor.PID
-	ports      *Ports
-	ctx        context.Context
-	cancel     context.CancelCauseFunc
-	mailbox    *Mailbox
-	limit      atomic.Int64 // a time.Duration
+	config   CommandProcessorConfig
+	pid      *actor.PID
+	ports    *Ports
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	mailbox  *Mailbox
+	limit    atomic.Int64 // a time.Duration
+	standing Standing
+	dog      watchdog
+	// workspace is that of the command under way.
+	workspace  atomic.Uint64
 	terminated chan struct{}
 }
 
@@ -61,21 +72,24 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	p.SetLimit(c.Limit)
+	p.standing.begin(c.Key, c.Restart, c.StatusChanged)
+	p.dog.clock, p.dog.every, p.dog.bark = c.Clock, c.AlarmAfter/looksUntilAlarm, p.bark
 	p.mailbox = NewMailbox(MailboxConfig{
 		Key:          c.Key,
 		Requests:     c.Requests,
 		RequestBytes: c.RequestBytes,
 		SizeOf:       commandSize,
 		IsRequest:    isCommand,
-		Refuse:       refusal(commandRetryAfter, c.Tally),
+		Refuse:       refusal(func() time.Duration { return commandRetryAfter }, c.Tally, errStopped),
 		System:       c.System,
 		Observer:     c.Observer,
+		Blocks:       true,
 	})
 	props := actor.PropsFromProducer(func() actor.Actor { return &commandProcessor{handle: p} },
 		actor.WithMailbox(func() actor.Mailbox { return p.mailbox }),
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian))
-	pid, err := c.System.Root.SpawnNamed(observeSends(props, p.mailbox), c.Name)
+	pid, err := c.System.Root.SpawnNamed(base.ObserveSends(props, p.mailbox), c.Name)
 	if err != nil {
 		cancel(err)
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
@@ -99,54 +113,34 @@ func (p *CommandProcessor) PID() *actor.PID { return p.pid }
 // *TooLargeError) if it takes more than one append may, ErrRawID, the handler's or drafter's own error, or what [Transaction.Commit] or
 // [Sequencer.Append] returns.
 func (p *CommandProcessor) Execute(ctx context.Context, c messages.Command) (*messages.CommandDone, error) {
-	if c.Deadline == 0 {
-		c.Deadline = deadlineBy(ctx, p.config.Clock)
-	}
-	if c.Trace == 0 {
-		c.Trace = TraceOf(ctx, p.config.Traces)
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // the command is not sent
-	}
-	if sequencer, err := p.config.Route(c.Workspace); err == nil { // else the answer says so
-		if err := sequencer.checkCommand(ctx, &c); err != nil {
-			return nil, err
-		}
-	}
-	own := &ownCommand{c}
-	reply, err := p.ports.ask(ctx, &own.Command, nil, func(e *actor.MessageEnvelope) error {
-		p.mailbox.postBorrowed(e, own)
-		return nil
-	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)
-		}
-		return nil, err
-	}
-	switch r := reply.(type) {
-	case *messages.CommandDone:
-		return r, nil
-	case *messages.Refused:
-		return nil, r.Err
-	}
-	return nil, fmt.Errorf("%w: got %T", ErrProtocol, reply)
+	return (&Sending{To: p}).Ask(ctx, c)
 }
 
 // Stop lets the command under way finish, refuses those that wait with ErrStopped,
 // and ends the actor. It returns when the actor has ended, or when ctx ends: the
 // handler's context is ended then, and the actor ends when the handler returns.
 func (p *CommandProcessor) Stop(ctx context.Context) error {
-	p.mailbox.Close()
-	p.config.System.Root.Stop(p.pid)
+	p.BeginStop()
 	select {
 	case <-p.terminated:
+		p.become(messages.StateTerminated, "")
 		return nil
 	case <-ctx.Done():
 		p.cancel(messages.ErrStopped)
+		p.become(messages.StateTerminating, "a handler ignores the end of its context")
 		return context.Cause(ctx)
 	}
 }
+
+// BeginStop is Stop, but waits for nothing. It may be called on the actor's goroutine.
+func (p *CommandProcessor) BeginStop() {
+	p.become(messages.StateTerminating, "")
+	p.mailbox.Close()
+	p.config.System.Root.Stop(p.pid)
+}
+
+// Terminated is closed when the actor has ended.
+func (p *CommandProcessor) Terminated() <-chan struct{} { return p.terminated }
 
 // commandRetryAfter is the hint of a command processor whose lane is full.
 const commandRetryAfter = 10 * time.Millisecond
@@ -168,7 +162,7 @@ func commandSize(message any) int {
 	if !ok {
 		return 0
 	}
-	return commandBytes + len(c.Body) + len(c.RawRecords)*rawRecordBytes
+	return commandBytes + len(c.Body) + len(c.RawRecords)*rawRecordBytes + len(c.Zone)
 }
 
 // checkCommand refuses a command that takes more than one append may.
@@ -186,7 +180,10 @@ func (p *commandProcessor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case messages.CommandProcessorMessage:
 		p.handleMessage(ctx, m)
+	case *actor.Started:
+		p.handle.started()
 	case *actor.Stopped:
+		p.handle.hasEnded()
 		p.handle.mailbox.Close()
 		p.handle.cancel(messages.ErrStopped)
 		close(p.handle.terminated)
@@ -202,16 +199,27 @@ func (p *commandProcessor) handleMessage(ctx actor.Context, m messages.CommandPr
 		done, err := p.execute(m)
 		switch {
 		case ctx.Sender() == nil:
+			p.logTold(m, err)
 		case err != nil:
-			ctx.Respond(&messages.Refused{Err: err})
+			p.handle.mailbox.Answer(ctx, p.handle.mailbox.Requester(ctx.Sender(), m), &messages.Refused{Err: err})
 		default:
-			ctx.Respond(done)
+			p.handle.mailbox.Answer(ctx, p.handle.mailbox.Requester(ctx.Sender(), m), done)
 		}
+	}
+}
+
+// logTold tells the log that a command was refused which nobody waits for.
+func (p *commandProcessor) logTold(m *messages.Command, err error) {
+	if err != nil {
+		p.handle.config.Logger.Warn("command was refused, and nobody waits for its answer", zap.Stringer("actor", p.handle.config.Key),
+			zap.Stringer("workspace", m.Workspace), TraceField(m.Trace), zap.Error(err))
 	}
 }
 
 // execute runs one command, in a transaction or as an append.
 func (p *commandProcessor) execute(m *messages.Command) (*messages.CommandDone, error) {
+	p.handle.begin(m.Workspace)
+	defer p.handle.end()
 	if err := checkRaw(m.RawRecords); err != nil {
 		return nil, err
 	}
@@ -267,7 +275,7 @@ func (p *commandProcessor) limit(m *messages.Command) (context.Context, context.
 	if m.Deadline != 0 {
 		left = m.Deadline.Time().Sub(p.handle.config.Clock.Now())
 	}
-	return context.WithTimeout(ids.ContextWithTrace(p.handle.ctx, m.Trace), left)
+	return context.WithTimeout(p.handle.config.Traces.handling(p.handle.ctx, m.Trace, m), left)
 }
 
 // prepare takes the numbers of the raw ids and runs the handler.
@@ -280,9 +288,9 @@ func (p *commandProcessor) prepare(ctx context.Context, c *CommandContext) error
 		}
 		c.ids[raw.ID] = messages.RecordID{Seq: seq, Number: n}
 	}
-	return p.call(func() error { return p.handle.config.Handler(ctx, c) })
+	return p.call(c.command.Trace, func() error { return p.handle.config.Handler(ctx, c) })
 }
 
-func (p *commandProcessor) call(users func() error) error {
-	return callHandler(p.handle.config.Logger, p.handle.config.Key, users)
+func (p *commandProcessor) call(trace ids.TraceID, users func() error) error {
+	return callHandler(p.handle.config.Logger, p.handle.config.Key, trace, users)
 }

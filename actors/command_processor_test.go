@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (r *rig) spawnConfigured(c actors.CommandProcessorConfig) *actors.CommandPr
 	c.Key, c.Name = key, fmt.Sprintf("rig/%d/%v", rigs, key)
 	c.Route = func(ws messages.WSID) (*actors.Sequencer, error) { return r.of(ws), nil }
 	c.System, c.Guardian, c.Dispatcher, c.Clock = system, r.guardian, r.dispatcher, r.clock
-	c.Logger, c.Limit, c.Observer = zap.NewNop(), patience, r.spy
+	c.Logger, c.Limit, c.Observer = cmp.Or(c.Logger, zap.NewNop()), patience, r.spy
 	p, err := actors.SpawnCommandProcessor(c, r.ports)
 	r.check(err)
 	r.processors = append(r.processors, p)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -52,10 +53,10 @@ func TestCommandFullMailbox(t *testing.T) {
 	r := readyRig(t, setup{})
 	b := newBlocking()
 	p := r.spawnProcessor(2, b.handle)
-	i := newInbox(t, system)
-	i.post(p, 1)
+	i := actorstest.NewInbox(t, system)
+	postTo(p, i, 1)
 	next(t, b.arrived)
-	i.post(p, 2)
+	postTo(p, i, 2)
 	_, err := p.Execute(r.ctx, command())
 	var busy *messages.BusyError
 	if !errors.As(err, &busy) || busy.Reason != messages.BusyMailboxFull || busy.RetryAfter <= 0 {
@@ -63,7 +64,7 @@ func TestCommandFullMailbox(t *testing.T) {
 	}
 	close(b.release)
 	for range 3 {
-		isA[*messages.CommandDone](r, next(t, i.user))
+		isA[*messages.CommandDone](r, next(t, i.User))
 	}
 }
 
@@ -72,25 +73,25 @@ func TestCommandLaneBytes(t *testing.T) {
 	r := readyRig(t, setup{})
 	b := newBlocking()
 	p := r.spawnConfigured(actors.CommandProcessorConfig{Handler: b.handle, Requests: 10, RequestBytes: 500})
-	i := newInbox(t, system)
-	i.post(p, 1)
+	i := actorstest.NewInbox(t, system)
+	postTo(p, i, 1)
 	next(t, b.arrived)
-	i.post(p, 2) // each takes 276
+	postTo(p, i, 2) // each takes 276
 	_, err := p.Execute(r.ctx, command())
 	if busy, ok := errors.AsType[*messages.BusyError](err); !ok || busy.Reason != messages.BusyMailboxFull {
 		t.Errorf("got %v, want a full mailbox", err)
 	}
 	close(b.release)
 	for range 3 {
-		isA[*messages.CommandDone](r, next(t, i.user))
+		isA[*messages.CommandDone](r, next(t, i.User))
 	}
 }
 
 // post puts commands into the lane of a command processor.
-func (i *inbox) post(p *actors.CommandProcessor, n int) {
+func postTo(p *actors.CommandProcessor, i *actorstest.Inbox, n int) {
 	for range n {
 		c := command(1)
-		system.Root.Send(p.PID(), i.from(&c))
+		system.Root.Send(p.PID(), i.From(&c))
 	}
 }
 
@@ -100,16 +101,16 @@ func TestCommandProcessorStopsWithABacklog(t *testing.T) {
 	r := readyRig(t, setup{})
 	b := newBlocking()
 	p := r.spawnProcessor(backlog, b.handle)
-	i := newInbox(t, system)
-	i.post(p, 1)
+	i := actorstest.NewInbox(t, system)
+	postTo(p, i, 1)
 	next(t, b.arrived)
-	i.post(p, backlog)
+	postTo(p, i, backlog)
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop(r.ctx) }()
 	close(b.release)
 	done, refused := 0, 0
 	for range backlog + 1 {
-		switch m := next(t, i.user).(type) {
+		switch m := next(t, i.User).(type) {
 		case *messages.CommandDone:
 			done++
 		case *messages.Refused:

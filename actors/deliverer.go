@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -127,7 +128,9 @@ func (d *deliverer) log(from uint64) iter.Seq2[messages.Event, error] {
 func (d *deliverer) handle(m *messages.HandleBatch) *messages.BatchHandled {
 	ctx, cancel := context.WithTimeout(d.ctx, d.config.HandlerLimit)
 	defer cancel()
-	handled := &messages.BatchHandled{Generation: m.Generation, Failed: -1, Err: d.call(ctx, m.Events)}
+	trace := messages.TraceOfDelivery(m.Events)
+	ctx = d.config.Traces.handling(ctx, trace, m)
+	handled := &messages.BatchHandled{Generation: m.Generation, Failed: -1, Trace: trace, Err: d.call(ctx, trace, m.Events)}
 	if named, ok := errors.AsType[*BatchError](handled.Err); ok {
 		handled.Failed = named.Index
 	}
@@ -135,8 +138,8 @@ func (d *deliverer) handle(m *messages.HandleBatch) *messages.BatchHandled {
 	return handled
 }
 
-func (d *deliverer) call(ctx context.Context, events []messages.LogEvent) error {
-	return callHandler(d.config.Logger, d.config.Key, func() error { return d.config.Handler(ctx, events) })
+func (d *deliverer) call(ctx context.Context, trace ids.TraceID, events []messages.LogEvent) error {
+	return callHandler(d.config.Logger, d.config.Key, trace, func() error { return d.config.Handler(ctx, events) })
 }
 
 func (d *deliverer) store(m *messages.StorePosition) *messages.PositionStored {
@@ -151,7 +154,7 @@ func (d *deliverer) store(m *messages.StorePosition) *messages.PositionStored {
 		move.Park = []storage.ParkedEvent{storage.ParkedEvent(*m.Park)}
 	}
 	err := d.config.Store.MoveSubscription(d.ctx, move)
-	return &messages.PositionStored{Generation: m.Generation, Outcome: laneOutcome(err), Err: err}
+	return &messages.PositionStored{Generation: m.Generation, Outcome: laneOutcome(err), Err: err, Trace: m.Trace}
 }
 
 // laneOutcome says what a store's error means to a lane.

@@ -1,23 +1,11 @@
-// Package actors turns the pure cores of partita into actors.
+// Package actors turns the pure cores of partita into actors. What they stand on, mailboxes, dispatcher, ports and
+// supervision, is in package base.
 //
-// The infrastructure beneath them replaces parts of Proto.Actor that do not fit:
+// An actor never blocks, except for leaves, which do nothing else: they call the store and tell their parent.
 //
-//   - [Mailbox]: two lanes instead of one unbounded queue. Control messages
-//     are never refused; requests are refused at once when their lane is full, or
-//     wait. Whatever is left when the actor stops is answered.
-//   - [Dispatcher]: goroutines with warm stacks instead of a fresh one a wake-up; none at
-//     all where the sender of a message waits for the answer and can do the work.
-//   - [Ports]: reply addresses that are used again instead of futures.
-//   - [NewGuardian] and [EscalateToParent]: supervision that answers whoever waits,
-//     backs off and never ends the process.
-//   - [Clock] and [Observer]: time is a setting, and every message can be seen.
-//
-// An actor never blocks, except for leaves, which do nothing else: they call the
-// store and tell their parent.
-//
-// # Handlers of the life cycle
-//
-// A panic while an actor handles Stopping or Stopped keeps it from ending, and its
-// parent waits for ever: recover there. Restarting can come twice to the same
-// incarnation, if its successor could not be made.
+//   - partition*.go: the partition, what it does for its core (effects), and its alarms; clock_guard.go, place.go.
+//   - leaves.go, appender.go, actualizer.go: what a partition lets others do.
+//   - client.go, append*.go, transaction*.go: what callers hold; outcome.go says what an error of the store means.
+//   - command*.go: command processors. lane*.go, deliverer.go, permits.go: lanes of subscriptions.
+//   - standing.go, figures.go, watchdog.go, trace.go: what is seen from outside, and what notices that nothing gets on.
 package actors

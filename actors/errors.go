@@ -33,6 +33,8 @@ var (
 
 	// errStopLimit is why Stop of a partition waits no longer.
 	errStopLimit = errors.New("partition did not answer within the stop limit")
+	// errGivenUp is why a partition has ended that has panicked and is not restarted.
+	errGivenUp = errors.New("it has panicked and is not restarted")
 )
 
 // Errors of what users write: handlers and drafters.
@@ -50,7 +52,7 @@ var (
 	ErrHandlerExit = errors.New("handler has ended its goroutine")
 	// ErrHanging is returned when a handler, or the store, ignores the end of its context. It was left behind.
 	//
-	// From: the end of a subscription, as the cause of partition.ErrNotClean.
+	// From: the end of a subscription or of a command processor, as the cause of partition.ErrNotClean.
 	// Do: mend the handler: it must return when its context ends.
 	ErrHanging = errors.New("it hangs and was left behind")
 	// ErrBrokenOff is returned when a handler was not waited for any longer: its batch will be delivered again.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/partita-go/partita/actors/base"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -89,6 +90,8 @@ type done struct {
 	appends, transactions atomic.Uint64
 	// openSince is when the open transaction was granted, by the partition's clock, 0 if none is open.
 	openSince atomic.Int64
+	// last is the offset of the last durable event, checkpoint the next one to replay.
+	last, checkpoint atomic.Uint64
 	// begun is when the partition began to initialize, recovered how long it took to, both in nanoseconds on the
 	// machine's clock.
 	begun, recovered atomic.Int64
@@ -106,14 +109,6 @@ type PartitionFigures struct {
 	Requests LaneFigures
 }
 
-// LaneFigures are about a request lane.
-type LaneFigures struct {
-	// Requests are those that wait, Bytes what they take of memory.
-	Requests, Bytes int
-	// MostRequests and MostBytes are the bounds.
-	MostRequests, MostBytes int
-}
-
 // Figures returns what the partition has done, and what it has to do.
 func (p *Partition) Figures() PartitionFigures {
 	return PartitionFigures{
@@ -121,19 +116,12 @@ func (p *Partition) Figures() PartitionFigures {
 		Transactions: p.done.transactions.Load(),
 		OpenSince:    messages.Timestamp(p.done.openSince.Load()),
 		Recovery:     time.Duration(p.done.recovered.Load()),
-		Requests:     p.mailbox.lane(),
+		Requests:     p.mailbox.Lane(),
 	}
 }
 
 // Requests returns what waits at the command processor.
-func (p *CommandProcessor) Requests() LaneFigures { return p.mailbox.lane() }
-
-// lane returns what waits in the request lane.
-func (m *Mailbox) lane() LaneFigures {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return LaneFigures{m.requests.length, m.requestBytes, m.config.Requests, m.config.RequestBytes}
-}
+func (p *CommandProcessor) Requests() LaneFigures { return p.mailbox.Lane() }
 
 // count counts an answer, before whoever waits for it has it.
 func (p *Partition) count(answer any) {
@@ -181,5 +169,38 @@ func (p *partition) countOpen() {
 	if since := p.core.OpenSince(); since != p.openSince {
 		p.openSince = since
 		p.handle.done.openSince.Store(int64(since))
+	}
+}
+
+// noteReach notes how far the log and the projections are. Who reads the checkpoint first never sees it beyond the log.
+func (p *partition) noteReach() {
+	last, checkpoint := p.core.Reach()
+	if d := &p.handle.done; d.last.Load() != uint64(last) || d.checkpoint.Load() != uint64(checkpoint) {
+		d.last.Store(uint64(last))
+		d.checkpoint.Store(uint64(checkpoint))
+	}
+}
+
+// SetLane changes the bounds of the request lane: see [Mailbox.SetBounds].
+func (p *Partition) SetLane(requests, bytes int) { p.mailbox.SetBounds(requests, bytes) }
+
+// SetLane changes the bounds of the request lane: see [Mailbox.SetBounds].
+func (p *CommandProcessor) SetLane(requests, bytes int) { p.mailbox.SetBounds(requests, bytes) }
+
+// errStopped is why most actors have ended.
+func errStopped() error { return messages.ErrStopped }
+
+// refusal makes the answers to requests that a mailbox does not take, and counts them, unless tally is nil. It asks ended why
+// the actor has ended, and retryAfter, if the lane may be full, when to try again.
+func refusal(retryAfter func() time.Duration, tally *Tally, ended func() error) func(message any, why base.RefuseReason) any {
+	return func(_ any, why base.RefuseReason) any {
+		refused := &messages.Refused{Err: ended()}
+		if why == base.LaneFull {
+			refused.Err = &messages.BusyError{Reason: messages.BusyMailboxFull, RetryAfter: retryAfter()}
+		}
+		if tally != nil {
+			tally.refuse(refused.Err)
+		}
+		return refused
 	}
 }

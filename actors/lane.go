@@ -11,6 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/actors/base"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/subscription"
 	"github.com/partita-go/partita/messages"
 )
@@ -40,11 +42,20 @@ type LaneConfig struct {
 	Dispatcher   actor.Dispatcher
 	Clock        Clock
 	Logger       *zap.Logger
+	// Traces say with which context the handler is called.
+	Traces Traces
 	// Observer may be nil.
 	Observer Observer
 	// Alert is called on the lane's goroutine when it has stopped the subscription, and when
 	// it finds it stopped after a restart: the incarnation before may have done it.
 	Alert func()
+	// AlarmAfter is how long the deliverer may take to read and to write until that is an alarm. Less than 2 ns means for
+	// ever, for the handler too, which else may take as long as its limit.
+	AlarmAfter time.Duration
+	// Restart says in words what becomes of the lane when it panics.
+	Restart string
+	// StatusChanged is called when Standing has changed, on any goroutine; it must not block, and may be nil.
+	StatusChanged func()
 }
 
 func (c *LaneConfig) wants(kind messages.WSKind) bool {
@@ -67,10 +78,14 @@ type Lane struct {
 	ports        *Ports
 	mailbox      *Mailbox
 	status       atomic.Pointer[messages.LaneStatus]
+	standing     Standing
+	dog          watchdog
 	incarnations atomic.Uint64
 	// held outlives the incarnation: one that is made while somebody holds the lane delivers
 	// nothing either.
 	held atomic.Bool
+	// givenUp says that the actor has failed and is not restarted.
+	givenUp atomic.Bool
 	// ctx is that of the deliverer's work.
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -83,15 +98,17 @@ func SpawnLane(c LaneConfig, ports *Ports) (*Lane, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l := &Lane{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	l.status.Store(&messages.LaneStatus{})
+	l.standing.begin(c.Key, c.Restart, c.StatusChanged)
+	l.dog.clock, l.dog.every, l.dog.bark = c.Clock, c.AlarmAfter/looksUntilAlarm, l.bark
 	l.mailbox = NewMailbox(MailboxConfig{
-		Key: c.Key, Requests: 1, Refuse: refusal(0, nil), System: c.System, Observer: c.Observer,
+		Key: c.Key, Requests: 1, Refuse: refusal(nil, nil, errStopped), System: c.System, Observer: c.Observer,
 	})
 	props := actor.PropsFromProducer(l.incarnate,
 		actor.WithMailbox(func() actor.Mailbox { return l.mailbox }),
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian),
 		actor.WithSupervisor(EscalateToParent()))
-	pid, err := c.System.Root.SpawnNamed(observeSends(props, l.mailbox), c.Name)
+	pid, err := c.System.Root.SpawnNamed(base.ObserveSends(props, l.mailbox), c.Name)
 	if err != nil {
 		cancel(err)
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
@@ -160,6 +177,7 @@ func askLane[T any](ctx context.Context, l *Lane, m messages.LaneMessage) (answe
 // second later. Stopping one that has ended is harmless. It returns ErrHanging, ErrBrokenOff,
 // or the reason why what was handled could not be stored.
 func (l *Lane) Stop(ctx context.Context, limit time.Duration) error {
+	l.standing.become(messages.StateTerminating, "")
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	patience := l.config.Clock.AfterFunc(limit, cancel)
@@ -183,8 +201,10 @@ func (l *Lane) awaitTerminated() error {
 	defer grace.Stop()
 	select {
 	case <-l.terminated:
+		l.standing.become(messages.StateTerminated, "")
 		return nil
 	case <-grace.C:
+		l.standing.become(messages.StateTerminating, "its deliverer hangs and was left behind")
 		l.mailbox.Close()
 		return fmt.Errorf("%w: %v", ErrHanging, l.config.Key)
 	}
@@ -212,6 +232,8 @@ type laneActor struct {
 	timer     Timer
 	deliverer *actor.PID
 	aborted   bool
+	// givenUp is the trace of the event that is being given up, zero if none is, or has one.
+	givenUp ids.TraceID
 }
 
 func (l *laneActor) Receive(ctx actor.Context) {
@@ -244,7 +266,7 @@ func (l *laneActor) started(ctx actor.Context) {
 func (l *laneActor) handleMessage(ctx actor.Context, m messages.LaneMessage) {
 	var from subscription.Requester
 	if sender := ctx.Sender(); sender != nil {
-		from = sender
+		from = l.handle.mailbox.Requester(sender, m)
 	}
 	l.carryOut(ctx, l.core.Step(from, m))
 }
@@ -266,6 +288,12 @@ func (l *laneActor) carryOut(ctx actor.Context, fx *subscription.Effects) {
 	}
 	if fx.Status {
 		l.setStatus(l.core.Status())
+	}
+	if fx.Work != nil {
+		l.givenUp = 0
+		if m, ok := fx.Work.(*messages.StorePosition); ok {
+			l.givenUp = m.Trace
+		}
 	}
 	if fx.Alert {
 		l.handle.config.Alert()
@@ -301,9 +329,7 @@ func (l *laneActor) disarm() {
 
 func (l *laneActor) reply(ctx actor.Context, replies []subscription.Reply) {
 	for _, r := range replies {
-		if to, ok := r.To.(*actor.PID); ok {
-			ctx.Send(to, r.Message)
-		}
+		l.handle.mailbox.Answer(ctx, r.To, r.Message)
 	}
 }
 
@@ -311,12 +337,13 @@ func (l *laneActor) reply(ctx actor.Context, replies []subscription.Reply) {
 func (l *laneActor) setStatus(s messages.LaneStatus) {
 	c := &l.handle.config
 	before := l.handle.status.Swap(&s)
+	l.handle.show(&s)
 	if s.State != before.State && (s.State == messages.LaneFailed || s.State == messages.LaneHalted) {
 		c.Logger.Warn("subscription is "+s.State.String(), zap.Stringer("actor", c.Key), zap.Uint64("next", s.Next),
-			zap.String("why", s.Halted), zap.Error(s.Err))
+			zap.String("why", s.Halted), TraceField(l.givenUp), zap.Error(s.Err))
 	}
 	if s.Parked > before.Parked {
-		c.Logger.Warn("subscription has parked an event", zap.Stringer("actor", c.Key), zap.Uint64("next", s.Next))
+		c.Logger.Warn("subscription has parked an event", zap.Stringer("actor", c.Key), zap.Uint64("next", s.Next), TraceField(l.givenUp))
 	}
 }
 
@@ -338,7 +365,13 @@ func (l *laneActor) ended() {
 	defer close(l.handle.terminated)
 	defer l.handle.mailbox.Close()
 	l.handle.cancel(messages.ErrStopped)
+	l.handle.dog.close()
 	s := l.handle.Status()
-	s.State = messages.LaneEnded
+	if l.handle.givenUp.Load() {
+		s.State, s.Err = messages.LaneFailed, l.handle.standing.Status().Err
+	} else {
+		s.State = messages.LaneEnded
+		l.handle.standing.become(messages.StateTerminated, "")
+	}
 	l.handle.status.Store(&s)
 }

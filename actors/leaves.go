@@ -2,11 +2,15 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/actors/base"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -113,13 +117,13 @@ func (l *leaf) lookUp(ctx actor.Context, m messages.ReaderMessage) {
 	case *messages.LoadNumbers:
 		numbers, err := l.store.Numbers(l.ctx, m.Workspace, m.Periods...)
 		numbers.Workspace = m.Workspace
-		ctx.Send(ctx.Parent(), &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: numbers, Err: err})
+		ctx.Send(ctx.Parent(), &messages.Loaded{Generation: m.Generation, Load: m.Load, Numbers: numbers, Err: err, Trace: m.Trace})
 	case *messages.FindEvent:
 		present, err := l.find(m.Token)
 		ctx.Send(ctx.Parent(), &messages.Found{Generation: m.Generation, Token: m.Token, Present: present, Err: err})
 	case *messages.LoadEvents:
 		events, err := l.load(m)
-		ctx.Send(ctx.Parent(), &messages.EventsLoaded{Generation: m.Generation, Load: m.Load, Events: events, Err: err})
+		ctx.Send(ctx.Parent(), &messages.EventsLoaded{Generation: m.Generation, Load: m.Load, Events: events, Err: err, Trace: m.Trace})
 	}
 }
 
@@ -152,4 +156,59 @@ func (l *leaf) find(t messages.Token) (bool, error) {
 		return err == nil && e.PLogOffset == t.PLogOffset && e.Epoch == t.Epoch, err
 	}
 	return false, nil
+}
+
+// parent is what the leaves of an actor have of it.
+type parent struct {
+	key         Key
+	incarnation uint64
+	dispatcher  actor.Dispatcher
+	system      *actor.ActorSystem
+	observer    Observer
+}
+
+// spawn starts a leaf, the nth one of its parent's incarnation. Its queue is bounded by the
+// protocol that it has with its parent.
+func (p *parent) spawn(ctx actor.Context, name string, n int, produce actor.Producer) *actor.PID {
+	key := Key{Group: name, ID: p.key.ID}
+	mailbox := NewMailbox(MailboxConfig{Key: key, Requests: 1, System: p.system, Observer: p.observer})
+	props := actor.PropsFromProducer(produce,
+		actor.WithDispatcher(p.dispatcher),
+		actor.WithMailbox(func() actor.Mailbox { return mailbox }))
+	pid, err := ctx.SpawnNamed(base.ObserveSends(props, mailbox), fmt.Sprintf("%s-%d-%d", name, p.incarnation, n))
+	if err != nil {
+		// The name holds both numbers: nobody else has it.
+		panic(err)
+	}
+	return addressOf(pid)
+}
+
+// addressOf returns a copy of an address. The actor system keeps the address of a child that has ended
+// with its parent for longer, and an address that was sent to keeps all of its actor.
+func addressOf(pid *actor.PID) *actor.PID { return actor.NewPID(pid.Address, pid.Id) }
+
+// logPanic, deferred by an actor that ends, keeps a panic from its supervisor, which would
+// wait for ever.
+func logPanic(logger *zap.Logger, key Key) {
+	if r := recover(); r != nil {
+		logger.Error("panic while ending", zap.Stringer("actor", key), zap.Any("reason", r))
+	}
+}
+
+// callHandler calls what users wrote and turns its panic into an error. It has a goroutine of
+// its own: one that ends that, as a failed assertion does, must not take the actor with it.
+func callHandler(logger *zap.Logger, key Key, trace ids.TraceID, users func() error) error {
+	outcome := make(chan error, 1)
+	go func() {
+		err := ErrHandlerExit
+		defer func() {
+			if r := recover(); r != nil {
+				logger.Error("handler panicked", zap.Stringer("actor", key), TraceField(trace), zap.Any("reason", r), zap.Stack("stack"))
+				err = fmt.Errorf("%w: %v", ErrHandlerPanic, r)
+			}
+			outcome <- err
+		}()
+		err = users()
+	}()
+	return <-outcome
 }

@@ -1,8 +1,6 @@
 package actors_test
 
 import (
-	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,68 +18,6 @@ func newSystem() *actor.ActorSystem {
 	return quiet.NewSystem()
 }
 
-// query is what goes into the request lane in these tests, note what does not.
-type (
-	query struct{ number int }
-	note  struct{ number int }
-)
-
-func isQuery(message any) bool {
-	_, ok := message.(*query)
-	return ok
-}
-
-// refused is the answer of a mailbox.
-type refused struct {
-	number int
-	why    actors.RefuseReason
-}
-
-func refuse(message any, why actors.RefuseReason) any {
-	switch m := message.(type) {
-	case *query:
-		return refused{m.number, why}
-	case *note:
-		return refused{m.number, why}
-	}
-	return refused{-1, why}
-}
-
-// inbox is a process that keeps what it is sent.
-type inbox struct {
-	pid    *actor.PID
-	user   chan any
-	system chan any
-}
-
-func newInbox(t testing.TB, system *actor.ActorSystem) *inbox {
-	t.Helper()
-	i := &inbox{user: make(chan any, 10_000), system: make(chan any, 10_000)}
-	i.pid, _ = system.ProcessRegistry.Add(i, "inbox"+system.ProcessRegistry.NextId())
-	t.Cleanup(func() { system.ProcessRegistry.Remove(i.pid) })
-	return i
-}
-
-func (i *inbox) SendUserMessage(_ *actor.PID, message any) {
-	i.user <- actor.UnwrapEnvelopeMessage(message)
-}
-func (i *inbox) SendSystemMessage(_ *actor.PID, message any) { i.system <- message }
-func (i *inbox) Stop(*actor.PID)                             {}
-
-// from returns a message with the inbox as its sender.
-func (i *inbox) from(message any) *actor.MessageEnvelope {
-	return &actor.MessageEnvelope{Message: message, Sender: i.pid}
-}
-
-// received returns what has come until now.
-func (i *inbox) received() []any {
-	var all []any
-	for len(i.user) > 0 {
-		all = append(all, <-i.user)
-	}
-	return all
-}
-
 // next waits for a value.
 func next[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
@@ -94,89 +30,18 @@ func next[T any](t testing.TB, c <-chan T) T {
 	}
 }
 
-// watch asks for the end of an actor. It must come before the actor is told to
-// stop: one that is stopping already calls itself terminated.
-func (i *inbox) watch(system *actor.ActorSystem, pid *actor.PID) {
-	p, _ := system.ProcessRegistry.Get(pid)
-	p.SendSystemMessage(pid, &actor.Watch{Watcher: i.pid})
-}
-
-// awaitTerminated waits until the actor that is watched has stopped.
-func (i *inbox) awaitTerminated(t testing.TB, pid *actor.PID) {
-	t.Helper()
-	for {
-		if end, ok := next(t, i.system).(*actor.Terminated); ok && end.Who.Equal(pid) {
-			return
-		}
-	}
-}
-
-// registered returns how many processes have names that begin with prefix.
-func registered(system *actor.ActorSystem, prefix string) int {
-	n := 0
-	for _, m := range system.ProcessRegistry.LocalPIDs.LocalPIDs {
-		for _, id := range m.Keys() {
-			if strings.HasPrefix(id, prefix) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // house is an actor system with everything of ours.
 type house struct {
 	system     *actor.ActorSystem
 	dispatcher *actors.Dispatcher
 	ports      *actors.Ports
-	watcher    *inbox
 }
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
 	system := newSystem()
-	h := &house{
-		system: system, dispatcher: actors.NewDispatcher(), ports: actors.NewPorts(system), watcher: newInbox(t, system),
-	}
+	h := &house{system: system, dispatcher: actors.NewDispatcher(), ports: actors.NewPorts(system)}
 	t.Cleanup(h.dispatcher.Close)
 	t.Cleanup(h.ports.Close)
 	return h
-}
-
-// mailbox returns one with queries as its requests.
-func (h *house) mailbox(requests int) *actors.Mailbox {
-	return actors.NewMailbox(actors.MailboxConfig{Requests: requests, IsRequest: isQuery, Refuse: refuse, System: h.system})
-}
-
-// spawn starts an actor, which is stopped when the test ends.
-func (h *house) spawn(t testing.TB, m *actors.Mailbox, produce actor.Producer, options ...actor.PropsOption) *actor.PID {
-	t.Helper()
-	options = append(options, actor.WithDispatcher(h.dispatcher), actor.WithMailbox(func() actor.Mailbox { return m }))
-	pid := h.system.Root.Spawn(actor.PropsFromProducer(produce, options...))
-	t.Cleanup(func() { h.stop(t, pid) })
-	return pid
-}
-
-func (h *house) stop(t testing.TB, pid *actor.PID) {
-	t.Helper()
-	if _, alive := h.system.ProcessRegistry.Get(pid); alive {
-		h.watcher.watch(h.system, pid)
-		h.system.Root.Stop(pid)
-		h.watcher.awaitTerminated(t, pid)
-	}
-}
-
-// receive makes a producer of actors without state.
-func receive(f func(actor.Context)) actor.Producer {
-	return func() actor.Actor { return actor.ReceiveFunc(f) }
-}
-
-// ask asks a query with a background context.
-func (h *house) ask(t testing.TB, pid *actor.PID, number int) any {
-	t.Helper()
-	reply, err := h.ports.Ask(context.Background(), pid, &query{number}, nil)
-	if err != nil {
-		t.Error(err)
-	}
-	return reply
 }

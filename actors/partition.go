@@ -12,7 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
-	"github.com/partita-go/partita/ids"
+	"github.com/partita-go/partita/actors/base"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -42,12 +42,17 @@ type PartitionConfig struct {
 	// FarAhead is set by the first partition of an application that has found the clock far ahead of its log, and
 	// logs it. Nil is one of the partition's own.
 	FarAhead *atomic.Bool
-	// Traces may be nil: see [TraceOf].
-	Traces *ids.TraceGenerator
+	// Traces say of which trace requests are.
+	Traces Traces
 	// Observer may be nil.
 	Observer Observer
 	// Tally is that of the application. Nil is one of the partition's own.
 	Tally *Tally
+	// AlarmAfter is for how long a leaf may not answer, or the partition be busy since too much is unflushed, until that
+	// is an alarm. Less than 2 ns means for ever.
+	AlarmAfter time.Duration
+	// Restart says in words what becomes of the partition when it panics.
+	Restart string
 	// StatusChanged is called on the partition's goroutine, see [Observer], or by Stop if
 	// that does not answer; it must not block, and may be nil.
 	StatusChanged func(messages.PartitionStatus)
@@ -61,7 +66,10 @@ type Partition struct {
 	kinds    *sequencer.Kinds
 	settings atomic.Pointer[messages.Settings]
 	status   atomic.Pointer[messages.PartitionStatus]
+	standing Standing
 	restarts atomic.Uint64
+	// givenUp says that the actor has failed and is not restarted.
+	givenUp atomic.Bool
 	// incarnations counts the actors made, so that the first is no restart.
 	incarnations atomic.Uint64
 	// stopBegun is when BeginStop was called, nil if it was not. It is the machine's time, which
@@ -88,7 +96,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 	p := &Partition{config: c, kinds: c.Sequencer.Kinds, terminated: make(chan struct{})}
 	p.guard.clock = c.Clock
 	p.beginRecovery()
-	p.status.Store(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
+	p.stand(&messages.PartitionStatus{Partition: c.Sequencer.Partition})
 	settings := c.Sequencer.Settings
 	p.settings.Store(&settings)
 	p.mailbox = NewMailbox(MailboxConfig{
@@ -97,7 +105,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 		RequestBytes: c.RequestBytes,
 		SizeOf:       partitionRequestSize,
 		IsRequest:    isPartitionRequest,
-		Refuse:       refusal(c.Sequencer.Settings.FlushInterval, c.Tally),
+		Refuse:       refusal(func() time.Duration { return p.settings.Load().FlushInterval }, c.Tally, p.whyEnded),
 		System:       c.System,
 		Observer:     c.Observer,
 	})
@@ -106,7 +114,7 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 		actor.WithDispatcher(c.Dispatcher),
 		actor.WithGuardian(c.Guardian),
 		actor.WithSupervisor(EscalateToParent()))
-	pid, err := c.System.Root.SpawnNamed(observeSends(props, p.mailbox), c.Name)
+	pid, err := c.System.Root.SpawnNamed(base.ObserveSends(props, p.mailbox), c.Name)
 	if err != nil {
 		return nil, fmt.Errorf("spawn %s: %w", c.Name, err)
 	}
@@ -117,21 +125,13 @@ func SpawnPartition(c PartitionConfig) (*Partition, error) {
 // PID returns the actor's address, for requests by message.
 func (p *Partition) PID() *actor.PID { return p.pid }
 
-// Status returns the state as of its last change.
+// Status returns the state as of its last change, and how far the log and the projections are now.
 func (p *Partition) Status() messages.PartitionStatus {
-	s, _ := p.Changed()
+	s := *p.status.Load()
+	s.Checkpoint = messages.PLogOffset(p.done.checkpoint.Load())
+	s.Last = messages.PLogOffset(p.done.last.Load())
+	s.Displaced, s.Full = p.config.Place.Displaced(), p.full()
 	return s
-}
-
-// StatusChange names a change of a partition's status: another one is not equal to it.
-type StatusChange *messages.PartitionStatus
-
-// Changed returns the state as of its last change, and what names that change.
-func (p *Partition) Changed() (messages.PartitionStatus, StatusChange) {
-	change := p.status.Load()
-	s := *change
-	s.Displaced = p.config.Place.Displaced()
-	return s, change
 }
 
 // Terminated is closed when the actor and its leaves have ended.
@@ -148,8 +148,11 @@ func isPartitionRequest(message any) bool {
 
 // partitionRequestSize returns what a request keeps in memory that waits.
 func partitionRequestSize(message any) int {
-	if m, ok := message.(*messages.Append); ok {
+	switch m := message.(type) {
+	case *messages.Append:
 		return sequencer.AppendBytes(m)
+	case *messages.Start:
+		return len(m.Zone)
 	}
 	return 0
 }
@@ -188,14 +191,34 @@ func (p *Partition) unhandled(message any) {
 	p.config.Logger.Warn("unknown message", zap.Stringer("actor", p.config.Key), zap.String("type", fmt.Sprintf("%T", message)))
 }
 
+// stand shows a status to everybody, and returns the one before.
+func (p *Partition) stand(s *messages.PartitionStatus) (before *messages.PartitionStatus) {
+	s.Displaced = p.config.Place.Displaced()
+	p.standing.mu.Lock()
+	defer p.standing.mu.Unlock()
+	p.standing.now.Store(&messages.ActorStatus{
+		Group: p.config.Key.Group, ID: p.config.Key.ID, State: s.State, Details: s.Details,
+		Restarts: s.Restarts, Restart: p.config.Restart, Err: s.Err, Partition: s,
+	})
+	return p.status.Swap(s)
+}
+
+// Standing returns where the partition's status stands.
+func (p *Partition) Standing() *Standing { return &p.standing }
+
 // setStatus publishes a status: metrics and dumps hang here.
 func (p *Partition) setStatus(s messages.PartitionStatus) {
 	s.Restarts = p.restarts.Load()
-	before := p.status.Swap(&s)
+	before := p.stand(&s)
 	p.countState(before.State, s.State)
 	if before.State != s.State {
-		p.config.Logger.Info("partition is "+s.State.String(), zap.Stringer("actor", p.config.Key),
-			zap.Uint64("epoch", uint64(s.Epoch)), zap.Uint64("last", uint64(s.Last)), zap.Uint64("replayed", s.Replayed), zap.Error(s.Err))
+		level := zap.InfoLevel
+		if s.State == messages.StateFailed {
+			level = zap.ErrorLevel
+		}
+		p.config.Logger.Log(level, "partition is "+s.State.String(), zap.Stringer("actor", p.config.Key),
+			zap.Uint64("epoch", uint64(s.Epoch)), zap.Uint64("last", uint64(s.Last)), zap.Uint64("replayed", s.Replayed),
+			detailsField(s.Details), zap.Error(s.Err))
 	}
 	for _, n := range s.NearlyUsed {
 		if !slices.ContainsFunc(before.NearlyUsed, n.SameSequence) {
@@ -213,13 +236,22 @@ func (p *Partition) setStatus(s messages.PartitionStatus) {
 // to an earlier one that is still queued after a restart can be told.
 const incarnationShift = 32
 
-// Interrupted publishes that the actor has failed and waits to be restarted.
-func (p *Partition) Interrupted(reason any) {
+// Interrupted publishes that the actor has failed, and waits to be restarted or has ended.
+func (p *Partition) Interrupted(f Failure) {
 	s := p.Status()
 	if s.State != messages.StateTerminated {
-		s.State, s.Err = messages.StateInitializing, fmt.Errorf("%w: %v", messages.ErrInterrupted, reason)
+		s.State, s.Details, s.Err = f.state(), f.String(), fmt.Errorf("%w: %v", messages.ErrInterrupted, f.Reason)
+		p.givenUp.Store(f.GivenUp)
 		p.setStatus(s)
 	}
+}
+
+// whyEnded is the answer to whoever asks an actor that has ended, or is about to.
+func (p *Partition) whyEnded() error {
+	if p.givenUp.Load() {
+		return &messages.PartitionError{Partition: p.config.Sequencer.Partition, Cause: errGivenUp}
+	}
+	return messages.ErrStopped
 }
 
 // partition is the actor: a thin shell around the core.
@@ -251,8 +283,12 @@ type partition struct {
 	// aborted says that everybody was answered.
 	aborted bool
 
-	// These count what the leaves have not answered.
-	flushing, replaying, reading, appending int
+	// asked counts what the leaves have not answered, answered what they have.
+	asked    [leafKinds]int
+	answered [leafKinds]uint64
+	alarm    alarm
+	// refused says that the store has had no room for what was written last.
+	refused bool
 }
 
 func (p *partition) Receive(ctx actor.Context) {
@@ -266,7 +302,7 @@ func (p *partition) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		p.abort(ctx, messages.ErrInterrupted)
 	case *actor.Stopping:
-		p.abort(ctx, messages.ErrStopped)
+		p.abort(ctx, p.handle.whyEnded())
 		// The leaves may take long to end: nobody asks until then and is not answered.
 		p.handle.mailbox.Close()
 	case *actor.Stopped:
@@ -302,7 +338,7 @@ func (p *partition) now(ctx actor.Context) messages.Timestamp {
 func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage) {
 	var from sequencer.Requester
 	if sender := ctx.Sender(); sender != nil {
-		from = sender
+		from = p.handle.mailbox.Requester(sender, m)
 	} else if g := p.countAnswer(m); g != 0 && g>>incarnationShift != p.incarnation {
 		return
 	}
@@ -312,9 +348,15 @@ func (p *partition) handleMessage(ctx actor.Context, m messages.PartitionMessage
 	if fx.Stopped {
 		return // its end is that of its leaves
 	}
-	switch m.(type) { //nolint:gochecksumtype // after the others there is more to do, or there was nothing
+	switch m := m.(type) { //nolint:gochecksumtype // after the others there is more to do, or there was nothing
 	case *messages.Taken, *messages.Replayed, *messages.Written:
 		p.rest(ctx)
+	case *messages.TimerFired:
+		if m.Timer == messages.TimerAlarm {
+			p.look(ctx)
+		}
+	case *messages.EventsWritten:
+		p.noteRoom(ctx, m.Err)
 	}
 }
 
@@ -343,31 +385,32 @@ func (p *partition) nowFor(ctx actor.Context, m messages.PartitionMessage) messa
 // the generation of a leaf's answer, else 0.
 func (p *partition) countAnswer(m messages.PartitionMessage) uint64 {
 	var generation uint64
-	var busy *int
+	by := leafKinds
 	switch m := m.(type) {
 	case *messages.Written:
-		generation, busy = m.Generation, &p.flushing
+		generation, by = m.Generation, leafFlusher
 	case *messages.Taken:
-		generation, busy = m.Generation, &p.replaying
+		generation, by = m.Generation, leafActualizer
 		p.warnAhead(m.Register.LastRegisteredAt)
 		p.handle.guard.notBehind(m.Register.LastRegisteredAt)
 	case *messages.Replayed:
-		generation, busy = m.Generation, &p.replaying
+		generation, by = m.Generation, leafActualizer
 	case *messages.ReplayFailed:
-		generation, busy = m.Generation, &p.replaying
+		generation, by = m.Generation, leafActualizer
 	case *messages.Loaded:
-		generation, busy = m.Generation, &p.reading
+		generation, by = m.Generation, leafReader
 	case *messages.Found:
-		generation, busy = m.Generation, &p.reading
+		generation, by = m.Generation, leafReader
 	case *messages.EventsLoaded:
-		generation, busy = m.Generation, &p.reading
+		generation, by = m.Generation, leafReader
 	case *messages.EventsWritten:
-		generation, busy = m.Generation, &p.appending
+		generation, by = m.Generation, leafAppender
 	case *messages.Start, *messages.Append, *messages.Next, *messages.Raise, *messages.Flush, *messages.Actualize, *messages.Cancel,
 		*messages.OwnerStopped, *messages.TimerFired, *messages.Stop, *messages.Reconfigure:
 	}
-	if busy != nil && generation>>incarnationShift == p.incarnation {
-		*busy--
+	if by != leafKinds && generation>>incarnationShift == p.incarnation {
+		p.asked[by]--
+		p.answered[by]++
 	}
 	return generation
 }
@@ -388,8 +431,8 @@ func (p *partition) warnAhead(last messages.Timestamp) {
 // abandoned counts the leaves that hang.
 func (p *partition) abandoned() int {
 	n := 0
-	for _, busy := range []int{p.flushing, p.replaying, p.reading, p.appending} {
-		if busy > 0 {
+	for _, asked := range p.asked {
+		if asked > 0 {
 			n++
 		}
 	}
@@ -429,8 +472,11 @@ func (p *partition) ended() {
 	defer close(p.handle.terminated)
 	defer p.handle.mailbox.Close()
 	s := p.handle.Status()
+	if s.State == messages.StateFailed && p.handle.givenUp.Load() && p.handle.stopBegun.Load() == nil {
+		return // until somebody stops the partition that is how it stands
+	}
 	if s.State != messages.StateTerminated || s.Abandoned > 0 {
-		s.State, s.Abandoned = messages.StateTerminated, 0
+		s.State, s.Abandoned, s.Details = messages.StateTerminated, 0, ""
 		p.handle.setStatus(s)
 	}
 }
@@ -495,6 +541,9 @@ func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, e
 		case *messages.Stopped:
 			return p.awaitTerminated(ctx, *r)
 		case *messages.Refused:
+			if errors.Is(r.Err, errGivenUp) {
+				return p.end(ctx)
+			}
 			if !errors.Is(r.Err, messages.ErrInterrupted) {
 				return p.lastWord(ctx, r.Err)
 			}
@@ -509,11 +558,15 @@ func (p *Partition) Stop(ctx context.Context, ports *Ports) (messages.Stopped, e
 func (p *Partition) end(ctx context.Context) (messages.Stopped, error) {
 	p.config.System.Root.Stop(p.pid)
 	stopped, err := p.awaitTerminated(ctx, messages.Stopped{Abandoned: 1})
-	if err != nil || stopped.Abandoned == 0 {
+	if err != nil {
 		return stopped, err
 	}
 	s := p.Status()
+	if stopped.Abandoned == 0 && s.State == messages.StateTerminated {
+		return stopped, nil
+	}
 	s.State, s.Abandoned, s.Clean = messages.StateTerminated, stopped.Abandoned, false
+	s.Details = detailsOf(&s)
 	p.setStatus(s)
 	p.mailbox.Close()
 	return stopped, nil

@@ -157,7 +157,7 @@ func TestPartitionTakeEpochFailsAndHeals(t *testing.T) {
 		f.Plant(storagetest.Fault{Op: storagetest.OpTail, Do: storagetest.Fail(errors.New("injected")), Times: 2})
 		return f
 	}})
-	for range 5 {
+	for i := range 5 {
 		s := r.awaitThat(0, "a failure", func(s messages.PartitionStatus) bool { return s.Err != nil })
 		if s.State != messages.StateInitializing {
 			t.Fatalf("got %+v", s)
@@ -167,7 +167,9 @@ func TestPartitionTakeEpochFailsAndHeals(t *testing.T) {
 		if !errors.As(err, &busy) || busy.Reason != messages.BusyActualizing || busy.RetryAfter <= 0 {
 			t.Fatalf("got %v, want busy: actualizing", err)
 		}
-		r.fake.Advance(time.Second)
+		// As long as the delay can be, which doubles each time. So the next retry waits for the next turn, also if it is
+		// asked for while the clock moves.
+		r.fake.Advance(messages.Settings{}.WithDefaults().RetryDelay / 100 << i)
 	}
 	if s := r.await(0, messages.StateNormal); s.Err != nil || s.Last != 10 {
 		t.Errorf("got %+v", s)

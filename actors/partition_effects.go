@@ -3,6 +3,7 @@ package actors
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/partita-go/partita/actors/base"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 )
@@ -30,6 +31,7 @@ func (p *partition) carryOut(ctx actor.Context, fx *sequencer.Effects) {
 	}
 	p.hold(!p.core.TakesRequests())
 	p.countOpen()
+	p.noteReach()
 	p.reply(ctx, fx.Replies)
 	if fx.Stopped {
 		p.handle.mailbox.Close()
@@ -56,7 +58,7 @@ func (p *partition) watch(ctx actor.Context, fx *sequencer.Effects) {
 		ctx.Unwatch(p.watched)
 		p.watched = nil
 	}
-	if owner, ok := fx.Watch.(*actor.PID); ok {
+	if owner := base.PIDOf(fx.Watch); owner != nil {
 		p.watched = owner
 		p.token = startedToken(fx.Replies)
 		ctx.Watch(owner)
@@ -75,21 +77,21 @@ func startedToken(replies []sequencer.Reply) messages.Token {
 // command hands work to the leaves.
 func (p *partition) command(ctx actor.Context, fx *sequencer.Effects) {
 	if fx.Flusher != nil {
-		p.flushing++
+		p.ask(ctx, leafFlusher)
 		p.send(ctx, leafFlusher, fx.Flusher)
 	}
 	if fx.Appender != nil {
-		p.appending++
+		p.ask(ctx, leafAppender)
 		p.write(ctx, fx.Appender)
 	}
 	for _, m := range fx.Actualizer {
 		if _, end := m.(*messages.EndReplay); !end {
-			p.replaying++
+			p.ask(ctx, leafActualizer)
 		}
 		p.send(ctx, leafActualizer, m)
 	}
 	for _, m := range fx.Reader {
-		p.reading++
+		p.ask(ctx, leafReader)
 		if _, load := m.(*messages.LoadNumbers); load {
 			p.handle.config.Tally.read.Add(1)
 		}
@@ -123,9 +125,10 @@ func (p *partition) leafFor(ctx actor.Context, k leafKind) *actor.PID {
 // rest ends the leaves if there is no work for them: most of many partitions have none most
 // of the time. One that is busy always has something that is not flushed.
 func (p *partition) rest(ctx actor.Context) {
-	if p.flushing+p.replaying+p.reading+p.appending > 0 || !p.core.Flushed() {
+	if p.works() || !p.core.Flushed() {
 		return
 	}
+	p.calm()
 	p.core.Trim()
 	for k, pid := range p.leaves {
 		if pid != nil {
@@ -142,9 +145,7 @@ func (p *partition) write(ctx actor.Context, m *messages.WriteEvents) {
 		p.send(ctx, leafAppender, m)
 		return
 	}
-	if traffic := p.handle.mailbox.traffic; traffic != nil {
-		traffic.Sent(sent(p.handle.config.Key, m, nil))
-	}
+	p.handle.mailbox.TellSent(m)
 	root := ctx.ActorSystem().Root
 	do := p.leaf.submitter.Submit(p.leaf.batch(m), answerTo(root, ctx.Self(), m))
 	if do == nil {
@@ -159,9 +160,7 @@ func (p *partition) write(ctx actor.Context, m *messages.WriteEvents) {
 func (p *partition) reply(ctx actor.Context, replies []sequencer.Reply) {
 	for _, r := range replies {
 		p.handle.count(r.Message)
-		if to, ok := r.To.(*actor.PID); ok {
-			ctx.Send(to, r.Message)
-		}
+		p.handle.mailbox.Answer(ctx, r.To, r.Message)
 	}
 }
 
@@ -182,6 +181,12 @@ func (p *partition) status(stopped bool) messages.PartitionStatus {
 	if stopped {
 		s.Abandoned = p.abandoned()
 	}
+	s.Full = p.full()
+	alarms := p.alarms(&s)
+	if s.State == messages.StateNormal && len(alarms) > 0 {
+		s.State = messages.StateAlarming
+	}
+	s.Details = joinDetails(detailsOf(&s), alarms...)
 	return s
 }
 

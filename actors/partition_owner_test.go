@@ -96,10 +96,10 @@ func TestPartitionOwnerByMessage(t *testing.T) {
 // An owner is watched from the grant to the end of its transaction, no longer.
 func TestPartitionWatchesItsOwner(t *testing.T) {
 	r := readyRig(t, setup{})
-	i := newInbox(t, system)
+	i := actorstest.NewInbox(t, system)
 	ask := func(m messages.PartitionMessage) any {
-		system.Root.Send(r.partitions[0].PID(), i.from(m))
-		return next(t, i.user)
+		system.Root.Send(r.partitions[0].PID(), i.From(m))
+		return next(t, i.User)
 	}
 	for name, end := range map[string]func(messages.Token) messages.PartitionMessage{
 		"Flush":     func(k messages.Token) messages.PartitionMessage { return &messages.Flush{Token: k} },
@@ -110,12 +110,12 @@ func TestPartitionWatchesItsOwner(t *testing.T) {
 		if !ok {
 			t.Fatal("not granted")
 		}
-		isA[*actor.Watch](r, next(t, i.system))
+		isA[*actor.Watch](r, next(t, i.System))
 		if name == "Flush" {
 			r.check(r.write(s, 7))
 		}
 		ask(end(s.Token))
-		isA[*actor.Unwatch](r, next(t, i.system))
+		isA[*actor.Unwatch](r, next(t, i.System))
 		r.getsThrough(7)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/actorstest"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/storagetest"
@@ -361,13 +362,13 @@ func TestPartitionStoppedWhileRestartingAnswersOnce(t *testing.T) {
 	go func() { _, _ = r.sequencers[0].Start(r.ctx, shop, 8) }()
 	r.arrives(gate)
 	r.store.Plant(storagetest.Fault{Op: storagetest.OpFlush, Do: storagetest.Panic("injected"), Times: 1})
-	i := newInbox(t, system)
-	system.Root.Send(r.partitions[0].PID(), i.from(&messages.Stop{}))
+	i := actorstest.NewInbox(t, system)
+	system.Root.Send(r.partitions[0].PID(), i.From(&messages.Stop{}))
 	r.restart()
-	wants(t, "stop", r.refusedWith(next(t, i.user)), messages.ErrInterrupted)
+	wants(t, "stop", r.refusedWith(next(t, i.User)), messages.ErrInterrupted)
 	system.Root.Stop(r.partitions[0].PID())
 	r.eventually("the end", func() bool { return r.spy.count("handled", "partition", &actor.Stop{}) == 1 })
-	if more := i.received(); len(more) != 0 {
+	if more := i.Received(); len(more) != 0 {
 		t.Errorf("answered again: %+v", more)
 	}
 	gate.Release()

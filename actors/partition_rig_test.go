@@ -14,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/actors/actorstest"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
@@ -59,6 +60,8 @@ type setup struct {
 	// requestBytes bounds what is in the lane, 0: nothing does.
 	requestBytes int
 	permits      int
+	// alarmAfter is that of the partitions, 0: never.
+	alarmAfter time.Duration
 	// memory is used instead of an empty store.
 	memory *storagetest.Memory
 	// wrap stands between the partitions and the faulty store.
@@ -127,7 +130,7 @@ func newRig(t *testing.T, s setup) *rig {
 	}
 	r.guardian = actors.NewGuardian(actors.RestartPolicy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: time.Second, Clock: r.clock,
-		OnRestart: func(_ *actor.PID, _ any, _ int, delay time.Duration) { r.failures <- delay },
+		OnRestart: func(_ *actor.PID, _ any, _ ids.TraceID, _ int, delay time.Duration) { r.failures <- delay },
 	}, interrupted)
 	r.permits = actors.NewPermits(cmp.Or(s.permits, 64))
 	r.spawn()
@@ -162,7 +165,7 @@ func (r *rig) spawn() {
 			},
 			Store: store, System: system, Guardian: r.guardian, Dispatcher: r.dispatcher, Clock: r.clock,
 			Logger: cmp.Or(r.setup.logger, zap.NewNop()), Requests: cmp.Or(r.setup.requests, 1024), RequestBytes: r.setup.requestBytes, Permits: r.permits, EpochPermits: r.permits,
-			Observer: r.spy, StatusChanged: r.board.put,
+			Observer: r.spy, StatusChanged: r.board.put, AlarmAfter: r.setup.alarmAfter,
 		})
 		r.check(err)
 		r.partitions = append(r.partitions, p)

@@ -24,8 +24,10 @@ func TestUnit(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want ErrRule", wrong, u, err)
 		}
 	}
-	if got := calendar.Unit(9).String(); got != "unit(9)" {
-		t.Errorf("got %q", got)
+	for u, want := range map[calendar.Unit]string{calendar.Year + 1: "unit(6)", 9: "unit(9)"} {
+		if got := u.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

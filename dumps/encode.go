@@ -32,6 +32,9 @@ type text struct {
 	longest, end int
 	bodies       bool
 	depth        int
+	// toSecond is the time of the line before as far as the second, of which it was.
+	toSecond []byte
+	second   int64
 }
 
 func (t *text) full() bool { return len(t.bytes) >= t.end }
@@ -88,6 +91,9 @@ func appendText(to []byte, s string, longest int) []byte {
 		s = s[:longest]
 	}
 	to = append(to, '"')
+	if isPlain(s) {
+		to, s = append(to, s...), ""
+	}
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
@@ -102,6 +108,16 @@ func appendText(to []byte, s string, longest int) []byte {
 		to = append(to, "…"...)
 	}
 	return append(to, '"')
+}
+
+// isPlain reports whether a text stands in a JSON string as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // encoder writes values of one type.
@@ -132,6 +148,7 @@ var (
 	timestampType = reflect.TypeFor[messages.Timestamp]()
 	dateType      = reflect.TypeFor[calendar.Date]()
 	traceType     = reflect.TypeFor[ids.TraceID]()
+	spanType      = reflect.TypeFor[ids.SpanID]()
 )
 
 // special writes types whose text says more than their parts; nil if it is none.
@@ -145,6 +162,8 @@ func special(t reflect.Type) *encoder {
 		return textual(func(v reflect.Value) string { return messages.Timestamp(v.Int()).String() })
 	case traceType:
 		return textual(func(v reflect.Value) string { return ids.TraceID(v.Uint()).String() })
+	case spanType:
+		return textual(func(v reflect.Value) string { return ids.SpanID(v.Uint()).String() })
 	case dateType:
 		return textual(func(v reflect.Value) string { return calendar.Date(v.Int()).String() })
 	}

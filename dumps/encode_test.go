@@ -161,3 +161,18 @@ func TestLong(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestTimesOfLines: as time.Time has them, also when lines follow each other in a second, and when they do not.
+func TestTimesOfLines(t *testing.T) {
+	text := new(text)
+	for _, at := range []time.Time{
+		time.Unix(0, 0), time.Unix(0, 1), time.Unix(1_700_000_000, 999_999_999), time.Unix(1_700_000_000, 20), time.Unix(1_700_000_001, 20),
+		time.Unix(0, 5).In(time.FixedZone("east", 3600)),
+	} {
+		text.bytes = text.bytes[:0]
+		text.time(at)
+		if got, want := string(text.bytes), at.UTC().Format(timeLayout); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

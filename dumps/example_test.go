@@ -32,7 +32,7 @@ func Example() {
 	check(err)
 
 	descriptor := messages.Descriptor{Application: "shops", Partitions: 1, Kinds: []messages.Kind{{ID: 1, Name: "shop"}}}
-	store, err := bolt.Open(ctx, filepath.Join(dir, "store"), descriptor, bolt.Options{})
+	store, err := bolt.Open(ctx, filepath.Join(dir, "store"), descriptor, bolt.Options{Create: true})
 	check(err)
 	system := actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/partita-go/partita/internal/pace"
 	"github.com/partita-go/partita/messages"
 )
 
@@ -22,6 +23,9 @@ const (
 	defaultLongest = 4096
 	maxLongest     = 256 << 10
 )
+
+// burst is how long a group's lines of so long may come at once.
+const burst = time.Second / 10
 
 // Group says what is dumped of a group of actors. The zero value is everything, at the default rate.
 type Group struct {
@@ -56,14 +60,13 @@ func (g Group) validate(name string) error {
 // rule is a [Group] in force.
 type rule struct {
 	names   map[string]bool // nil means all
-	limit   limit
+	limit   *pace.Limit
 	bodies  bool
 	longest int
 }
 
 func newRule(g Group) *rule {
-	r := &rule{bodies: g.Bodies, longest: g.Longest}
-	r.limit.set(g.Rate)
+	r := &rule{limit: pace.New(g.Rate, burst), bodies: g.Bodies, longest: g.Longest}
 	if len(g.Messages) > 0 {
 		r.names = make(map[string]bool, len(g.Messages))
 		for _, name := range g.Messages {
@@ -74,31 +77,6 @@ func newRule(g Group) *rule {
 }
 
 func (r *rule) wants(name string) bool { return r.names == nil || r.names[name] }
-
-// limit lets so many through in a second, by the virtual scheduling algorithm of ITU-T I.371: each
-// one is due an interval after the one before, and none is let through that comes too early.
-type limit struct {
-	interval, early time.Duration
-	due             atomic.Int64
-}
-
-func (l *limit) set(rate int) {
-	l.interval = time.Second / time.Duration(rate)
-	l.early = max(time.Second/10, l.interval)
-}
-
-func (l *limit) allows(now time.Duration) bool {
-	for {
-		due := l.due.Load()
-		next := max(due, int64(now))
-		if next-int64(now) >= int64(l.early) {
-			return false
-		}
-		if l.due.CompareAndSwap(due, next+int64(l.interval)) {
-			return true
-		}
-	}
-}
 
 // group counts a group of actors, whatever rules come and go.
 type group struct {

@@ -66,7 +66,10 @@ type Line struct {
 }
 
 // timeLayout has all digits, so that lines can be sorted as text.
-const timeLayout = "2006-01-02T15:04:05.000000000Z"
+const (
+	timeLayout   = timeToSecond + "000000000Z"
+	timeToSecond = "2006-01-02T15:04:05."
+)
 
 // lineHead is what a line has besides its message.
 type lineHead struct {
@@ -79,7 +82,7 @@ type lineHead struct {
 // line appends a line. A message that cannot be shown, since a method of it panics, is left out.
 func (t *text) line(m *actors.Traffic, d Direction, h *lineHead, known *messageType) {
 	t.add(`{"ts":"`)
-	t.bytes = h.now.UTC().AppendFormat(t.bytes, timeLayout)
+	t.time(h.now)
 	t.add(h.group.head)
 	if m.Key.ID != "" {
 		t.add(`,"k":`)
@@ -88,7 +91,7 @@ func (t *text) line(m *actors.Traffic, d Direction, h *lineHead, known *messageT
 	t.add(h.node)
 	t.add(`,"s":`)
 	t.bytes = strconv.AppendUint(t.bytes, h.number, 10)
-	if m.Trace.Validate() == nil {
+	if m.Trace != 0 && m.Trace.Validate() == nil {
 		t.add(`,"t":"`)
 		t.add(m.Trace.String())
 		t.add(`"`)
@@ -106,6 +109,19 @@ func (t *text) line(m *actors.Traffic, d Direction, h *lineHead, known *messageT
 		t.bytes = strconv.AppendUint(t.bytes, m.Request, 10)
 	}
 	t.add("}\n")
+}
+
+// time appends a time by timeLayout. Most are of the second of the time before.
+func (t *text) time(at time.Time) {
+	if second := at.Unix(); second != t.second || len(t.toSecond) == 0 {
+		t.second = second
+		t.toSecond = at.UTC().AppendFormat(t.toSecond[:0], timeToSecond)
+	}
+	t.bytes = append(t.bytes, t.toSecond...)
+	for nanos, unit := at.Nanosecond(), int(time.Second)/10; unit > 0; unit /= 10 {
+		t.bytes = append(t.bytes, byte('0'+nanos/unit%10))
+	}
+	t.add("Z")
 }
 
 // message appends what is in a message, if that is shown.

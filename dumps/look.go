@@ -16,15 +16,15 @@ import (
 type Query struct {
 	// Group and Message are names of a group and of a message's type.
 	Group, Message string
-	// Trace, if it is not 0, finds the requests of a trace, and the answers to them.
+	// Trace, if it is not 0, finds the messages of a trace, batches that have an event of it, and the answers to them.
 	Trace ids.TraceID
 	// Workspace, if it is set, finds messages with a field Workspace of this value, and the answers to them.
 	Workspace *messages.WSID
 	// From and To are times, To not included; the zero time is no bound.
 	From, To time.Time
 
-	field []byte
-	asked map[exchange]struct{}
+	field, trace []byte
+	asked        map[exchange]struct{}
 }
 
 // exchange names a request at one actor.
@@ -76,7 +76,7 @@ func (q *Query) Finds(l *Line) bool {
 
 // isWanted reports whether a line is of the trace and of the workspace that are looked for.
 func (q *Query) isWanted(l *Line) bool {
-	if q.Trace != 0 && l.Trace != q.Trace {
+	if q.Trace != 0 && l.Trace != q.Trace && (l.Trace != 0 || !q.isAbout(l)) {
 		return false
 	}
 	if q.Workspace == nil {
@@ -88,6 +88,15 @@ func (q *Query) isWanted(l *Line) bool {
 		q.field = append([]byte(`"Workspace":`), t.bytes...)
 	}
 	return hasField(l.Body, q.field)
+}
+
+// isAbout reports whether a message of no trace has an event in it that is of the one looked for: a batch may be of
+// several.
+func (q *Query) isAbout(l *Line) bool {
+	if q.trace == nil {
+		q.trace = []byte(`"Trace":"` + q.Trace.String() + `"`)
+	}
+	return hasField(l.Body, q.trace)
 }
 
 // isAnswer reports whether a line answers a request that is looked for.

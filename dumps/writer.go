@@ -143,7 +143,7 @@ func (w *Writer) dump(m *actors.Traffic, d Direction) {
 		return
 	}
 	number, now := g.number.Add(1), time.Now()
-	if !r.limit.allows(now.Sub(w.start)) {
+	if !r.limit.Allows(now.Sub(w.start)) {
 		g.limited.Add(1)
 		return
 	}
@@ -188,6 +188,17 @@ func (w *Writer) Stats() Stats {
 		s.Groups = append(s.Groups, GroupStats{Group: name, Emitted: g.emitted.Load(), Limited: g.limited.Load(), Lost: g.lost.Load()})
 	}
 	return s
+}
+
+// Counts tells of each group what [Writer.Stats] says, and returns how many lines the file did not take: for package
+// metrics, which does not know this one.
+func (w *Writer) Counts(tell func(group string, emitted, limited, lost uint64)) (unwritten uint64) {
+	s := w.Stats()
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		tell(g.Group, g.Emitted, g.Limited, g.Lost)
+	}
+	return s.Unwritten
 }
 
 // Reopen opens the file by its name, as after that was given to another one, and closes the one before. Lines

@@ -42,7 +42,7 @@ func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) 
 		polls: make(slots, o.LongPolls), streams: make(slots, o.Streams),
 	}
 	a.printer = a.descriptor.Printer()
-	a.options.Logger = sampled(o.Logger)
+	a.options.Logger = sampled(o.Logger.Named("http"))
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.register(a.routes())
 	return a, nil
@@ -90,6 +90,8 @@ func (a *API) routes() []route {
 		{http.MethodGet, "/v1/workspaces/{wsid}/numbers", a.numbers, nil},
 		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}", a.records, []string{paramFrom, paramTo, paramLimit}},
 		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}/{number}", a.record, nil},
+		{http.MethodGet, "/v1/application", a.application, nil},
+		{http.MethodGet, "/v1/status", a.statuses, nil},
 		{http.MethodGet, "/v1/partitions", a.partitions, nil},
 		{http.MethodGet, "/v1/partitions/{id}", a.partition, nil},
 		{http.MethodGet, "/v1/partitions/{id}/events/{offset}", a.partitionEvent, nil},
@@ -106,6 +108,7 @@ func (a *API) routes() []route {
 		{http.MethodPost, "/v1/subscriptions/{name}/replay", eventChange(s.Replay), nil},
 		{http.MethodPost, "/v1/subscriptions/{name}/drop", eventChange(s.Drop), nil},
 		{http.MethodGet, "/v1/openapi.json", a.document, nil},
+		{http.MethodGet, "/{$}", a.document, nil},
 		{http.MethodGet, "/healthz", a.healthy, nil},
 		{http.MethodGet, "/readyz", a.ready, nil},
 	}
@@ -134,9 +137,13 @@ func nowhere(c *call) error {
 }
 
 func onlyWith(methods []string) func(*call) error {
-	allow := strings.Join(methods, ", ")
+	allow := strings.Join(append(methods, http.MethodOptions), ", ")
 	return func(c *call) error {
 		c.w.Header().Set("Allow", allow)
+		if c.r.Method == http.MethodOptions {
+			c.w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
 		return &problem{kind: wrongMethod, detail: "the methods of this path are " + allow}
 	}
 }

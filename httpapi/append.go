@@ -21,8 +21,8 @@ const headerKey = "Idempotency-Key"
 // maxKey is the longest key in bytes.
 const maxKey = 255
 
-// appendedJSON says where an event stands.
-type appendedJSON struct {
+// Appended says where an event stands, in the words of its JSON.
+type Appended struct {
 	Workspace    messages.WSID        `json:"workspace,string"`
 	WLogOffset   messages.WLogOffset  `json:"wlog_offset,string"`
 	Partition    messages.PartitionID `json:"partition"`
@@ -34,11 +34,11 @@ type appendedJSON struct {
 }
 
 func (a *API) appendEvent(c *call) error {
-	to, draft, err := c.parseAppend()
+	r, err := c.parseAppend()
 	if err != nil {
 		return err
 	}
-	sequencer, err := a.app.SequencerOf(to.Workspace)
+	sequencer, err := a.app.SequencerOf(r.to.Workspace)
 	if err != nil {
 		return err
 	}
@@ -46,61 +46,85 @@ func (a *API) appendEvent(c *call) error {
 	// it so, and then the outcome would not be known.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), a.options.AppendTimeout)
 	defer cancel()
-	done, err := sequencer.Append(ctx, to, draft)
+	done, err := sequencer.AppendAll(ctx, r.to, r.drafts)
 	if err != nil {
-		return aboutRecord(&draft, err)
+		return r.aboutRecord(err)
 	}
 	status := http.StatusCreated
-	if done.Repeated {
+	if done[0].Repeated {
 		status = http.StatusOK
 	}
-	c.w.Header().Set("Location", strings.TrimSuffix(c.link(nil), "?")+"/"+done.WLogOffset.String())
-	return c.sendJSON(status, jsonType, &appendedJSON{
+	c.w.Header().Set("Location", strings.TrimSuffix(c.link(nil), "?")+"/"+done[0].WLogOffset.String())
+	answer := AppendedAll{Results: make([]Appended, 0, len(done))}
+	for i := range done {
+		answer.Results = append(answer.Results, appendedOf(&r.to, &done[i], a.printer))
+	}
+	if r.together {
+		return c.sendJSON(status, jsonType, &answer)
+	}
+	return c.sendJSON(status, jsonType, &answer.Results[0])
+}
+
+// AppendedAll says where several events stand, in their order, in the words of its JSON.
+type AppendedAll struct {
+	Results []Appended `json:"results"`
+}
+
+func appendedOf(to *partition.AppendTo, done *partition.Appended, p messages.Printer) Appended {
+	return Appended{
 		Workspace: to.Workspace, WLogOffset: done.WLogOffset, Partition: done.Partition, PLogOffset: done.PLogOffset,
-		RegisteredAt: timeText(done.RegisteredAt), Numbers: numbersJSON(to.Kind, done.Numbers, a.printer), Repeated: done.Repeated,
-	})
+		RegisteredAt: timeText(done.RegisteredAt), Numbers: numbersJSON(to.Kind, done.Numbers, p), Repeated: done.Repeated,
+	}
 }
 
 // parseAppend reads the whole request.
-func (c *call) parseAppend() (to partition.AppendTo, draft partition.Draft, err error) {
-	if to.Workspace, err = c.workspace(); err != nil {
-		return to, draft, err
+func (c *call) parseAppend() (r request, err error) {
+	if r.to.Workspace, err = c.workspace(); err != nil {
+		return r, err
 	}
-	if to.DedupID, err = dedupID(c.r.Header.Values(headerKey)); err != nil {
-		return to, draft, err
+	if r.to.DedupID, err = dedupID(c.r.Header.Values(headerKey)); err != nil {
+		return r, err
 	}
 	body, err := c.body()
 	if err != nil {
-		return to, draft, err
+		return r, err
 	}
-	draft, err = c.api.decode(body, &to)
-	return to, draft, err
+	return r, c.api.decode(body, &r)
 }
 
-// aboutRecord names the record of the draft that an error is about. A record that the
+// aboutRecord names the record of the drafts that an error is about. A record that the
 // caller wanted to create under an id of its own is told from one whose number the event
 // was to be given: whoever wrote that one did not see to its sequence.
-func aboutRecord(draft *partition.Draft, err error) error {
+func (r *request) aboutRecord(err error) error {
 	if ahead, ok := errors.AsType[*messages.RecordAheadError](err); ok {
-		place, _ := recordOf(draft, ahead.ID)
-		return &problem{kind: invalidEvent, field: place + ".number", detail: ahead.Error()}
+		place, _ := r.recordOf(ahead.ID)
+		return &problem{kind: invalidEvent, field: place + ".number", cause: messages.ErrRecordAhead, detail: ahead.Error()}
 	}
 	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	if !ok || conflict.Place != storage.PlaceRecord {
 		return err
 	}
-	if place, ok := recordOf(draft, conflict.Record); ok {
-		return &problem{kind: recordExists, field: place, detail: fmt.Sprintf("record %v exists already; nothing was written", conflict.Record)}
+	if place, ok := r.recordOf(conflict.Record); ok {
+		return &problem{kind: recordExists, field: place, cause: storage.ErrConflict, detail: fmt.Sprintf("record %v exists already; nothing was written", conflict.Record)}
 	}
-	return &problem{kind: recordExists, field: "records", detail: fmt.Sprintf("record %v was written, not as a new one, before its number was given out: "+
+	return &problem{kind: recordExists, field: "records", cause: storage.ErrConflict, detail: fmt.Sprintf("record %v was written, not as a new one, before its number was given out: "+
 		"the event's number would be this one. An event that takes the number without a record, or a new record with a larger id, "+
 		"lets the sequence go on; nothing was written", conflict.Record)}
 }
 
 // recordOf returns the member of the body that names a record.
-func recordOf(draft *partition.Draft, id messages.RecordID) (place string, ok bool) {
-	i := slices.IndexFunc(draft.Records, func(r partition.DraftRecord) bool { return r.ID == id })
-	return fmt.Sprintf("records[%d]", i), i >= 0
+func (r *request) recordOf(id messages.RecordID) (place string, ok bool) {
+	for d := range r.drafts {
+		i := slices.IndexFunc(r.drafts[d].Records, func(r partition.DraftRecord) bool { return r.ID == id })
+		if i < 0 {
+			continue
+		}
+		if place = fmt.Sprintf("records[%d]", i); r.together {
+			place = fmt.Sprintf("drafts[%d].%s", d, place)
+		}
+		return place, true
+	}
+	return "records", false
 }
 
 // dedupID returns the deduplication id that a key stands for: a UUID is one itself, of

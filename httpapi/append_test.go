@@ -291,7 +291,7 @@ func TestSequenceEnds(t *testing.T) {
 	}
 	r.post(4, `{"kind": 1, "wanted": [{"sequence": 16}, {"sequence": 17}]}`).is(http.StatusConflict,
 		`{"type":"`+problemBase+`sequence-exhausted","title":"The sequence has not as many numbers left","status":409,`+
-			`"detail":"sequence is exhausted: workspace 4, sequence 17 \"Rare\": got 1 wanted after 9223372036854775807, want at most 9223372036854775807",`+
+			`"detail":"sequence is exhausted: workspace 4, sequence 17 \"Rare\": got 1 wanted after 9223372036854775807, want at most 9223372036854775807","error":"messages.ErrOverflow",`+
 			`"sequence":17,"name":"Rare","largest":"9223372036854775807"}`)
 	if got := len(r.logged(4)); got != 2 {
 		t.Errorf("got %d events, want 2", got)

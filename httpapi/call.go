@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,15 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 )
 
 const (
@@ -92,7 +96,7 @@ func (c *call) fail(err error) {
 func (c *call) log(p *problem, err error) {
 	if p.hides && c.r.Context().Err() == nil {
 		c.api.options.Logger.Error(p.kind.title, zap.String("problem", p.kind.name),
-			zap.String("method", c.r.Method), zap.String("path", c.r.URL.Path), zap.Stringer("trace", c.trace), zap.Error(err))
+			zap.String("method", c.r.Method), zap.String("path", c.r.URL.Path), actors.TraceField(c.trace), zap.Error(err))
 	}
 }
 
@@ -152,7 +156,7 @@ func (c *call) workspace() (messages.WSID, error) { return inPath(c, "wsid", mes
 func (c *call) partition() (messages.PartitionID, error) {
 	id, err := inPath(c, "id", messages.ParsePartitionID)
 	if n := c.api.descriptor.Partitions; err == nil && uint32(id) >= n {
-		return 0, &problem{kind: notFound, field: "id", detail: fmt.Sprintf("no such partition: got %d, want 0 to %d", id, n-1)}
+		return 0, &problem{kind: notFound, field: "id", cause: partition.ErrUnknownPartition, detail: fmt.Sprintf("no such partition: got %d, want 0 to %d", id, n-1)}
 	}
 	return id, err
 }
@@ -160,8 +164,8 @@ func (c *call) partition() (messages.PartitionID, error) {
 // body reads the request's body, which is JSON and is said to be: the forms of another
 // site's page cannot say that.
 func (c *call) body() ([]byte, error) {
-	if t, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err != nil || t != jsonType {
-		return nil, &problem{kind: wrongType, field: "Content-Type", detail: fmt.Sprintf("got %.80q, want %s", c.r.Header.Get("Content-Type"), jsonType)}
+	if err := checkType(c.r.Header); err != nil {
+		return nil, err
 	}
 	o := &c.api.options
 	c.boundBody()
@@ -172,11 +176,27 @@ func (c *call) body() ([]byte, error) {
 		c.received = true
 		return body, nil
 	case isTooLarge(err):
-		return nil, &problem{kind: tooLarge, detail: fmt.Sprintf("the body is larger than %d bytes", o.MaxBody)}
+		return nil, &problem{kind: tooLarge, cause: messages.ErrTooLarge, detail: fmt.Sprintf("the body is larger than %d bytes", o.MaxBody)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &problem{kind: tooSlow, detail: fmt.Sprintf("the body was not sent within %v", o.BodyTimeout)}
 	}
 	return nil, &problem{kind: malformed, detail: "the body cannot be read"}
+}
+
+// checkType returns a problem unless a body is said to be JSON in UTF-8, as it is.
+func checkType(h http.Header) error {
+	got := h.Get("Content-Type")
+	t, params, err := mime.ParseMediaType(got)
+	switch {
+	case err != nil || t != jsonType:
+		return &problem{kind: wrongType, field: "Content-Type", detail: fmt.Sprintf("got %.80q, want %s", got, jsonType)}
+	case !strings.EqualFold(cmp.Or(params["charset"], "utf-8"), "utf-8"):
+		return &problem{kind: wrongType, field: "Content-Type", detail: fmt.Sprintf("got charset %.40q, want utf-8", params["charset"])}
+	}
+	if encoding := strings.Join(h.Values("Content-Encoding"), ", "); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &problem{kind: wrongType, field: "Content-Encoding", detail: fmt.Sprintf("got %.40q, want the body as it is", encoding)}
+	}
+	return nil
 }
 
 func isTooLarge(err error) bool {
@@ -198,6 +218,7 @@ func (c *call) send(status int, contentType string, body []byte) error {
 	_ = c.control.SetWriteDeadline(time.Now().Add(c.api.options.WriteTimeout))
 	h := c.w.Header()
 	setCommon(h, contentType)
+	body = c.compressed(body)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(body) //nolint:gosec // JSON that is not sniffed; who does not listen any more is not told

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/partita-go/partita/calendar"
@@ -13,28 +14,82 @@ import (
 	"github.com/partita-go/partita/partition"
 )
 
-// decode reads the body of a request to append an event: where to, and what.
-func (a *API) decode(body []byte, to *partition.AppendTo) (draft partition.Draft, err error) {
+// request is what an append asks for.
+type request struct {
+	to     partition.AppendTo
+	drafts []partition.Draft
+	// together says that the drafts stand in a list, also if there is but one.
+	together bool
+}
+
+// leastDraft is what a draft takes of the setting GroupBytes at the least. So a body with more of them is refused before they
+// take memory.
+const leastDraft = 256
+
+// decode reads the body of a request to append events: where to, and what.
+func (a *API) decode(body []byte, r *request) error {
 	if err := wellFormed(body); err != nil {
-		return draft, err
+		return err
 	}
 	o := newObject(invalidEvent, "", body)
-	to.Kind, _ = member[messages.WSKind](o, "kind", "a number from 1 to 65535")
-	kind, known := a.descriptor.Kind(to.Kind)
-	if !known {
-		o.fail("kind", "the application has no workspace kind %d", to.Kind)
-	}
+	kind := a.kindMember(o)
+	r.to.Kind = kind.ID
 	if expected, there := textMember(o, "expected_offset", messages.ParseWLogOffset); there {
-		to.Expected = &expected
+		r.to.Expected = &expected
 	}
-	d := drafting{sequences: sequencesOf(&kind)}
+	d := drafting{sequences: sequencesOf(&kind), most: max(1, a.app.Config().Settings.GroupBytes/leastDraft)}
+	if r.together = o.has("drafts"); r.together {
+		o.each("drafts", d.read)
+	} else {
+		d.read(o)
+	}
+	if r.drafts = d.drafts; len(r.drafts) == 0 {
+		o.fail("drafts", "got none, want at least one")
+	}
+	return o.end()
+}
+
+// kindMember takes a workspace kind: its id, or its name.
+func (a *API) kindMember(o *object) (kind messages.Kind) {
+	switch raw := o.members["kind"]; {
+	case raw == nil:
+		o.fail("kind", "it is missing")
+	case raw[0] == '"':
+		name, _ := member[string](o, "kind", "a name")
+		named := func(k messages.Kind) bool { return k.Name == name }
+		i := slices.IndexFunc(a.descriptor.Kinds, named)
+		switch {
+		case i < 0:
+			o.refuse("kind", messages.ErrUnknownKind, "the application has no workspace kind %.80q", name)
+		case slices.ContainsFunc(a.descriptor.Kinds[i+1:], named):
+			o.fail("kind", "the application has several workspace kinds %.80q: want its id", name)
+		default:
+			kind = a.descriptor.Kinds[i]
+		}
+	default:
+		id, _ := member[messages.WSKind](o, "kind", "a number from 1 to 65535, or a name")
+		var known bool
+		if kind, known = a.descriptor.Kind(id); !known {
+			o.refuse("kind", messages.ErrUnknownKind, "the application has no workspace kind %d", id)
+		}
+	}
+	return kind
+}
+
+// read reads the next draft, from the members of an object.
+func (d *drafting) read(o *object) {
+	if len(d.drafts) == d.most {
+		o.err = &problem{kind: tooLarge, field: "drafts", cause: messages.ErrTooLarge, detail: fmt.Sprintf("got more drafts than fit into one append, want at most %d", d.most)}
+		return
+	}
+	d.before, d.count, d.draft = d.before+d.count, 0, partition.Draft{}
 	d.draft.Date, _ = textMember(o, "date", calendar.ParseDate)
 	d.takeOver(o)
 	o.each("wanted", d.want)
 	o.each("records", d.record)
 	d.draft.Zone, _ = textMember(o, "zone", zoneName)
 	d.draft.Body = o.content("body")
-	return d.draft, o.end()
+	d.drafts = append(d.drafts, d.draft)
 }
 
 // zoneName reads a name that a zone can have. Whether there is one is asked later: the request may repeat one that
@@ -74,18 +129,23 @@ func sequencesOf(kind *messages.Kind) map[messages.SeqID]messages.Sequence {
 	return known
 }
 
-// drafting is a draft that is being read.
+// drafting are drafts that are being read.
 type drafting struct {
-	draft     partition.Draft
+	drafts    []partition.Draft
 	sequences map[messages.SeqID]messages.Sequence
-	// count is how many numbers it brings along and wants.
+	// draft is the one that is being read; count is how many numbers it brings along and wants.
+	draft partition.Draft
 	count int
+	// before is how many numbers the drafts before it have.
+	before int
+	// most is how many drafts there may be.
+	most int
 }
 
 func (d *drafting) sequence(o *object) (seq messages.SeqID, there bool) {
 	seq, there = member[messages.SeqID](o, "sequence", "a number from 1 to 65535")
 	if _, known := d.sequences[seq]; there && !known {
-		o.fail("sequence", "the workspace kind has no sequence %d whose numbers an event can have", seq)
+		o.refuse("sequence", messages.ErrUnknownSequence, "the workspace kind has no sequence %d whose numbers an event can have", seq)
 	}
 	return seq, there
 }
@@ -101,7 +161,8 @@ func (d *drafting) want(o *object) {
 		count = 1
 	}
 	if count < 1 || count > messages.MaxEventNumbers || d.count+int(count) > messages.MaxEventNumbers {
-		o.fail("count", "got %d behind %d others, want at least 1, and at most %d in all", count, d.count, messages.MaxEventNumbers)
+		o.refuse("count", messages.ErrTooManyNumbers, "got %d behind %d others, want at least 1, and at most %d in all",
+			count, d.count, messages.MaxEventNumbers)
 		return
 	}
 	d.count += int(count)
@@ -117,8 +178,8 @@ func (d *drafting) record(o *object) {
 	switch {
 	case byIndex == (hasSeq && hasNumber), byIndex && (hasSeq || hasNumber):
 		o.fail("number_index", "want either number_index, or sequence and number")
-	case byIndex && (index < 0 || index >= d.count):
-		o.fail("number_index", "got %d, there are %d numbers, the first being 0", index, d.count)
+	case byIndex && (index < 0 || index >= d.before+d.count):
+		o.fail("number_index", "got %d, there are %d numbers, the first being 0", index, d.before+d.count)
 	case !byIndex:
 		d.checkNumber(o, seq, number, isNew)
 	}

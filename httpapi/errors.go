@@ -22,6 +22,9 @@ var ErrOptions = errors.New("bad option")
 // errUnwritable is why an event can't be written as JSON so that it can be read again.
 var errUnwritable = errors.New("it has no time between the years 1 and 9999, which JSON could tell")
 
+// errUnread is why an answer cannot be read that has a word which this version does not know.
+var errUnread = errors.New("unknown state")
+
 // How long to wait before a request is repeated that was refused with 503.
 const (
 	// retrySoon is for what passes by itself.
@@ -48,6 +51,7 @@ var answers = []knownError{
 	{err: messages.ErrDedupMismatch, kind: keyReused, field: headerKey},
 	{err: messages.ErrKindMismatch, kind: kindMismatch, field: "kind"},
 	{err: messages.ErrUnknownKind, kind: invalidEvent, field: "kind"},
+	{err: messages.ErrWorkspaceZero, kind: invalidEvent, field: "wsid"},
 	{err: messages.ErrUnknownSequence, kind: invalidEvent},
 	{err: messages.ErrTooManyNumbers, kind: invalidEvent, field: "wanted"},
 	{err: messages.ErrExplicitID, kind: invalidEvent, field: "records"},
@@ -90,7 +94,10 @@ func problemOf(err error, known ...knownError) *problem {
 		if !errors.Is(err, a.err) {
 			continue
 		}
-		p := &problem{kind: a.kind, detail: a.detail, field: a.field, retryAfter: a.retryAfter, hides: a.detail != "" && a.kind.status >= 500}
+		p := &problem{
+			kind: a.kind, detail: a.detail, field: a.field, retryAfter: a.retryAfter, cause: a.err,
+			hides: a.detail != "" && a.kind.status >= 500,
+		}
 		if p.detail == "" {
 			p.detail = err.Error()
 		}

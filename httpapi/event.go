@@ -132,14 +132,14 @@ func sizeOf(e *messages.Event) int {
 	return size
 }
 
-// rowJSON is a record as it stands.
-type rowJSON struct {
+// Row is a record as it stands.
+type Row struct {
 	idJSON
 	dataJSON
 	Partition  messages.PartitionID `json:"partition"`
 	PLogOffset messages.PLogOffset  `json:"plog_offset,string"`
 }
 
-func rowOf(r *storage.Row) rowJSON {
-	return rowJSON{idJSON{r.ID.Seq, r.ID.Number}, dataOf(r.Data), r.Partition, r.PLogOffset}
+func rowOf(r *storage.Row) Row {
+	return Row{idJSON{r.ID.Seq, r.ID.Number}, dataOf(r.Data), r.Partition, r.PLogOffset}
 }

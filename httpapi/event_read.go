@@ -37,13 +37,19 @@ func (j *Event) Read() (e messages.Event, err error) {
 }
 
 func (j *Event) readTimes(e *messages.Event) (err error) {
-	at, err := time.Parse(microseconds, j.RegisteredAt)
-	if err != nil {
-		return fmt.Errorf("registered_at: %w", err)
+	if e.RegisteredAt, err = readTime(j.RegisteredAt); err != nil {
+		return err
 	}
-	e.RegisteredAt = messages.TimestampOf(at)
 	e.Date, err = readDate(j.Date)
 	return err
+}
+
+func readTime(text string) (messages.Timestamp, error) {
+	at, err := time.Parse(microseconds, text)
+	if err != nil {
+		return 0, fmt.Errorf("registered_at: %w", err)
+	}
+	return messages.TimestampOf(at), nil
 }
 
 func readDate(text string) (calendar.Date, error) {

@@ -30,7 +30,7 @@ func Example() {
 	descriptor := messages.Descriptor{Application: "billing", Partitions: 4, Kinds: []messages.Kind{
 		{ID: 1, Name: "shop", Sequences: []messages.Sequence{{ID: 16, Name: "Invoice", Initial: 1}}},
 	}}
-	store, err := bolt.Open(ctx, filepath.Join(dir, "store"), descriptor, bolt.Options{})
+	store, err := bolt.Open(ctx, filepath.Join(dir, "store"), descriptor, bolt.Options{Create: true})
 	check(err)
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
 	soon := actor.WithDeadLetterThrottleInterval(time.Millisecond)

@@ -54,10 +54,10 @@ func (h *house) start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var err error
-	h.store, err = bolt.Open(h.ctx, h.dir, descriptor(), bolt.Options{})
+	h.store, err = bolt.Open(h.ctx, h.dir, descriptor(), bolt.Options{Create: true})
 	check(h.t, err)
 	h.parts = partition.NewAppParts(shared, partition.Options{})
-	h.app, err = h.parts.Deploy(h.ctx, partition.Application{Descriptor: descriptor()}, h.store)
+	h.app, err = h.parts.Deploy(h.ctx, partition.Application{Descriptor: descriptor(), WorkspaceZero: true}, h.store)
 	check(h.t, err)
 	api, err := New(h.app, h.app.Reader(), Options{})
 	check(h.t, err)

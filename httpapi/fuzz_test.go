@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/partita-go/partita/partition"
 )
 
 // FuzzRequest: whatever the path, the query and the headers are, the answer is one that the
@@ -115,9 +113,9 @@ func FuzzAppend(f *testing.F) {
 		if e.BodyBase64 != nil {
 			again = `{"kind": 2, "body_base64": "` + *e.BodyBase64 + `"}`
 		}
-		draft, err := r.api.decode([]byte(again), new(partition.AppendTo))
-		check(t, err)
-		back, err := encode(contentOf(draft.Body))
+		var read request
+		check(t, r.api.decode([]byte(again), &read))
+		back, err := encode(contentOf(read.drafts[0].Body))
 		check(t, err)
 		first, err := encode(content{JSON: e.Body, Base64: e.BodyBase64})
 		check(t, err)

@@ -56,6 +56,9 @@ func isLoopback(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
-func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
-	newCall(&API{options: Options{}.WithDefaults()}, w, r).fail(p)
+func refuse(w http.ResponseWriter, r *http.Request, p *problem) { outside(w, r).fail(p) }
+
+// outside is a call that comes to no API.
+func outside(w http.ResponseWriter, r *http.Request) *call {
+	return newCall(&API{options: Options{}.WithDefaults()}, w, r)
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -52,5 +53,20 @@ func TestOptions(t *testing.T) {
 	r := newRig(t, Options{})
 	if _, err := New(r.app, r.app.Reader(), Options{Heartbeat: -1}); err == nil || err.Error() != "bad option: Heartbeat: got -1, want at least 1" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNotReady: a server without an application says that it lives, and for anything else why it is not ready.
+func TestNotReady(t *testing.T) {
+	why := "rebuilding state.db: 40 %"
+	h := NotReady(func() string { return why })
+	ask(t.Context(), t, h, http.MethodGet, "/healthz", "").has(http.StatusOK)
+	for _, path := range []string{"/readyz", "/v1/log", "/", "/nowhere"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			a := ask(t.Context(), t, h, method, path, "")
+			if a.problem(notReady, ""); a.header.Get("Retry-After") == "" || !strings.Contains(a.body, why) {
+				t.Errorf("%s %s: got %+v", method, path, a)
+			}
+		}
 	}
 }

@@ -71,6 +71,11 @@ func (c *call) readLog(open func(field, after string) (source, error)) error {
 	if last := c.r.Header.Get(headerLast); streams && last != "" {
 		field, after = headerLast, last
 	}
+	for _, name := range []string{paramLimit, paramWait} {
+		if streams && c.query.Has(name) {
+			return &problem{kind: malformed, field: name, detail: "a stream does not take it: it has no pages, and always waits"}
+		}
+	}
 	if c.query.Has(paramAfter) && c.query.Get(paramAfter) == "" {
 		return &problem{kind: malformed, field: paramAfter, detail: "it is empty; leave it out to begin at the beginning"}
 	}

@@ -60,11 +60,16 @@ func (o *object) readMember(d *json.Decoder) {
 	o.members[name] = value
 }
 
-func (o *object) fail(name, format string, args ...any) {
+func (o *object) fail(name, format string, args ...any) { o.refuse(name, nil, format, args...) }
+
+// refuse is fail with the error that it is for programs that embed partita.
+func (o *object) refuse(name string, cause error, format string, args ...any) {
 	if o.err == nil {
-		o.err = &problem{kind: o.kind, field: o.prefix + name, detail: fmt.Sprintf(format, args...)}
+		o.err = &problem{kind: o.kind, field: o.prefix + name, cause: cause, detail: fmt.Sprintf(format, args...)}
 	}
 }
+
+func (o *object) has(name string) bool { return o.members[name] != nil }
 
 // take returns a member, nil if it is not there.
 func (o *object) take(name string) json.RawMessage {
@@ -109,9 +114,18 @@ func textMember[T any](o *object, name string, parse func(string) (T, error)) (v
 // each takes a member that is an array of objects, and reads one after the other, up to the
 // first error.
 func (o *object) each(name string, read func(*object)) {
-	list, _ := member[[]json.RawMessage](o, name, "an array")
-	for i, raw := range list {
-		if o.err != nil {
+	list := o.take(name)
+	if list == nil {
+		return
+	}
+	d := json.NewDecoder(bytes.NewReader(list))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		o.fail(name, "got %.40s, want an array", list)
+	}
+	for i := 0; o.err == nil && d.More(); i++ {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			o.fail(name, "%v", err)
 			return
 		}
 		inner := newObject(o.kind, fmt.Sprintf("%s%s[%d]", o.prefix, name, i), raw)

@@ -37,7 +37,7 @@ var (
 	notHandled     = &problemKind{"not-handled", "The handler could not handle the event", http.StatusConflict}
 	aheadOfLog     = &problemKind{"ahead-of-log", "The position is ahead of the log", http.StatusConflict}
 	tooLarge       = &problemKind{"too-large", "The body is too large", http.StatusRequestEntityTooLarge}
-	wrongType      = &problemKind{"wrong-type", "The body is not JSON", http.StatusUnsupportedMediaType}
+	wrongType      = &problemKind{"wrong-type", "The body is not plain JSON", http.StatusUnsupportedMediaType}
 	wrongHost      = &problemKind{"wrong-host", "The server does not answer for this host", http.StatusMisdirectedRequest}
 	invalidEvent   = &problemKind{"invalid-event", "This cannot be an event of the workspace", http.StatusUnprocessableEntity}
 	invalidChange  = &problemKind{"invalid-change", "The subscription cannot be changed like this", http.StatusUnprocessableEntity}
@@ -68,6 +68,8 @@ type problem struct {
 	retryAfter time.Duration
 	// trace is that of the request, zero if it belongs to none.
 	trace ids.TraceID
+	// cause is what programs that embed partita get; nil if it is not told.
+	cause error
 	// hides says that the detail does not tell the cause, which is logged.
 	hides bool
 }
@@ -76,30 +78,17 @@ func (p *problem) Error() string { return p.kind.title + ": " + p.detail }
 
 // MarshalJSON implements json.Marshaler.
 func (p *problem) MarshalJSON() ([]byte, error) {
-	j := struct {
-		Type     string               `json:"type"`
-		Title    string               `json:"title"`
-		Status   int                  `json:"status"`
-		Detail   string               `json:"detail"`
-		Field    string               `json:"field,omitempty"`
-		Last     *messages.WLogOffset `json:"last_offset,string,omitempty"`
-		Sequence messages.SeqID       `json:"sequence,omitempty"`
-		Name     string               `json:"name,omitempty"`
-		Period   string               `json:"period,omitempty"`
-		Largest  messages.Number      `json:"largest,string,omitempty"`
-		Number   *messages.Number     `json:"last_number,string,omitempty"`
-		Trace    ids.TraceID          `json:"trace,omitempty"`
-	}{
+	j := ProblemError{
 		Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last,
-		Trace: p.trace,
+		Cause: causeName(p.cause), Trace: p.trace,
 	}
 	if p.ended != nil {
-		j.Sequence, j.Name, j.Largest = p.ended.Seq, p.ended.Name, p.ended.Largest
+		j.Sequence, j.Name, j.Period, j.Largest = p.ended.Seq, p.ended.Name, dateText(p.ended.Period), p.ended.Largest
 	}
 	if b := p.behind; b != nil {
 		j.Sequence, j.Name, j.Period, j.Number = b.Seq, b.Name, dateText(b.Period), &b.Last
 	}
-	return json.Marshal(j)
+	return json.Marshal(&j)
 }
 
 func (p *problem) setHeaders(h http.Header) {

@@ -77,7 +77,7 @@ func newRig(t testing.TB, o Options, change ...func(*partition.Application)) *ri
 // newRigOver returns a rig over an application that was deployed as the kit's options say. Its clock is the machine's.
 func newRigOver(t testing.TB, o Options, kit partitiontest.Options, change ...func(*partition.Application)) *rig {
 	t.Helper()
-	application := partition.Application{Descriptor: descriptor()}
+	application := partition.Application{Descriptor: descriptor(), WorkspaceZero: true}
 	for _, f := range change {
 		f(&application)
 	}
@@ -145,7 +145,7 @@ func (r *rig) post(ws messages.WSID, body string, headers ...string) answer {
 
 // targetOf fills in the path of a route.
 func targetOf(path string) string {
-	return strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1", "{name}", "mails").Replace(path)
+	return strings.NewReplacer("{wsid}", "42", "{id}", "2", "{offset}", "1", "{sequence}", "16", "{number}", "1", "{name}", "mails", "{$}", "").Replace(path)
 }
 
 // write appends n events to a workspace.

@@ -102,5 +102,5 @@ func (l *offsets[K, O]) check(ctx context.Context) error {
 
 // ahead is the problem of a reader that has seen more than there is.
 func ahead(detail string) error {
-	return &problem{kind: aheadOfLog, field: paramAfter, detail: detail + ". The log was restored from an older copy, or the position is of another log"}
+	return &problem{kind: aheadOfLog, field: paramAfter, cause: partition.ErrCursor, detail: detail + ". The log was restored from an older copy, or the position is of another log"}
 }

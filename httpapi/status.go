@@ -6,18 +6,21 @@ import (
 	"net/http"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 )
 
 // partitionJSON is where a partition stands.
 type partitionJSON struct {
 	Partition messages.PartitionID `json:"partition"`
 	State     string               `json:"state"`
+	Details   string               `json:"details,omitempty"`
 	Epoch     messages.Epoch       `json:"epoch,string"`
 	Last      messages.PLogOffset  `json:"last_offset,string"`
 	Replayed  uint64               `json:"replayed,string"`
 	Restarts  uint64               `json:"restarts,string"`
 	Error     string               `json:"error,omitempty"`
 	Displaced string               `json:"displaced,omitempty"`
+	Full      string               `json:"full,omitempty"`
 	// NearlyUsed are sequences that end soon.
 	NearlyUsed []nearlyUsedJSON `json:"nearly_used,omitempty"`
 }
@@ -59,13 +62,16 @@ func (a *API) partition(c *call) error {
 
 func (a *API) status(c *call, s *messages.PartitionStatus) partitionJSON {
 	j := partitionJSON{
-		Partition: s.Partition, State: s.State.String(), Epoch: s.Epoch, Last: s.Last, Replayed: s.Replayed, Restarts: s.Restarts,
+		Partition: s.Partition, State: s.State.String(), Details: s.Details, Epoch: s.Epoch, Last: s.Last, Replayed: s.Replayed, Restarts: s.Restarts,
 	}
 	if s.Err != nil {
 		j.Error = s.Err.Error()
 	}
 	if s.Displaced != nil {
 		j.Displaced = s.Displaced.Error()
+	}
+	if s.Full != nil {
+		j.Full = s.Full.Error()
 	}
 	for _, n := range s.NearlyUsed {
 		j.NearlyUsed = append(j.NearlyUsed, nearlyUsedJSON{n.Workspace, n.Seq, n.Name, dateText(n.Period), n.Last, n.Largest})
@@ -91,8 +97,20 @@ func (a *API) ready(c *call) error {
 	}
 	for _, s := range a.app.Status() {
 		if s.State != messages.StateNormal && s.State != messages.StateAlarming || errors.Is(s.Err, messages.ErrClock) {
-			return &problem{kind: notReady, detail: fmt.Sprintf("partition %d is %v", s.Partition, s.State), retryAfter: retrySoon}
+			return &problem{kind: notReady, detail: notReadyText(&s), retryAfter: retrySoon}
+		}
+		if s.Full != nil {
+			return &problem{kind: notReady, detail: "refusing appends: " + storage.ErrFull.Error(), retryAfter: retryLater}
 		}
 	}
 	return c.sendJSON(http.StatusOK, jsonType, okJSON{"ok"})
+}
+
+// notReadyText says why a partition takes no events.
+func notReadyText(s *messages.PartitionStatus) string {
+	text := fmt.Sprintf("partition %d is %v", s.Partition, s.State)
+	if s.State == messages.StateInitializing && s.Details != "" {
+		text += ": " + s.Details
+	}
+	return text
 }

@@ -14,7 +14,8 @@ const streamType = "text/event-stream"
 // standard.
 type stream struct {
 	*call
-	log source
+	// position is the id of the next message, nil if messages have none.
+	position func() string
 }
 
 // stream sends the events of a log as they come, until the client goes or the API is
@@ -23,11 +24,17 @@ func (c *call) stream(log source) error {
 	if err := log.check(c.r.Context()); err != nil {
 		return err
 	}
+	return c.streams(log.position, func(ctx context.Context, s *stream) error { return s.runLog(ctx, log) })
+}
+
+// streams answers with a stream whose messages run sends. It sends the error of run, unless the client has gone or the API
+// was stopped.
+func (c *call) streams(position func() string, run func(context.Context, *stream) error) error {
 	if !c.api.streams.take() {
 		return tooMany("streams", cap(c.api.streams))
 	}
 	defer c.api.streams.free()
-	s := &stream{c, log}
+	s := &stream{c, position}
 	// Without a deadline a client could hold its stream's place for ever.
 	if err := s.bound(); err != nil {
 		return fmt.Errorf("the server cannot bound the time of writing: %w", err)
@@ -36,16 +43,16 @@ func (c *call) stream(log source) error {
 	c.w.WriteHeader(http.StatusOK)
 	ctx, cancel := c.api.whileRunning(c.r.Context())
 	defer cancel()
-	if err := s.run(ctx); err != nil && ctx.Err() == nil {
+	if err := run(ctx, s); err != nil && ctx.Err() == nil {
 		s.tell(ctx, err)
 	}
 	return nil
 }
 
-// run returns why the stream ends.
-func (s *stream) run(ctx context.Context) error {
+// runLog returns why the stream of a log ends.
+func (s *stream) runLog(ctx context.Context, log source) error {
 	for {
-		for e, err := range s.log.events(ctx) {
+		for e, err := range log.events(ctx) {
 			if err != nil {
 				return err
 			}
@@ -56,17 +63,17 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.flush(); err != nil {
 			return err
 		}
-		if err := s.await(ctx); err != nil {
+		if err := s.await(ctx, log.await); err != nil {
 			return err
 		}
 	}
 }
 
-// await waits for an event, and is never silent for long.
-func (s *stream) await(ctx context.Context) error {
+// await waits for what is to be sent, and is never silent for long.
+func (s *stream) await(ctx context.Context, await func(context.Context) error) error {
 	for {
 		beat, cancel := context.WithTimeout(ctx, s.api.options.Heartbeat)
-		err := s.log.await(beat)
+		err := await(beat)
 		silent := beat.Err() != nil
 		cancel()
 		if err == nil || !silent || ctx.Err() != nil {
@@ -81,7 +88,7 @@ func (s *stream) await(ctx context.Context) error {
 	}
 }
 
-// send writes one message. The client reads on behind its id.
+// send writes one message. The client reads on behind its id, if it has one.
 func (s *stream) send(ctx context.Context, name string, value any) error {
 	data, err := encode(value)
 	if err != nil {
@@ -90,7 +97,10 @@ func (s *stream) send(ctx context.Context, name string, value any) error {
 	if name != "" {
 		name = "event: " + name + "\n"
 	}
-	return s.write(ctx, fmt.Sprintf("%sid: %s\ndata: %s\n\n", name, s.log.position(), data))
+	if s.position != nil {
+		name += "id: " + s.position() + "\n"
+	}
+	return s.write(ctx, fmt.Sprintf("%sdata: %s\n\n", name, data))
 }
 
 // tell sends the problem that ends the stream. It has the id of the event before it.

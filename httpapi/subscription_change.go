@@ -79,8 +79,11 @@ func eventChange(change func(ctx context.Context, name string, at partition.Park
 		if at.Partition, there = member[messages.PartitionID](o, "partition", "a number"); !there {
 			o.fail("partition", "it is missing")
 		}
-		if at.Offset, there = textMember(o, "offset", parseOffset); !there || at.Offset == 0 {
-			o.fail("offset", "it is missing or 0, want at least 1")
+		switch at.Offset, there = textMember(o, "offset", parseOffset); {
+		case !there:
+			o.fail("offset", "it is missing")
+		case at.Offset == 0:
+			o.fail("offset", "got 0, want at least 1")
 		}
 		return func(ctx context.Context, name string) error { return change(ctx, name, at) }
 	})

@@ -27,6 +27,8 @@ func TestSubscription(t *testing.T) {
 	m := new(mailer)
 	m.fails(2, 4)
 	r.subscribe("mails", m.handle)
+	// It waits for a moment before it has found the first event, too.
+	eventually(r.ctx, t, "the end of the log", func() bool { return r.subscription("mails").LagEvents == "0" })
 	r.settles("mails", messages.LaneWaiting)
 	r.get("/v1/subscriptions/mails").is(http.StatusOK, `{"name":"mails","source":{"workspace":"42"},"state":"running","lag_events":"0","lag_seconds":0,`+
 		`"parked":"2","delivered":"2","lanes":[{"partition":2,"state":"waiting","next_offset":"5","lag_events":"0","lag_seconds":0,"tries":0}]}`)

@@ -23,7 +23,7 @@ func TestTakeOver(t *testing.T) {
 		`"records":[],"body_base64":""}`)
 	r.post(4, `{"kind": 3, "moves": [{"sequence": 18, "period": "2025-01-01", "number": "20"}]}`).is(http.StatusConflict,
 		`{"type":"`+problemBase+`sequence-backward","title":"The sequence would not go forward","status":409,`+
-			`"detail":"sequence would not go forward: workspace 4, sequence 18 in 2025-01-01 \"Letter\": got 20, want more than 20",`+
+			`"detail":"sequence would not go forward: workspace 4, sequence 18 in 2025-01-01 \"Letter\": got 20, want more than 20","error":"messages.ErrBackward",`+
 			`"sequence":18,"name":"Letter","period":"2025-01-01","last_number":"20"}`)
 	r.post(4, `{"kind": 3, "brought": [{"sequence": 18, "period": "2024-01-01", "number": "0"}]}`).problem(backward, "")
 	for body, field := range map[string]string{

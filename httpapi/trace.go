@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -66,11 +65,7 @@ func traceOfParent(given []string) ids.TraceID {
 	if !ok || !okParent || !okFlags || !okVersion || strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
 		return 0
 	}
-	id := ids.TraceID(binary.BigEndian.Uint64(trace[8:]) &^ (1 << 63))
-	if id.Validate() != nil {
-		id |= 1
-	}
-	return id
+	return ids.TraceOfW3C([16]byte(trace))
 }
 
 // lowerHex reads so many bytes as hexadecimal digits in lower case.

@@ -1,14 +1,19 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/partition/partitiontest"
+	"github.com/partita-go/partita/storage/storagetest"
 )
 
 // steadyClock shows what it is set to.
@@ -24,12 +29,12 @@ type idleTimer struct{}
 func (idleTimer) Stop() bool { return true }
 
 // newTracedRig returns a rig whose application gives trace ids, as node 7.
-func newTracedRig(t *testing.T) *rig {
+func newTracedRig(t *testing.T, o Options) *rig {
 	t.Helper()
 	clock := new(steadyClock)
 	generator := ids.NewTraceGenerator(7, ids.TraceOptions{Clock: clock})
 	clock.now.Store(1)
-	return newRigOver(t, Options{}, partitiontest.Options{Runtime: partition.Options{Traces: generator}})
+	return newRigOver(t, o, partitiontest.Options{Runtime: partition.Options{Traces: generator}})
 }
 
 // isOf checks the trace of an answer, and of the event or the problem that it is.
@@ -46,7 +51,7 @@ func (a answer) isOf(trace string) answer {
 // TestTrace: a request is of the trace that its headers name, its event and its problem too; without such headers of a new
 // one.
 func TestTrace(t *testing.T) {
-	r := newTracedRig(t)
+	r := newTracedRig(t, Options{})
 	const own, parent = "0123456789abcdef", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, tt := range []struct {
 		name, want string
@@ -74,6 +79,24 @@ func TestTrace(t *testing.T) {
 		a := r.post(big, `{"kind": 1}`, headerParent, none).has(http.StatusCreated)
 		if id, err := ids.ParseTraceID(a.header.Get(headerTrace)); err != nil || id.Node() != 7 {
 			t.Errorf("%q: got trace %q, want a new one", none, a.header.Get(headerTrace))
+		}
+	}
+}
+
+// TestTraceInLogLines: the line about a problem says of which trace the request is, if it is of one.
+func TestTraceInLogLines(t *testing.T) {
+	const own = "0123456789abcdef"
+	for name, newRig := range map[string]func(Options) *rig{
+		own: func(o Options) *rig { return newTracedRig(t, o) },
+		"":  func(o Options) *rig { return newRig(t, o) },
+	} {
+		core, lines := observer.New(zap.DebugLevel)
+		r := newRig(Options{Logger: zap.New(core)})
+		r.store.Plant(storagetest.Fault{Op: storagetest.OpWLog, Do: storagetest.Fail(errors.New("the cause"))})
+		r.get("/v1/workspaces/42/log", headerTrace, own).problem(internal, "")
+		trace, there := lines.All()[0].ContextMap()["trace"]
+		if there != (name != "") || there && trace != name {
+			t.Errorf("got trace %v, want %q", trace, name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -130,6 +131,18 @@ type Page[T any] struct {
 	Next *string `json:"next"`
 }
 
+// NextOf returns where the list goes on of which this page was asked for at a URL, and false if the page does not say that. Of
+// its link only the query counts: whoever stands between may have taken something off the path.
+func (p *Page[T]) NextOf(asked *url.URL) (next *url.URL, ok bool) {
+	if p.Next == nil || len(p.Results) == 0 {
+		return nil, false
+	}
+	_, query, ok := strings.Cut(*p.Next, "?")
+	at := *asked
+	at.RawQuery = query
+	return &at, ok
+}
+
 // isFull reports whether nothing more goes into the page, which has so many bytes.
 func (p *Page[T]) isFull(c *call, limit, size int) bool {
 	return len(p.Results) == limit || size >= c.api.options.PageBytes
@@ -148,7 +161,7 @@ func (a *API) records(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := Page[rowJSON]{Results: []rowJSON{}}
+	page := Page[Row]{Results: []Row{}}
 	size := 0
 	for row, err := range a.reader.Records(c.r.Context(), ws, in) {
 		if err != nil {

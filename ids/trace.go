@@ -51,6 +51,16 @@ func ParseTraceID(s string) (TraceID, error) {
 	return 0, badText("trace id", s, "16 hexadecimal digits in lower case, a top bit of 0 and a counter of 1 to 1023")
 }
 
+// TraceOfW3C returns the trace id that stands for a trace-id of W3C Trace Context: its last 63 bits, with a last bit of 1
+// if they cannot be one otherwise.
+func TraceOfW3C(traceID [16]byte) TraceID {
+	t := TraceID(binary.BigEndian.Uint64(traceID[8:]) &^ (1 << 63))
+	if t.Validate() != nil {
+		t |= 1
+	}
+	return t
+}
+
 // Validate returns [ErrID] unless the top bit is 0 and the counter is not.
 func (t TraceID) Validate() error {
 	switch {

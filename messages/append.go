@@ -132,6 +132,9 @@ type Append struct {
 	// Trace names the trace that the append belongs to, and stands in its events. Zero means none.
 	Trace ids.TraceID
 
+	// Span names the caller's span of the trace, for whoever makes spans. It is not stored. Zero means none.
+	Span ids.SpanID
+
 	// Deadline is when the sender stops waiting: an append that was not handed to
 	// the store by then is refused with ErrDeadlineExceeded. It is by the partition's
 	// clock. Zero means none.

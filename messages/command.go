@@ -40,6 +40,9 @@ type Command struct {
 	// command's event. Zero means none.
 	Trace ids.TraceID
 
+	// Span is as in [Append].
+	Span ids.SpanID
+
 	// Deadline is when the sender stops waiting: the command is not begun later,
 	// and its write not either. It is by the
 	// partition's clock. Zero means that the transaction limit bounds it.

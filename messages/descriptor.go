@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // TrustLevel says which keys a store checks for being free before it appends. A taken place in a
@@ -85,8 +87,8 @@ func (d *Descriptor) Normalized() Descriptor {
 // Validate returns an [ErrDescriptor] that names the first wrong field, or nil.
 func (d *Descriptor) Validate() error {
 	switch {
-	case d.Application == "" || len(d.Application) > 255:
-		return fmt.Errorf("%w: application name: got %d bytes, want 1 to 255", ErrDescriptor, len(d.Application))
+	case d.Application == "" || len(d.Application) > MaxNameBytes:
+		return fmt.Errorf("%w: application name: got %d bytes, want 1 to %d", ErrDescriptor, len(d.Application), MaxNameBytes)
 	case d.Partitions == 0 || d.Partitions > MaxPartitions:
 		return fmt.Errorf("%w: partitions: got %d, want 1 to %d", ErrDescriptor, d.Partitions, MaxPartitions)
 	case d.TrustLevel > TrustAll:
@@ -131,46 +133,104 @@ func (k Kind) validate() error {
 // same application, partitions and trust level, and every kind and sequence of
 // old. Kinds and sequences may be added, never removed. Of a sequence Largest may be raised, Formats
 // and Keep of its restart may change, and Ahead may be raised: if it fell, a period could be closed
-// before it has begun. Otherwise it returns an [ErrDescriptor] that says got and want.
+// before it has begun. Otherwise it returns an [ErrDescriptor] that says got and want of each difference.
 func (d *Descriptor) Extends(old *Descriptor) error {
-	switch {
-	case d.Application != old.Application:
-		return fmt.Errorf("%w: application: got %q, the store has %q", ErrDescriptor, d.Application, old.Application)
-	case d.Partitions != old.Partitions:
-		return fmt.Errorf("%w: partitions: got %d, the store has %d", ErrDescriptor, d.Partitions, old.Partitions)
-	case d.TrustLevel != old.TrustLevel:
-		return fmt.Errorf("%w: trust level: got %d, the store has %d", ErrDescriptor, d.TrustLevel, old.TrustLevel)
-	}
-	for _, was := range old.Kinds {
-		is, ok := d.Kind(was.ID)
-		if !ok || is.Name != was.Name {
-			return fmt.Errorf("%w: kind %d: got name %q, the store has %q", ErrDescriptor, was.ID, is.Name, was.Name)
-		}
-		for i := range was.Sequences {
-			if err := is.extends(&was.Sequences[i]); err != nil {
-				return fmt.Errorf("%w: kind %d: %w", ErrDescriptor, was.ID, err)
-			}
-		}
-	}
-	return nil
+	return d.extends(old, sides{is: "got", was: "the store has"})
 }
 
-// extends returns why a kind does not have a sequence as the store has it.
-func (k Kind) extends(was *Sequence) error {
+// Covers returns nil if an application can be deployed over a store that is open under d: if d
+// extends the application's descriptor. Otherwise it returns an [ErrDescriptor] that says what is different.
+func (d *Descriptor) Covers(application *Descriptor) error {
+	return d.extends(application, sides{is: "the store has", was: "the application has"})
+}
+
+// sides say whose a descriptor is, and whose the one that it extends.
+type sides struct{ is, was string }
+
+// differs says what is different.
+func (s sides) differs(what string, is, was any) string {
+	return fmt.Sprintf("%s: %s %+v, %s %+v", what, s.is, is, s.was, was)
+}
+
+// misses says that there is none.
+func (s sides) misses(what string) string {
+	return fmt.Sprintf("%s: %s none, %s it", what, s.is, s.was)
+}
+
+// maxDifferences is how many differences an error tells.
+const maxDifferences = 8
+
+func (d *Descriptor) extends(old *Descriptor, s sides) error {
+	all := d.sameStore(old, s)
+	for i := range old.Kinds {
+		all = append(all, d.extendsKind(&old.Kinds[i], s)...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if more := len(all) - maxDifferences; more > 0 {
+		all = append(all[:maxDifferences], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("%w: %s", ErrDescriptor, strings.Join(all, "; "))
+}
+
+func (d *Descriptor) sameStore(old *Descriptor, s sides) (all []string) {
+	if d.Application != old.Application {
+		all = append(all, s.differs("application", strconv.Quote(d.Application), strconv.Quote(old.Application)))
+	}
+	if d.Partitions != old.Partitions {
+		all = append(all, s.differs("partitions", d.Partitions, old.Partitions))
+	}
+	if d.TrustLevel != old.TrustLevel {
+		all = append(all, s.differs("trust level", d.TrustLevel, old.TrustLevel))
+	}
+	return all
+}
+
+func (d *Descriptor) extendsKind(was *Kind, s sides) (all []string) {
+	where := was.in()
+	is, ok := d.Kind(was.ID)
+	switch {
+	case !ok:
+		return []string{s.misses(where)}
+	case is.Name != was.Name:
+		all = append(all, s.differs(fmt.Sprintf("kind %d: name", was.ID), strconv.Quote(is.Name), strconv.Quote(was.Name)))
+	}
+	for i := range was.Sequences {
+		for _, difference := range is.extends(&was.Sequences[i], s) {
+			all = append(all, where+", "+difference)
+		}
+	}
+	return all
+}
+
+// in names the kind, and the sequence, that something is about.
+func (k *Kind) in() string     { return fmt.Sprintf("kind %d %q", k.ID, k.Name) }
+func (s *Sequence) in() string { return fmt.Sprintf("sequence %d %q", s.ID, s.Name) }
+
+// extends returns what of a sequence a kind does not have as it was.
+func (k Kind) extends(was *Sequence, s sides) (all []string) {
+	where := was.in()
 	is := k.sequence(was.ID)
-	if is == nil || is.Name != was.Name || is.Initial != was.Initial {
-		return fmt.Errorf("sequence %d %q from %d is in the store and was changed or removed", was.ID, was.Name, was.Initial)
+	if is == nil {
+		return []string{s.misses(where)}
+	}
+	if is.Name != was.Name {
+		all = append(all, s.differs(fmt.Sprintf("sequence %d: name", was.ID), strconv.Quote(is.Name), strconv.Quote(was.Name)))
+	}
+	if is.Initial != was.Initial {
+		all = append(all, s.differs(where+": initial", is.Initial, was.Initial))
 	}
 	if !is.Restart.sameAs(&was.Restart) {
-		return fmt.Errorf("sequence %d %q: restart: got %+v, the store has %+v", was.ID, was.Name, is.Restart, was.Restart)
+		all = append(all, s.differs(where+": restart", is.Restart.fixed(), was.Restart.fixed()))
 	}
 	if got, least := is.Restart.MostAhead(), was.Restart.MostAhead(); got < least {
-		return fmt.Errorf("sequence %d %q: periods ahead: got %d, want at least %d, as the store has", was.ID, was.Name, got, least)
+		all = append(all, s.differs(where+": fewer periods ahead", got, least))
 	}
 	if largest := was.kept(is.Max()); largest < was.Max() {
-		return fmt.Errorf("sequence %d %q: largest number: got %d, the store has %d", was.ID, was.Name, largest, was.Max())
+		all = append(all, s.differs(where+": smaller largest number", largest, was.Max()))
 	}
-	return nil
+	return all
 }
 
 func (k Kind) sequence(id SeqID) *Sequence {

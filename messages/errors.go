@@ -24,7 +24,8 @@ var (
 	// ErrDescriptor is returned when an application's descriptor is wrong, or is not the one that a store was made with.
 	//
 	// From: Descriptor.Validate, AppParts.Deploy, bolt.Open.
-	// Do: correct the descriptor. Kinds and sequences can be added to one; nothing else of it ever changes.
+	// Do: correct the descriptor. Kinds and sequences can be added to one; nothing else of it ever changes. An older
+	// program opens a store that has more with bolt.Options.AcceptNewer.
 	ErrDescriptor = errors.New("bad application descriptor")
 	// ErrUnknownKind is returned when a workspace kind is not the application's.
 	//
@@ -42,6 +43,12 @@ var (
 	// From: Start and Append of a partition's client, and the store.
 	// Do: take the client from App.SequencerOf, which knows the workspace's partition.
 	ErrWrongPartition = errors.New("workspace of another partition")
+	// ErrWorkspaceZero is returned when workspace 0 would begin: most often an id was forgotten. One that has events goes
+	// on.
+	//
+	// From: Start, Append.
+	// Do: name the workspace, or set Application.WorkspaceZero.
+	ErrWorkspaceZero = errors.New("workspace 0 is not allowed by the application")
 	// ErrKindMismatch is returned when a workspace is of another kind, which its first event fixed.
 	//
 	// From: Start, Append.
@@ -76,7 +83,7 @@ var (
 	// ErrFenced is returned when the partition was taken over since: whatever was attempted under the older epoch is not
 	// in the log, and never will be.
 	//
-	// From: Write, Commit, Flush, Append, and the store.
+	// From: Start, Write, Commit, Flush, Append, and the store.
 	// Do: start again. If it lasts, another program has the partition, or a transaction takes longer than the setting
 	// TransactionLimit.
 	ErrFenced = errors.New("fenced by a newer epoch")
@@ -139,7 +146,8 @@ var (
 	// Do: repeat the request: the actor has started again.
 	ErrInterrupted = errors.New("actor failed while it handled the request")
 	// ErrPartitionFailed is returned when the partition cannot go on until it is repaired. The error is a
-	// [*PartitionError], which has the cause.
+	// [*PartitionError], which has the cause. It is returned too when the partition has panicked and its policy of
+	// restarts says that it ends.
 	//
 	// From: Start, Append, App.Ready.
 	// Do: stop the application, run `partita verify`, which names the repair, and start again.
@@ -210,7 +218,8 @@ const (
 	// BusyUnflushed: the limit of numbers or events that are durable in the log
 	// but not yet in the projections is reached.
 	BusyUnflushed
-	// BusyStopping: the partition is being stopped.
+	// BusyStopping: the partition is being stopped; or the workspace still has commands at a member that leaves its
+	// group, which RetryAfter tells apart: it is not 0 then.
 	BusyStopping
 )
 
@@ -249,8 +258,9 @@ func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 type OverflowError struct {
 	Workspace WSID
 	Seq       SeqID
-	// Name is the sequence's.
-	Name string
+	// Name is the sequence's, Period is zero if it never restarts.
+	Name   string
+	Period calendar.Date
 	// Last is the last number given out, 0 if there is none, Largest the last one that can be.
 	Last, Largest Number
 	// Wanted is how many were wanted at once.
@@ -258,8 +268,8 @@ type OverflowError struct {
 }
 
 func (e *OverflowError) Error() string {
-	return fmt.Sprintf("%v: workspace %d, sequence %d %q: got %d wanted after %d, want at most %d",
-		ErrOverflow, e.Workspace, e.Seq, e.Name, e.Wanted, e.Last, e.Largest)
+	return fmt.Sprintf("%v: workspace %d, %v %q: got %d wanted after %d, want at most %d",
+		ErrOverflow, e.Workspace, SequencePeriod{e.Seq, e.Period}, e.Name, e.Wanted, e.Last, e.Largest)
 }
 
 // Is makes errors.Is(err, ErrOverflow) hold.

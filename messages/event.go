@@ -18,6 +18,11 @@ const EventBusiness EventKind = 1
 // MaxEventNumbers is how many numbers one event can be given.
 const MaxEventNumbers = 1 << 17
 
+// MaxEventBytes is how large an event may be, its body and records together, in bytes, about. Of a larger one Commit and
+// Write return ErrInvalidEvent of package storage. Append and Execute return [ErrTooLarge], also above the setting
+// GroupBytes.
+const MaxEventBytes = 16 << 20
+
 // MaxReservedTag is the last tag of a section that the runtime keeps for itself,
 // from 1 on.
 const MaxReservedTag = 15

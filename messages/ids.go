@@ -11,7 +11,8 @@ import (
 // The partition of a workspace is WSID mod partitions.
 type PartitionID uint32
 
-// WSID names a workspace, which is a tenant. Every value is legal.
+// WSID names a workspace, which is a tenant. Every value is legal, but 0 only in applications that
+// allow it.
 type WSID uint64
 
 // WSKind is the kind of a workspace. It is fixed by the workspace's first

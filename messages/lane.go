@@ -1,6 +1,10 @@
 package messages
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/partita-go/partita/ids"
+)
 
 // LaneState is where a lane of a subscription stands.
 type LaneState uint8
@@ -123,6 +127,8 @@ type BatchHandled struct {
 	Err    error
 	// At is when the handler returned.
 	At Timestamp
+	// Trace is the one that all events of the batch are of, zero if they have none in common.
+	Trace ids.TraceID
 }
 
 // PositionStored is the deliverer's answer to [StorePosition].
@@ -130,6 +136,8 @@ type PositionStored struct {
 	Generation uint64
 	Outcome    Outcome
 	Err        error
+	// Trace is that of the question.
+	Trace ids.TraceID
 }
 
 // RetryFired is sent by a lane's timer.
@@ -188,6 +196,8 @@ type StorePosition struct {
 	Park *PoisonEvent
 	// Stopped, if not empty, stops the subscription.
 	Stopped string
+	// Trace is that of the event because of which Park or Stopped is set, zero if it has none.
+	Trace ids.TraceID
 }
 
 // PoisonEvent is an event that the handler could not handle.

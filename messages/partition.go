@@ -1,6 +1,9 @@
 package messages
 
-import "github.com/partita-go/partita/calendar"
+import (
+	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/ids"
+)
 
 // WorkspaceNumbers are a workspace's kind and the last numbers given out in its
 // sequences, in order of their ids. A sequence that is not listed gave none.
@@ -96,6 +99,8 @@ type EventsWritten struct {
 	// are known.
 	Refused []RefusedEvent
 	Err     error
+	// Trace is the one that all events of the batch are of, zero if they have none in common.
+	Trace ids.TraceID
 }
 
 // RefusedEvent is an event that the log does not take.
@@ -117,6 +122,8 @@ type EventsLoaded struct {
 	// the log has no event with the id.
 	Events []Event
 	Err    error
+	// Trace is that of the request.
+	Trace ids.TraceID
 }
 
 // Loaded is the reader's answer to [LoadNumbers].
@@ -125,6 +132,8 @@ type Loaded struct {
 	Load       uint64
 	Numbers    WorkspaceNumbers
 	Err        error
+	// Trace is that of the request.
+	Trace ids.TraceID
 }
 
 // Written is the flusher's answer to [WriteProjections].
@@ -186,6 +195,8 @@ const (
 	TimerClock
 	// TimerPeriod comes when a period is over of which the status tells.
 	TimerPeriod
+	// TimerAlarm looks whether anything does not get on. It is the shell's own: the core never asks for it.
+	TimerAlarm
 	// Timers is the number of timers.
 	Timers
 )
@@ -296,6 +307,8 @@ type LoadNumbers struct {
 	Workspace  WSID
 	// Periods are those whose numbers are needed besides the newest ones.
 	Periods []SequencePeriod
+	// Trace is that of the request because of which they are loaded first, zero if it has none.
+	Trace ids.TraceID
 }
 
 // FindEvent asks whether the event at a token's offset was written under the
@@ -315,6 +328,8 @@ type LoadEvents struct {
 	// First is the offset of its first event, 0 if it is not known whether there is
 	// one.
 	First WLogOffset
+	// Trace is that of the [Append] because of which they are looked for, zero if it has none.
+	Trace ids.TraceID
 }
 
 func (*LoadNumbers) readerMessage() {}

@@ -195,6 +195,18 @@ func (r *Restart) validate() error {
 	return nil
 }
 
+// fixed is in words what can never change.
+func (r *Restart) fixed() string {
+	text := r.Every.String()
+	if r.FirstMonth != 0 {
+		text += fmt.Sprintf(" from %v", r.FirstMonth)
+	}
+	if r.Zone != "" {
+		text += " in " + r.Zone
+	}
+	return text
+}
+
 // sameAs reports whether what can never change is the same.
 func (r *Restart) sameAs(was *Restart) bool { return r.Rule == was.Rule && r.Zone == was.Zone }
 

@@ -16,6 +16,8 @@ type Token struct {
 	// Serial tells transactions apart that were granted the same offset one
 	// after the other, because the earlier ones were cancelled.
 	Serial uint64
+	// Trace is that of the [Start], zero for none, so that whatever names the transaction names it too.
+	Trace ids.TraceID
 	// Secret is drawn at random: a partition believes what the owner of a transaction says, and nobody else can
 	// guess it.
 	Secret uint64 `dump:"hidden"`
@@ -54,6 +56,9 @@ type Start struct {
 
 	// Trace names the trace that the transaction belongs to. Its owner writes it into the event. Zero means none.
 	Trace ids.TraceID
+
+	// Span is as in [Append].
+	Span ids.SpanID
 
 	// Deadline is when the sender stops waiting; a Start that is taken later is
 	// answered with ErrDeadlineExceeded and never granted. It is by the partition's

@@ -15,8 +15,9 @@ const (
 	StateInitializing PartitionState = iota
 	// StateNormal: it takes transactions.
 	StateNormal
-	// StateAlarming: it takes transactions while flushing fails; or its clock is wrong, and it
-	// refuses them: then Err is ErrClock.
+	// StateAlarming: it takes transactions, but something is wrong that Details name: flushing fails, it has been busy
+	// for long, a leaf hangs, or a sequence will end. Or it refuses them: its clock is wrong, then Err is ErrClock; or
+	// there is no room, then Full says so.
 	StateAlarming
 	// StateTerminating: it finishes what is in flight.
 	StateTerminating
@@ -44,17 +45,21 @@ func (s PartitionState) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// PartitionStatus is a partition's state with details, as of its last change.
+// PartitionStatus is a partition's state with details, as of its last change. Last and Checkpoint are as of the time of
+// asking.
 type PartitionStatus struct {
 	Partition PartitionID
 	State     PartitionState
 	Epoch     Epoch
-	// Last is the offset of the last event, as of the last change of the status.
+	// Last is the offset of the last event.
 	Last PLogOffset
-	// Checkpoint is the next offset to replay.
+	// Checkpoint is the next offset to replay: see Unflushed.
 	Checkpoint PLogOffset
-	// Replayed counts the events of the last actualization.
-	Replayed uint64
+	// Details say in words what State and the fields below are about, "" if there is nothing to say.
+	Details string
+	// Replayed counts the events of the last actualization, Tail those that it has to replay: while it lasts, Replayed is
+	// that of the last change.
+	Replayed, Tail uint64
 	// Actualizations counts how often the tail was replayed.
 	Actualizations uint64
 	// FlushFailures counts the failures in a row of the flush under way.
@@ -77,6 +82,17 @@ type PartitionStatus struct {
 	// Displaced says that the directory of the store is not under its name any more, nil if it is, as of the last
 	// flush of any partition. It is storage.ErrDisplaced; the partition works on in the directory that it has.
 	Displaced error
+	// Full says that the store has no room for what is appended, nil if it has. It is storage.ErrFull; it ends by
+	// itself when there is room, whether anybody appends or not.
+	Full error
+}
+
+// Unflushed returns how many events are in the log and not in the projections yet: a start would replay them.
+func (s *PartitionStatus) Unflushed() uint64 {
+	if s.Checkpoint == 0 || s.Last < s.Checkpoint {
+		return 0 // there are none, or it is not known yet where it stands
+	}
+	return uint64(s.Last + 1 - s.Checkpoint)
 }
 
 // MaxNearlyUsed is how many sequences a partition's status lists as nearly used.

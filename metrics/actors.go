@@ -11,6 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
@@ -57,6 +59,8 @@ type group struct {
 	busy atomic.Int64
 	// alive and restarting are how many there are.
 	alive, restarting atomic.Int64
+	// members are those that have not ended; [Metrics.mu] guards it.
+	members map[*watchedActor]struct{}
 
 	// cells are those of each kind of message. A list that is there is never changed.
 	cells atomic.Pointer[[]*cell]
@@ -105,20 +109,38 @@ const (
 func (m *Metrics) ForActor(key partition.ActorKey) partition.Observer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.actors++
+	a := &watchedActor{metrics: m, key: key, stripe: m.actors % stripes}
+	g := m.groupOf(key)
+	a.group.Store(g)
+	g.members[a] = struct{}{}
+	return a
+}
+
+// groupOf returns where an actor is counted. The caller holds m.mu.
+func (m *Metrics) groupOf(key partition.ActorKey) *group {
 	if !slices.Contains(m.options.Keys, key.Group) {
 		key.ID = ""
 	}
 	g := m.groups[key]
 	if g == nil {
-		g = &group{key: key, timedOf: 1, of: m.handling, waiting: m.waiting.WithLabelValues(key.Group, key.ID)}
+		g = &group{
+			key: key, timedOf: 1, of: m.handling, waiting: m.waiting.WithLabelValues(key.Group, key.ID), members: make(map[*watchedActor]struct{}),
+		}
 		if key.Group == partitionGroup {
 			g.timedOf = timedOneOf
 		}
 		g.cells.Store(new([]*cell))
 		m.groups[key] = g
 	}
-	m.actors++
-	return &watchedActor{group: g, stripe: m.actors % stripes}
+	return g
+}
+
+// forget is for an actor that has ended.
+func (m *Metrics) forget(a *watchedActor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(a.group.Load().members, a)
 }
 
 // Posted makes it an observer, with Taken and Handled: but [Metrics.ForActor] returns who is told.
@@ -161,8 +183,8 @@ func (g *group) newCell(of uintptr, message any) *cell {
 	kind := reflect.TypeOf(message)
 	c := &cell{of: of, message: kind.String(), protocol: protocolOf(message), life: lifeOf(message), mask: g.timedOf - 1}
 	c.message = c.message[strings.LastIndexByte(c.message, '.')+1:]
-	// One that is no pointer could not be told from others.
-	if c.protocol != systemProtocol && kind.Kind() == reflect.Pointer {
+	// One that is no pointer could not be told from others, nor one of no size: all of these have one address.
+	if c.protocol != systemProtocol && kind.Kind() == reflect.Pointer && kind.Elem().Size() > 0 {
 		c.handling = g.of.WithLabelValues(g.key.Group, g.key.ID, c.message, c.protocol)
 	}
 	return c
@@ -210,7 +232,10 @@ func lifeOf(message any) life {
 
 // watchedActor is the observer of one actor. It times one of the actor's messages at a time.
 type watchedActor struct {
-	group  *group
+	metrics *Metrics
+	key     partition.ActorKey
+	// group is where it is counted: [Metrics.SetKeys] changes that.
+	group  atomic.Pointer[group]
 	stripe int
 
 	mu   sync.Mutex
@@ -220,6 +245,8 @@ type watchedActor struct {
 	// taken is 0 if it was not taken yet.
 	message       atomic.Uintptr
 	posted, taken atomic.Int64
+	// trace is its trace id, zero if it is of none.
+	trace atomic.Uint64
 }
 
 var begun = time.Now()
@@ -236,7 +263,7 @@ func (a *watchedActor) isTimed(message any) bool {
 
 // Posted implements [partition.Observer].
 func (a *watchedActor) Posted(_ partition.ActorKey, message any) {
-	c := a.group.cell(message)
+	c := a.group.Load().cell(message)
 	nth := c.sent[a.stripe].sent.Add(1) - 1
 	if c.life != lifeUnchanged {
 		a.live(c.life)
@@ -247,6 +274,7 @@ func (a *watchedActor) Posted(_ partition.ActorKey, message any) {
 	// Whoever else comes here at the same time says nearly the same.
 	a.posted.Store(now())
 	a.taken.Store(0)
+	a.trace.Store(uint64(actors.TraceOf(message)))
 	a.message.CompareAndSwap(0, address(message))
 }
 
@@ -257,7 +285,7 @@ func (a *watchedActor) Taken(_ partition.ActorKey, message any) {
 	}
 	at := now()
 	a.taken.Store(at)
-	a.group.waiting.Observe(seconds(max(0, at-a.posted.Load())))
+	a.group.Load().waiting.Observe(seconds(max(0, at-a.posted.Load())))
 }
 
 // Handled implements [partition.Observer].
@@ -267,34 +295,57 @@ func (a *watchedActor) Handled(_ partition.ActorKey, message any) {
 	}
 	if taken := a.taken.Load(); taken != 0 {
 		took := now() - taken
-		c := a.group.cell(message)
-		c.handling.Observe(seconds(took))
+		c := a.group.Load().cell(message)
+		observe(c.handling, took, ids.TraceID(a.trace.Load()))
 		// It stands for those that were not timed.
 		s := &c.sent[a.stripe]
 		sent, weighed := s.sent.Load(), s.weighed.Load()
 		if sent > weighed && s.weighed.CompareAndSwap(weighed, sent) {
-			a.group.busy.Add(took * int64(sent-weighed))
+			a.group.Load().busy.Add(took * int64(sent-weighed))
 		}
 	}
 	a.message.Store(0)
 }
 
+// observe observes a time, and gives the trace that it was measured in as an example.
+func observe(o prometheus.Observer, took int64, trace ids.TraceID) {
+	if e, ok := o.(prometheus.ExemplarObserver); ok && trace != 0 {
+		e.ObserveWithExemplar(seconds(took), prometheus.Labels{traceLabel: trace.String()})
+		return
+	}
+	o.Observe(seconds(took))
+}
+
+// traceLabel is the label that those who show exemplars look for.
+const traceLabel = "trace_id"
+
 func seconds(nanos int64) float64 { return time.Duration(nanos).Seconds() }
 
 // live counts actors that begin, fail and end.
 func (a *watchedActor) live(to life) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if to == lifeResumed {
 		to = lifeStarted
 	}
-	for of, n := range map[life]*atomic.Int64{lifeStarted: &a.group.alive, lifeFailed: &a.group.restarting} {
-		if a.life == of && to != of {
-			n.Add(-1)
-		}
-		if a.life != of && to == of {
-			n.Add(1)
-		}
+	a.mu.Lock()
+	if a.life != to {
+		g := a.group.Load()
+		g.count(a.life, -1)
+		g.count(to, 1)
+		a.life = to
 	}
-	a.life = to
+	a.mu.Unlock()
+	if to == lifeStopped {
+		a.metrics.forget(a)
+	}
+}
+
+// count adds actors of a life.
+func (g *group) count(of life, n int64) {
+	switch of {
+	case lifeStarted:
+		g.alive.Add(n)
+	case lifeFailed:
+		g.restarting.Add(n)
+	case lifeUnchanged, lifeResumed, lifeStopped:
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -90,6 +91,11 @@ var (
 // normal is the status of actors that are there.
 const normal = "normal"
 
+// tellsItself reports whether a group's actors have more statuses, which they tell themselves.
+func tellsItself(group string) bool {
+	return group == partitionGroup || group == "command-processor" || group == "lane" || partition.ActorKey{Group: group}.IsMember()
+}
+
 // collectGroups tells what actors have counted.
 func collectGroups(to chan<- prometheus.Metric, groups []*group) {
 	alive, restarting := make(map[string]int64), make(map[string]int64)
@@ -104,9 +110,10 @@ func collectGroups(to chan<- prometheus.Metric, groups []*group) {
 	for name, n := range restarting {
 		to <- prometheus.MustNewConstMetric(restartingActors, prometheus.GaugeValue, float64(n), name)
 	}
-	// Partitions have more statuses, which they tell themselves.
-	delete(alive, partitionGroup)
 	for name, n := range alive {
+		if tellsItself(name) {
+			continue
+		}
 		to <- prometheus.MustNewConstMetric(activeActors, prometheus.GaugeValue, float64(n), name, normal)
 	}
 }
@@ -120,9 +127,11 @@ type collection struct {
 	to     chan<- prometheus.Metric
 	keys   []string
 	failed func()
-	// states counts the partitions of all applications by their states.
-	states []int
+	// states counts the actors of all applications by their groups and states.
+	states map[string]*states
 }
+
+type states [messages.StateFailed + 1]int
 
 func (c *collection) tell(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 	c.to <- prometheus.MustNewConstMetric(d, kind, value, c.labels(labels...)...)
@@ -169,7 +178,6 @@ func (c *collection) statuses() {
 	var events, actualizations, restarted uint64
 	failures, used, isDisplaced := 0, 0, 0
 	for _, s := range c.app.Status() {
-		c.states[s.State]++
 		events += s.Replayed
 		actualizations += s.Actualizations
 		restarted += s.Restarts
@@ -178,6 +186,12 @@ func (c *collection) statuses() {
 		if s.Displaced != nil {
 			isDisplaced = 1
 		}
+	}
+	for _, s := range c.app.Actors() {
+		if c.states[s.Group] == nil {
+			c.states[s.Group] = new(states)
+		}
+		c.states[s.Group][s.State]++
 	}
 	c.gauge(replayed, float64(events))
 	c.counter(actualized, actualizations)
@@ -227,6 +241,9 @@ func (c *collection) lanes(f *partition.AppFigures) {
 	}
 	c.lanesOf(partitionGroup, of)
 	c.lanesOf("command-processor", f.Processors)
+	for _, g := range f.Groups {
+		c.lanesOf(actors.MemberKey(g.Name).Group, g.Members)
+	}
 }
 
 func (c *collection) lanesOf(group string, lanes []partition.LaneFigures) {
@@ -235,13 +252,13 @@ func (c *collection) lanesOf(group string, lanes []partition.LaneFigures) {
 	}
 	var all partition.LaneFigures
 	fullest, keyed := 0.0, slices.Contains(c.keys, group)
-	for i, l := range lanes {
+	for _, l := range lanes {
 		all.Requests += l.Requests
 		all.Bytes += l.Bytes
 		fullest = max(fullest, float64(l.Requests)/float64(l.MostRequests), float64(l.Bytes)/float64(l.MostBytes))
 		if keyed {
-			c.gauge(laneRequests, float64(l.Requests), group, messages.PartitionID(i).String())
-			c.gauge(laneBytes, float64(l.Bytes), group, messages.PartitionID(i).String())
+			c.gauge(laneRequests, float64(l.Requests), group, l.Key.ID)
+			c.gauge(laneBytes, float64(l.Bytes), group, l.Key.ID)
 		}
 	}
 	if !keyed {

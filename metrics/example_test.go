@@ -27,7 +27,7 @@ func Example() {
 	dir, err := os.MkdirTemp("", "billing")
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()
-	store, err := bolt.Open(ctx, dir, application.Descriptor, bolt.Options{})
+	store, err := bolt.Open(ctx, dir, application.Descriptor, bolt.Options{Create: true})
 	must(err)
 
 	m := metrics.New(metrics.Options{})

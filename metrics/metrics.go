@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/partita-go/partita/logs"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -19,12 +20,14 @@ type Options struct {
 	// Keys are the groups of actors of which each actor has series of its own, with the label actor_key: "partition",
 	// "command-processor", "lane", or a kind of leaf. Default: none, since there may be many actors in a group.
 	Keys []string
+	// Logs are whose lines are counted. Default: none.
+	Logs *logs.Logs
 }
 
 // Metrics collects all that there is to tell. It is a [prometheus.Collector] to be registered, and a
 // [partition.Observer]. It is safe for concurrent use.
 type Metrics struct {
-	options  Options
+	options  Options // its Keys are guarded by mu
 	handling *prometheus.HistogramVec
 	waiting  *prometheus.HistogramVec
 	http     httpMetrics
@@ -33,6 +36,8 @@ type Metrics struct {
 	groups  map[partition.ActorKey]*group
 	actors  int
 	watched []*source
+	dumps   []*Dumps
+	upkeep  Upkeep
 	// failures counts what could not be looked up.
 	failures prometheus.Counter
 }
@@ -61,6 +66,7 @@ func New(o Options) *Metrics {
 type App interface {
 	Name() string
 	Status() []partition.Status
+	Actors() []partition.ActorStatus
 	Figures() partition.AppFigures
 	SubscriptionAdmin() *partition.SubscriptionAdmin
 }
@@ -99,23 +105,29 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]. It asks no actor.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
-	watched, groups := slices.Clone(m.watched), make([]*group, 0, len(m.groups))
+	watched, dumps, keys, upkeep := slices.Clone(m.watched), slices.Clone(m.dumps), m.options.Keys, m.upkeep
+	groups := make([]*group, 0, len(m.groups))
 	for _, g := range m.groups {
 		groups = append(groups, g)
 	}
 	m.mu.Unlock()
 	collectGroups(to, groups)
+	collectDumps(to, dumps)
+	collectUpkeep(to, upkeep)
 	m.handling.Collect(to)
 	m.waiting.Collect(to)
-	var states [messages.StateFailed + 1]int
+	states := map[string]*states{partitionGroup: {}}
 	for _, s := range watched {
-		c := collection{source: s, to: to, keys: m.options.Keys, failed: m.failures.Inc, states: states[:]}
+		c := collection{source: s, to: to, keys: keys, failed: m.failures.Inc, states: states}
 		c.collect()
 	}
-	for s, n := range states {
-		to <- prometheus.MustNewConstMetric(activeActors, prometheus.GaugeValue, float64(n), partitionGroup, messages.PartitionState(s).String())
+	for group, counted := range states {
+		for s, n := range counted {
+			to <- prometheus.MustNewConstMetric(activeActors, prometheus.GaugeValue, float64(n), group, messages.ActorState(s).String())
+		}
 	}
 	m.http.Collect(to)
+	collectLogs(to, m.options.Logs)
 	m.failures.Collect(to)
 }
 
@@ -127,5 +139,5 @@ const askedAtOnce = 4
 func (m *Metrics) Handler() http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: askedAtOnce})
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: askedAtOnce, EnableOpenMetrics: true})
 }

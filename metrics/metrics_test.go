@@ -6,15 +6,22 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // What load has done, all in one workspace.
@@ -71,6 +78,18 @@ func (r *rig) load() {
 		}
 	}
 	r.check(subscription.Pause(r.ctx)) // so that what was handled is stored
+	// Lanes look once more where they are: those that are halted have done so.
+	for !r.halted(subscription) || slices.ContainsFunc(r.app.Actors(), func(s partition.ActorStatus) bool { return s.State != messages.StateNormal }) {
+		runtime.Gosched()
+		r.check(r.ctx.Err())
+	}
+}
+
+// halted reports whether no lane of a subscription does anything.
+func (r *rig) halted(s *partition.Subscription) bool {
+	status, err := s.Status(r.ctx)
+	r.check(err)
+	return !slices.ContainsFunc(status.Lanes, func(l partition.LaneStatus) bool { return l.State != messages.LaneHalted })
 }
 
 // TestMetricsAreWhatWasDone: the metrics of a run equal what was done in it.
@@ -92,7 +111,7 @@ func TestMetricsAreWhatWasDone(t *testing.T) {
 	g.want(2, "partita_active_actors", "actor_group=partition", "status=normal")
 	g.want(0, "partita_active_actors", "actor_group=partition", "status=failed")
 	g.want(1, "partita_active_actors", "actor_group=command-processor", "status=normal")
-	g.want(2, "partita_active_actors", "actor_group=lane")
+	g.want(2, "partita_active_actors", "actor_group=lane", "status=normal")
 	g.want(2, "partita_actor_status_changes_total", "status=normal")
 	g.want(0, "partita_restarting_actors", "actor_group=lane")
 	g.want(0, "partita_open_transactions")
@@ -161,6 +180,63 @@ func TestMetricsWithKeys(t *testing.T) {
 	g.want(1, "partita_sent_messages_total", "actor_group=command-processor", "actor_key=", "message=Command")
 }
 
+// TestMetricsOfDumps: what became of their lines, until nobody watches them any more.
+func TestMetricsOfDumps(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	g := r.gather()
+	g.want(5, "partita_emitted_dumps_total", "actor_group=partition")
+	g.want(3, "partita_limited_dumps_total", "actor_group=partition")
+	g.want(2, "partita_lost_dumps_total", "actor_group=partition")
+	g.want(1, "partita_emitted_dumps_total", "actor_group=lane")
+	g.want(4, "partita_unwritten_dumps_total")
+	m := metrics.New(metrics.Options{})
+	forget := m.WatchDumps(dumped{})
+	registry := prometheus.NewPedanticRegistry()
+	r.check(registry.Register(m))
+	for _, want := range []bool{true, false} {
+		families, err := registry.Gather()
+		r.check(err)
+		if got := slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "partita_lost_dumps_total" }); got != want {
+			t.Errorf("there are dumps: got %v, want %v", got, want)
+		}
+		forget()
+		forget()
+	}
+}
+
+// TestMetricsHaveExemplars: of a message that was timed in a trace, its trace id; of others none.
+func TestMetricsHaveExemplars(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	s, err := r.app.SequencerOf(4)
+	r.check(err)
+	const given ids.TraceID = 0x0123456789abcdef
+	_, err = s.Append(ids.ContextWithTrace(r.ctx, given), partition.AppendTo{Workspace: 4, Kind: shop}, partition.Draft{})
+	r.check(err)
+	r.check(r.app.Reconfigure(r.ctx, partition.Settings{}))
+	g := r.gather()
+	for message, want := range map[string]string{"Append": given.String(), "Reconfigure": ""} {
+		got := ""
+		for _, b := range g.find("partita_message_handling_time_seconds", "actor_group=partition", "message="+message)[0].Histogram.GetBucket() {
+			for _, l := range b.GetExemplar().GetLabel() {
+				got += l.GetName() + "=" + l.GetValue()
+			}
+		}
+		if want != "" {
+			want = "trace_id=" + want
+		}
+		if got != want {
+			t.Errorf("%s: got exemplar %q, want %q", message, got, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	q := httptest.NewRequestWithContext(r.ctx, http.MethodGet, "/metrics", nil)
+	q.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	r.metrics.Handler().ServeHTTP(w, q)
+	if !strings.Contains(w.Body.String(), `# {trace_id="`+given.String()+`"}`) {
+		t.Errorf("got %s", w.Body)
+	}
+}
+
 // TestMetricsForget: of what nobody watches any more nothing is told; of what cannot be asked, that.
 func TestMetricsForget(t *testing.T) {
 	r := newRig(t, metrics.Options{})
@@ -177,9 +253,15 @@ func TestMetricsForget(t *testing.T) {
 	}
 }
 
-// TestMetricsOfNamesThatAreNoText: Prometheus takes text alone.
+// TestMetricsOfNamesThatAreNoText: Prometheus takes text alone. No store begins with such a name any more, but one may
+// have it.
 func TestMetricsOfNamesThatAreNoText(t *testing.T) {
-	r := newRig(t, metrics.Options{}, func(a *partition.Application) { a.Application = "\xffbilling" })
+	dir, d := filepath.Join(t.TempDir(), "store"), descriptor(2)
+	d.Application = "\xffbilling"
+	if _, err := bolt.Import(t.Context(), dir, d, func(func(messages.Event, error) bool) {}, bolt.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r := newRigIn(t, dir, metrics.Options{}, func(a *partition.Application) { a.Descriptor = d })
 	r.gather().want(0, "partita_events_total", "application=\uFFFDbilling")
 }
 
@@ -193,33 +275,62 @@ func TestMetricsOfActorsThatEnd(t *testing.T) {
 		g.want(0, "partita_active_actors", "actor_group="+group, "status=normal")
 	}
 	g.want(2, "partita_active_actors", "actor_group=partition", "status=terminated")
+	g.want(2, "partita_active_actors", "actor_group=lane", "status=terminated")
+	g.want(1, "partita_active_actors", "actor_group=command-processor", "status=terminated")
 }
 
 // TestMetricsOfActorsThatFail: who has failed is active again when it was restarted.
 func TestMetricsOfActorsThatFail(t *testing.T) {
 	r := newRig(t, metrics.Options{})
-	_, err := r.app.SpawnAppendProcessor(nil)
-	r.check(err)
-	o := r.metrics.ForActor(partition.ActorKey{Group: "command-processor", ID: "7"})
+	o := r.metrics.ForActor(partition.ActorKey{Group: "flusher", ID: "7"})
 	post := func(messages ...any) {
 		for _, m := range messages {
 			o.Posted(partition.ActorKey{}, m)
 		}
 	}
 	post(started)
-	r.gather().want(2, "partita_active_actors", "actor_group=command-processor")
+	r.gather().want(1, "partita_active_actors", "actor_group=flusher")
 	post(suspended)
 	g := r.gather()
-	g.want(1, "partita_active_actors", "actor_group=command-processor")
-	g.want(1, "partita_restarting_actors", "actor_group=command-processor")
+	g.want(0, "partita_active_actors", "actor_group=flusher")
+	g.want(1, "partita_restarting_actors", "actor_group=flusher")
 	post(resumed)
 	g = r.gather()
-	g.want(2, "partita_active_actors", "actor_group=command-processor")
-	g.want(0, "partita_restarting_actors", "actor_group=command-processor")
+	g.want(1, "partita_active_actors", "actor_group=flusher")
+	g.want(0, "partita_restarting_actors", "actor_group=flusher")
 	post(suspended, stopped, stopped)
 	g = r.gather()
-	g.want(1, "partita_active_actors", "actor_group=command-processor")
-	g.want(0, "partita_restarting_actors", "actor_group=command-processor")
+	g.want(0, "partita_active_actors", "actor_group=flusher")
+	g.want(0, "partita_restarting_actors", "actor_group=flusher")
+}
+
+// TestMetricsOfStatuses: partitions, command processors and lanes are counted by what they say of themselves.
+func TestMetricsOfStatuses(t *testing.T) {
+	r := newRig(t, metrics.Options{}, func(a *partition.Application) { a.Kinds[0].Sequences[0].Largest = 1 })
+	r.gather().want(0, "partita_active_actors", "actor_group=partition", "status=alarming")
+	p, err := r.app.SpawnCommandProcessor(func(context.Context, *partition.CommandContext) error { return nil })
+	r.check(err)
+	sequencer, err := r.app.SequencerOf(4)
+	r.check(err)
+	_, err = sequencer.Append(r.ctx, partition.AppendTo{Workspace: 4, Kind: shop}, partition.Draft{Wanted: []partition.Wanted{{Seq: invoices}}})
+	r.check(err)
+	r.check(p.Stop(r.ctx))
+	counted := make(map[string]map[string]int)
+	for _, s := range r.app.Actors() {
+		if counted[s.Group] == nil {
+			counted[s.Group] = make(map[string]int)
+		}
+		counted[s.Group][s.State.String()]++
+	}
+	if counted["partition"]["alarming"] != 1 || counted["command-processor"]["terminated"] != 1 {
+		t.Errorf("got %v", counted)
+	}
+	g := r.gather()
+	for group, states := range counted {
+		for s := messages.StateInitializing; s <= messages.StateFailed; s++ {
+			g.want(float64(states[s.String()]), "partita_active_actors", "actor_group="+group, "status="+s.String())
+		}
+	}
 }
 
 // TestMetricsTimeTheNextAfterARefusal: a message that was not taken is not timed, and the next one is.
@@ -235,6 +346,23 @@ func TestMetricsTimeTheNextAfterARefusal(t *testing.T) {
 	g := r.gather()
 	g.want(2, "partita_sent_messages_total", "actor_group=reader", "message=LoadNumbers")
 	g.want(1, "partita_message_handling_time_seconds", "actor_group=reader", "message=LoadNumbers")
+}
+
+// TestMetricsOfMessagesWithoutSize: all messages of no size have one address, so that none of them can be told from
+// another one, of which there may be no time.
+func TestMetricsOfMessagesWithoutSize(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	o := r.metrics.ForActor(partition.ActorKey{Group: "reader"})
+	o.Posted(partition.ActorKey{}, &messages.Stop{})
+	for _, other := range []any{&actor.Restarting{}, &messages.Stop{}} {
+		o.Taken(partition.ActorKey{}, other)
+		o.Handled(partition.ActorKey{}, other)
+	}
+	g := r.gather()
+	g.want(1, "partita_sent_messages_total", "actor_group=reader", "message=Stop")
+	if got := g.find("partita_message_handling_time_seconds", "actor_group=reader"); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
 }
 
 // TestMetricsBusyTimeStandsForAll: a message that is timed stands for those before it that were not.

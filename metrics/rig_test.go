@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/metrics"
@@ -44,22 +46,34 @@ type rig struct {
 
 func newRig(t testing.TB, o metrics.Options, change ...func(*partition.Application)) *rig {
 	t.Helper()
+	return newRigIn(t, t.TempDir(), o, change...)
+}
+
+// newRigIn is newRig over a store that may be there.
+func newRigIn(t testing.TB, dir string, o metrics.Options, change ...func(*partition.Application)) *rig {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
+	o.Logs = newLogs(t)
 	r := &rig{t: t, ctx: ctx, metrics: metrics.New(o), registry: prometheus.NewPedanticRegistry()}
 	app := partition.Application{Descriptor: descriptor(2)}
 	for _, c := range change {
 		c(&app)
 	}
 	var err error
-	r.store, err = bolt.Open(ctx, t.TempDir(), app.Descriptor, bolt.Options{})
+	r.store, err = bolt.Open(ctx, dir, app.Descriptor, bolt.Options{Create: true})
 	r.check(err)
 	system := quiet.NewSystem()
-	r.parts = partition.NewAppParts(system, partition.Options{Observer: r.metrics})
+	clock := new(movedClock)
+	traces := ids.NewTraceGenerator(7, ids.TraceOptions{Clock: clock})
+	clock.seconds = 1 // it gives ids at once
+	r.parts = partition.NewAppParts(system, partition.Options{Observer: r.metrics, Traces: traces, Logger: zap.New(o.Logs)})
 	r.app, err = r.parts.Deploy(ctx, app, r.store)
 	r.check(err)
 	r.check(r.app.Ready(ctx))
 	r.forget = r.metrics.Watch(r.app, r.store)
+	r.metrics.WatchDumps(dumped{})
+	r.metrics.WatchUpkeep(lookedAfter{})
 	r.check(r.registry.Register(r.metrics))
 	t.Cleanup(func() {
 		// With an end of their own.
@@ -140,4 +154,35 @@ func (g gathered) want(want float64, name string, labels ...string) {
 	if got := g.value(name, labels...); got != want {
 		g.t.Errorf("%s %q: got %v, want %v", name, labels, got, want)
 	}
+}
+
+// movedClock shows what it is set to.
+type movedClock struct{ seconds int64 }
+
+func (c *movedClock) Now() time.Time                          { return time.Unix(c.seconds, 0) }
+func (*movedClock) AfterFunc(time.Duration, func()) ids.Timer { return idleTimer{} }
+
+type idleTimer struct{}
+
+func (idleTimer) Stop() bool { return true }
+
+// dumped is what a writer of dumps tells.
+type dumped struct{}
+
+// Counts implements [metrics.Dumps].
+func (dumped) Counts(tell func(group string, emitted, limited, lost uint64)) (unwritten uint64) {
+	tell("partition", 5, 3, 2)
+	tell("lane", 1, 0, 0)
+	return 4
+}
+
+// lookedAfter is what who looks after a store tells.
+type lookedAfter struct{}
+
+// DamageMet implements [metrics.Upkeep].
+func (lookedAfter) DamageMet() uint64 { return 7 }
+
+// Scrubbed implements [metrics.Upkeep].
+func (lookedAfter) Scrubbed() metrics.Scrubbed {
+	return metrics.Scrubbed{Outcomes: map[string]uint64{"sound": 2, "faulty": 1, "failed": 0}, Last: time.Unix(1000, 0), Looked: true, Faults: 5}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,14 +37,20 @@ type App struct {
 	mu         sync.Mutex
 	settings   Settings
 	processors []*CommandProcessor
-	stopping   bool
+	// spawned counts the command processors, also those that have ended and are not among processors any more.
+	spawned  int
+	groups   []namedGroup
+	stopping bool
 	// subscriptions are those that run, or are being started, by name; started counts them.
 	subscriptions map[string]*Subscription
 	started       uint64
 	// starting is taken by who starts a subscription, or changes one that does not run.
 	starting turn
-	// changes are those of the partitions' statuses.
+	// changes are those of the actors' statuses, shown are the actors. A list that is there is never changed.
 	changes changes
+	shown   atomic.Pointer[[]shown]
+	// reports tell them to actors, nil if nobody has asked.
+	reports *reports
 }
 
 // name builds the name of every actor of an application.
@@ -52,7 +59,7 @@ func (a *App) name(key actors.Key) string {
 }
 
 func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, error) {
-	place := actors.NewPlace(store, parts.options.Logger.Named(app.Descriptor.Application))
+	place := actors.NewPlace(store, parts.loggerOf(app.Descriptor.Application, "store"))
 	a := &App{
 		parts:      parts,
 		app:        app,
@@ -65,20 +72,22 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		starting:   newTurn(),
 	}
 	config := a.partitionConfig(place)
+	var all []shown
 	for i := range app.Partitions {
 		id := messages.PartitionID(i)
-		config.Key = actors.Key{Group: "partition", ID: id.String()}
+		config.Key = actors.Key{Group: partitionGroup, ID: id.String()}
 		config.Name, config.Sequencer.Partition = a.name(config.Key), id
 		p, err := actors.SpawnPartition(config)
 		if err != nil {
 			return nil, errors.Join(err, a.abandon())
 		}
-		a.partitions = append(a.partitions, p)
+		a.partitions, all = append(a.partitions, p), append(all, p)
 		if i%spawnYield == 0 {
 			runtime.Gosched()
 		}
 		a.sequencers = append(a.sequencers, actors.NewSequencer(p, parts.ports, store))
 	}
+	a.shown.Store(&all)
 	return a, nil
 }
 
@@ -94,27 +103,30 @@ const epochTakes = 512
 func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 	return actors.PartitionConfig{
 		Sequencer: sequencer.Config{
-			Descriptor:   a.app.Descriptor,
-			Kinds:        sequencer.NewKinds(a.app.Descriptor),
-			Settings:     a.app.Settings,
-			CacheNumbers: a.app.CacheNumbers / int(a.app.Partitions),
-			Seed:         a.deployment,
+			Descriptor:      a.app.Descriptor,
+			Kinds:           sequencer.NewKinds(a.app.Descriptor),
+			Settings:        a.app.Settings,
+			NoWorkspaceZero: !a.app.WorkspaceZero,
+			CacheNumbers:    a.app.CacheNumbers / int(a.app.Partitions),
+			Seed:            a.deployment,
 		},
 		Store:         a.store,
 		System:        a.parts.system,
-		Guardian:      a.parts.guardian,
+		Guardian:      a.parts.guardianOf(partitionGroup),
 		Dispatcher:    a.parts.dispatcher,
 		Clock:         a.parts.options.Clock,
-		Logger:        a.parts.options.Logger.Named(a.app.Descriptor.Application),
+		Logger:        a.parts.loggerOf(a.Name(), "partition"),
 		Requests:      a.app.RequestLane,
 		RequestBytes:  a.app.RequestLaneBytes,
 		Permits:       actors.NewPermits(a.app.Actualizations),
 		EpochPermits:  actors.NewPermits(epochTakes),
 		Place:         place,
 		FarAhead:      new(atomic.Bool),
-		Traces:        a.parts.options.Traces,
+		Traces:        a.parts.options.traces(),
 		Observer:      a.parts.options.Observer,
 		Tally:         a.tally,
+		AlarmAfter:    a.parts.options.AlarmAfter,
+		Restart:       a.parts.options.policyOf(partitionGroup).String(),
 		StatusChanged: a.statusChanged,
 	}
 }
@@ -123,7 +135,9 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 // [Options] has no generator, or ctx ends before there is an id. Calls with a context that carries it, see
 // [ids.ContextWithTrace], belong to it.
 func (a *App) TraceOf(ctx context.Context) ids.TraceID {
-	return actors.TraceOf(ctx, a.parts.options.Traces)
+	traces := a.parts.options.traces()
+	id, _ := traces.Of(ctx)
+	return id
 }
 
 // abandon stops what was spawned when the rest could not be.
@@ -157,7 +171,8 @@ func (a *App) SequencerOf(ws messages.WSID) (*Sequencer, error) {
 	return a.Sequencer(a.PartitionOf(ws))
 }
 
-// Status returns the state of each partition, as of its last change, by id.
+// Status returns the state of each partition by id. It is as of the state's last change; the last event and the
+// checkpoint are those of now: what an append was acknowledged for is in it.
 func (a *App) Status() []Status {
 	all := make([]Status, len(a.partitions))
 	for i, p := range a.partitions {
@@ -217,25 +232,6 @@ func (a *App) settled() error {
 	return joined(errs)
 }
 
-// Reconfigure changes the settings of every partition while they run, and the limit
-// of commands; zero fields get their defaults. It returns ErrSettings of package
-// messages and changes nothing if one is wrong. A partition that does not answer,
-// since it has ended or ctx has, does not keep the others from changing: the error
-// is all of theirs.
-func (a *App) Reconfigure(ctx context.Context, s Settings) error {
-	s = s.WithDefaults()
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	a.settings = s
-	for _, p := range a.processors {
-		p.SetLimit(s.TransactionLimit)
-	}
-	a.mu.Unlock()
-	return together(len(a.partitions), func(i int) error { return a.partitions[i].Reconfigure(ctx, a.parts.ports, s) })
-}
-
 // SpawnCommandProcessor starts a command processor that serves every partition.
 // Spawn as many as commands should run at the same time: each runs one after the
 // other, and a partition runs one transaction at a time. It ends with the
@@ -252,40 +248,66 @@ func (a *App) SpawnAppendProcessor(drafter Drafter) (*CommandProcessor, error) {
 }
 
 func (a *App) spawnProcessor(c actors.CommandProcessorConfig) (*CommandProcessor, error) {
+	if c.Handler == nil && c.Drafter == nil {
+		return nil, fmt.Errorf("%w: handler or drafter: got none", messages.ErrSettings)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopping {
 		return nil, ErrStopped
 	}
-	key := actors.Key{Group: "command-processor", ID: fmt.Sprint(len(a.processors))}
-	c.Key, c.Name = key, a.name(key)
-	c.Route = a.SequencerOf
-	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardian, a.parts.dispatcher
-	c.Clock, c.Observer, c.Tally = a.parts.options.Clock, a.parts.options.Observer, a.tally
-	c.Traces = a.parts.options.Traces
-	c.Logger = a.parts.options.Logger.Named(a.app.Descriptor.Application)
-	c.Requests, c.RequestBytes, c.Limit = a.app.RequestLane, a.app.RequestLaneBytes, a.settings.TransactionLimit
+	a.forgetEnded()
+	key := actors.Key{Group: processorGroup, ID: fmt.Sprint(a.spawned)}
+	c = a.processorConfig(key, c)
+	c.Name, c.Limit = a.name(key), a.settings.TransactionLimit
 	p, err := actors.SpawnCommandProcessor(c, a.parts.ports)
 	if err != nil {
 		return nil, err
 	}
 	a.processors = append(a.processors, p)
+	a.spawned++
+	a.show(p)
 	return p, nil
 }
 
-// stop ends the subscriptions, then the command processors, then the partitions, all of a
-// kind at the same time.
+// forgetEnded forgets command processors and groups that somebody has stopped, when others come: whoever makes them again
+// and again has no more than there are. The caller holds a.mu.
+func (a *App) forgetEnded() {
+	if slices.ContainsFunc(a.processors, hasEnded) {
+		a.processors = slices.DeleteFunc(slices.Clone(a.processors), hasEnded)
+		a.hide(func(s shown) bool {
+			p, ok := s.(*CommandProcessor)
+			return ok && hasEnded(p)
+		})
+	}
+	a.groups = slices.DeleteFunc(slices.Clone(a.groups), func(g namedGroup) bool { return g.Ended() })
+}
+
+func hasEnded(p *CommandProcessor) bool {
+	return p.Standing().Status().State == messages.StateTerminated
+}
+
+// stop ends the subscriptions, then the command processors with those of groups, then the
+// partitions, all of a kind at the same time.
 func (a *App) stop(ctx context.Context) error {
 	a.mu.Lock()
 	a.stopping = true
-	processors, stopLimit := a.processors, a.settings.StopLimit
+	processors, members, stopLimit := a.processors, a.groups, a.settings.StopLimit
 	a.mu.Unlock()
+	hadTime := ctx.Err() == nil
 	hanging := a.stopSubscriptions(ctx, stopLimit)
-	hanging = errors.Join(hanging, together(len(processors), func(i int) error { return stopProcessor(ctx, processors[i], stopLimit) }))
+	hanging = errors.Join(hanging, a.stopProcessors(ctx, processors, members, stopLimit))
+	if !hadTime {
+		return context.Cause(ctx) // nobody could finish in no time: that says nothing of handlers
+	}
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), hanging)
 	}
-	return errors.Join(hanging, a.stopPartitions(ctx, stopLimit))
+	err := a.stopPartitions(ctx, stopLimit)
+	if ctx.Err() == nil {
+		err = errors.Join(err, a.stopReports(ctx, stopLimit))
+	}
+	return errors.Join(hanging, err)
 }
 
 // stopPartitions asks all partitions at the same time. There may be so many that not each gets a goroutine
@@ -312,10 +334,10 @@ func (a *App) stopPartitions(ctx context.Context, stopLimit time.Duration) error
 // stopProcessor leaves a command processor behind whose handler ignores the end
 // of its context.
 func stopProcessor(ctx context.Context, p *CommandProcessor, stopLimit time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, stopLimit)
+	limited, cancel := context.WithTimeoutCause(ctx, stopLimit, actors.ErrHanging)
 	defer cancel()
 	if err := p.Stop(limited); err != nil {
-		return fmt.Errorf("%w: a command handler hangs: %w", ErrNotClean, err)
+		return fmt.Errorf("%w: a command handler: %w", ErrNotClean, err)
 	}
 	return nil
 }

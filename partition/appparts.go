@@ -1,13 +1,13 @@
 package partition
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
@@ -24,8 +24,9 @@ type AppParts struct {
 	options    Options
 	dispatcher *actors.Dispatcher
 	ports      *actors.Ports
-	// guardian is one for all: the actor system never forgets one.
-	guardian actor.SupervisorStrategy
+	// guardians are by the groups that have a policy of their own; all others share the one of "". They are few: the actor
+	// system never forgets one.
+	guardians map[string]actor.SupervisorStrategy
 
 	mu     sync.Mutex
 	closed bool
@@ -44,12 +45,10 @@ func NewAppParts(system *actor.ActorSystem, o Options) *AppParts {
 		ports:      actors.NewPorts(system),
 		apps:       make(map[string]*App),
 	}
-	a.guardian = actors.NewGuardian(actors.RestartPolicy{
-		MinDelay:  time.Millisecond,
-		MaxDelay:  a.options.RestartDelay,
-		Clock:     a.options.Clock,
-		OnRestart: a.restarting,
-	}, interrupted)
+	a.guardians = map[string]actor.SupervisorStrategy{"": a.newGuardian("")}
+	for group := range o.Restarts {
+		a.guardians[group] = a.newGuardian(group)
+	}
 	return a
 }
 
@@ -65,33 +64,15 @@ func interrupted(message any) (any, bool) {
 	return nil, false
 }
 
-func (a *AppParts) restarting(child *actor.PID, reason any, failures int, delay time.Duration) {
-	a.options.Logger.Error("actor panicked and is restarted", zap.String("actor", child.Id),
-		zap.Any("reason", reason), zap.Int("failures", failures), zap.Duration("delay", delay))
-	if p := a.find(child); p != nil {
-		p.Interrupted(reason)
-	}
-}
-
-// find returns the partition at an address, nil if it is none of a deployed
-// application.
-func (a *AppParts) find(pid *actor.PID) *actors.Partition {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, app := range a.apps {
-		for _, p := range app.partitions {
-			if p.PID().Equal(pid) {
-				return p
-			}
-		}
-	}
-	return nil
+// loggerOf returns the logger of an application's actors of a group: package logs knows them by its name.
+func (a *AppParts) loggerOf(application, group string) *zap.Logger {
+	return a.options.Logger.Named(application).Named(group)
 }
 
 // Deploy starts an application's partitions over a store and returns when they
 // are spawned; App.Ready waits until they take transactions. The store must hold
-// this application and stays the caller's: close it after Undeploy. No other deployment
-// can have it until then.
+// this application, perhaps with more kinds and sequences, and stays the caller's: close
+// it after Undeploy. No other deployment can have it until then.
 //
 // It returns ErrDescriptor or ErrSettings of package messages if something in the
 // application is wrong or the store holds another one, ErrDeployed, ErrStoreInUse,
@@ -101,11 +82,15 @@ func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.St
 	if err := app.Validate(); err != nil {
 		return nil, err
 	}
-	stored := store.Descriptor()
-	if err := cmp.Or(app.Extends(&stored), stored.Extends(&app.Descriptor)); err != nil {
-		return nil, fmt.Errorf("%w: got %+v, the store is open under %+v", err, app.Descriptor, stored)
+	if err := a.given(store); err != nil {
+		return nil, err
 	}
-	// In a store of an earlier version sequences may go on further than the application says.
+	stored := store.Descriptor()
+	if err := stored.Covers(&app.Descriptor); err != nil {
+		return nil, err
+	}
+	// The store may have kinds that the application does not know. In one of an earlier version sequences may go on further
+	// than it says.
 	app.Descriptor = stored
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -128,6 +113,18 @@ func (a *AppParts) Deploy(ctx context.Context, app Application, store storage.St
 	deployed.release = release
 	a.apps[app.Descriptor.Application] = deployed
 	return deployed, nil
+}
+
+// given returns ErrSettings if what a deployment rests on was not given. A store whose opening has failed is a nil pointer
+// in the interface.
+func (a *AppParts) given(store storage.Store) error {
+	switch v := reflect.ValueOf(store); {
+	case a.system == nil:
+		return fmt.Errorf("%w: actor system: NewAppParts got none", messages.ErrSettings)
+	case !v.IsValid(), v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("%w: store: got none", messages.ErrSettings)
+	}
+	return nil
 }
 
 func (a *AppParts) deployable(name string) error {
@@ -164,43 +161,60 @@ func (a *AppParts) Apps() []string {
 }
 
 // Undeploy stops an application: subscriptions finish the batch under way, then command
-// processors the command under way, then partitions the open transaction, the appends under
+// processors, those of groups too, the command under way, then partitions the open transaction, the appends under
 // way and the replay of their logs, and flush. Each of the three steps ends
 // within the setting StopLimit and a second or two of grace, or when ctx ends. ErrNotClean says that something could not be
 // flushed by then or hangs; the application is undeployed all the same, and the store may
 // be deployed again: what a leaf that hangs still writes is refused then. When ctx ends
-// first, its error is returned; the application takes no commands any more but is
+// first, its error is among what is returned, and ErrNotClean may be too; the application takes no commands any more but is
 // still deployed, and Undeploy may be called again.
 func (a *AppParts) Undeploy(ctx context.Context, name string) error {
 	app, err := a.App(name)
 	if err != nil {
 		return err
 	}
-	err = app.stop(ctx)
-	if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotClean)) {
+	return a.undeploy(ctx, app)
+}
+
+func (a *AppParts) undeploy(ctx context.Context, app *App) error {
+	err := app.stop(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return unfinished(ctx, err)
+	case !errors.Is(err, ErrNotClean):
 		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.apps[name] == app {
-		delete(a.apps, name)
+	if a.apps[app.Name()] == app {
+		delete(a.apps, app.Name())
 		app.release()
 	}
 	return err
 }
 
+// unfinished returns an error that says too that ctx has ended.
+func unfinished(ctx context.Context, err error) error {
+	if ended := context.Cause(ctx); !errors.Is(err, ended) {
+		return errors.Join(err, ended)
+	}
+	return err
+}
+
 // Close undeploys everything and releases what AppParts holds in the actor system.
-// It returns what Undeploy returned. After an error of ctx it may be called again.
+// It returns what Undeploy returned. When ctx ends while something is still deployed, its error is among that, and Close
+// may be called again.
 func (a *AppParts) Close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true
+	apps := slices.Collect(maps.Values(a.apps))
 	a.mu.Unlock()
 	var errs []error
-	for _, name := range a.Apps() {
-		err := a.Undeploy(ctx, name)
-		errs = append(errs, err)
-		if ctx.Err() != nil {
-			return errors.Join(errs...)
+	for _, app := range apps {
+		errs = append(errs, a.undeploy(ctx, app))
+		if ctx.Err() != nil && len(a.Apps()) > 0 {
+			return unfinished(ctx, errors.Join(errs...))
 		}
 	}
 	a.ports.Close()

@@ -63,7 +63,7 @@ func newHouse(t *testing.T, o partition.Options) *house {
 func billing(name string) partition.Application {
 	d := descriptor
 	d.Application = name
-	return partition.Application{Descriptor: d}
+	return partition.Application{Descriptor: d, WorkspaceZero: true}
 }
 
 func (h *house) newStore(d messages.Descriptor) *storagetest.Faulty {

@@ -100,11 +100,11 @@ func TestAppPartsDeployRefused(t *testing.T) {
 	wants(t, "twice", err, partition.ErrDeployed)
 	other := billing("two")
 	for name, change := range map[string]func(*messages.Descriptor){
-		"name":         func(d *messages.Descriptor) { d.Application = "three" },
-		"partitions":   func(d *messages.Descriptor) { d.Partitions = 5 },
-		"trust level":  func(d *messages.Descriptor) { d.TrustLevel = messages.TrustAll },
-		"initial":      func(d *messages.Descriptor) { d.Kinds[0].Sequences[0].Initial = 2 },
-		"another kind": func(d *messages.Descriptor) { d.Kinds = append(d.Kinds, messages.Kind{ID: 9, Name: "nine"}) },
+		"name":        func(d *messages.Descriptor) { d.Application = "three" },
+		"partitions":  func(d *messages.Descriptor) { d.Partitions = 5 },
+		"trust level": func(d *messages.Descriptor) { d.TrustLevel = messages.TrustAll },
+		"initial":     func(d *messages.Descriptor) { d.Kinds[0].Sequences[0].Initial = 2 },
+		"kind":        func(d *messages.Descriptor) { d.Kinds = []messages.Kind{{ID: 9, Name: "nine"}} },
 	} {
 		stored := other.Normalized()
 		change(&stored)

@@ -17,7 +17,8 @@ import (
 type Options struct {
 	// Logger gets the partitions' changes of state, restarts and unknown messages,
 	// never a line per event, also on goroutines that wait for a partition: it must not
-	// block. Default: none.
+	// block. Its name gets the application's and that of the group of actors behind it, as "shops.partition". Package
+	// logs makes one of a log/slog handler, and one with levels and limits for each group. Default: none.
 	Logger *zap.Logger
 	// Clock is where the time comes from. It must not block. One whose time passes faster than
 	// the machine's needs a larger setting ClockJump, else it is refused with ErrClock of
@@ -29,10 +30,22 @@ type Options struct {
 	// [ids.ContextWithTrace]. The id stands in the events, 11 bytes each, and handlers' contexts carry it. Default: none,
 	// and no context is asked. A generator gives no id in the second in which it was made: requests wait for its end.
 	Traces *ids.TraceGenerator
+	// Tracer joins these traces with those of the program, see package spans, which is one. It is asked only if Traces is set.
+	// Default: none.
+	Tracer Tracer
 	// RestartDelay bounds the growing delay before an actor that panicked is
 	// restarted. It begins at 1 ms. Default 1 s.
 	RestartDelay time.Duration
+	// Restarts say what becomes of actors that panic, by their group: "partition", "command-processor" or "lane". Of a
+	// group that is not there all actors are restarted after delays that grow up to RestartDelay.
+	Restarts map[string]RestartPolicy
+	// AlarmAfter is how long something may take until the status of its actor is alarming: until a leaf of a partition
+	// answers, a partition is no longer busy since too much is unflushed, a command has ended, a lane of a subscription
+	// has read or written. It is noticed within one and a half times as long. Default 5 s.
+	AlarmAfter time.Duration
 }
+
+func (o *Options) traces() actors.Traces { return actors.Traces{Generator: o.Traces, Tracer: o.Tracer} }
 
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
@@ -44,6 +57,9 @@ func (o Options) withDefaults() Options {
 	if o.RestartDelay <= 0 {
 		o.RestartDelay = time.Second
 	}
+	if o.AlarmAfter <= 0 {
+		o.AlarmAfter = 5 * time.Second
+	}
 	return o
 }
 
@@ -54,6 +70,10 @@ type Application struct {
 
 	// Settings can be changed while it runs, see [App.Reconfigure].
 	Settings Settings
+
+	// WorkspaceZero lets workspace 0 begin. Default: it is refused with ErrWorkspaceZero of package messages, since most
+	// often an id was forgotten. A workspace 0 that has events goes on either way.
+	WorkspaceZero bool
 
 	// CacheNumbers is how many numbers are cached, in all partitions together. At
 	// least one workspace per partition is always cached. Default 100,000.

@@ -20,6 +20,8 @@
 //
 // Package partitiontest has what tests of such programs need.
 //
+// Package partita, the module's root, does the first three steps in one, with a store and an actor system of its own.
+//
 // Numbers are gapless and strictly ordered per workspace and sequence, because a
 // number counts as given only when the event that holds it is durable.
 package partition

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/actors/groups"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -22,25 +23,84 @@ var (
 	ErrStopped         = messages.ErrStopped
 	ErrPartitionFailed = messages.ErrPartitionFailed
 	ErrStoreInUse      = storage.ErrInUse
+	ErrNoMember        = groups.ErrNoMember
+	ErrRoute           = groups.ErrRoute
 )
 
 type (
 	// BusyError is [messages.BusyError].
+	//
+	//	Reason messages.BusyReason
+	//	RetryAfter time.Duration
+	//	func (*BusyError) Error() string
+	//	func (*BusyError) Is(target error) bool
 	BusyError = messages.BusyError
 	// OffsetError is [messages.OffsetError].
+	//
+	//	Workspace messages.WSID
+	//	Got messages.WLogOffset
+	//	Want messages.WLogOffset
+	//	func (*OffsetError) Error() string
+	//	func (*OffsetError) Is(target error) bool
 	OffsetError = messages.OffsetError
 	// OverflowError is [messages.OverflowError].
+	//
+	//	Workspace messages.WSID
+	//	Seq messages.SeqID
+	//	Name string
+	//	Period calendar.Date
+	//	Last messages.Number
+	//	Largest messages.Number
+	//	Wanted int
+	//	func (*OverflowError) Error() string
+	//	func (*OverflowError) Is(target error) bool
 	OverflowError = messages.OverflowError
 	// BackwardError is [messages.BackwardError].
+	//
+	//	Workspace messages.WSID
+	//	Seq messages.SeqID
+	//	Name string
+	//	Period calendar.Date
+	//	Last messages.Number
+	//	Wanted messages.Number
+	//	func (*BackwardError) Error() string
+	//	func (*BackwardError) Is(target error) bool
 	BackwardError = messages.BackwardError
 	// BusinessDateError is [messages.BusinessDateError].
+	//
+	//	Workspace messages.WSID
+	//	Seq messages.SeqID
+	//	Date calendar.Date
+	//	First calendar.Date
+	//	Last calendar.Date
+	//	func (*BusinessDateError) Error() string
+	//	func (*BusinessDateError) Is(target error) bool
 	BusinessDateError = messages.BusinessDateError
 	// RecordAheadError is [messages.RecordAheadError].
+	//
+	//	Workspace messages.WSID
+	//	ID messages.RecordID
+	//	Last messages.Number
+	//	func (*RecordAheadError) Error() string
+	//	func (*RecordAheadError) Is(target error) bool
 	RecordAheadError = messages.RecordAheadError
 	// TooLargeError is [messages.TooLargeError].
+	//
+	//	Workspace messages.WSID
+	//	Got int
+	//	Want int
+	//	func (*TooLargeError) Error() string
+	//	func (*TooLargeError) Is(target error) bool
 	TooLargeError = messages.TooLargeError
 	// BatchError is [actors.BatchError].
+	//
+	//	Index int
+	//	Err error
+	//	func (*BatchError) Error() string
+	//	func (*BatchError) Unwrap() error
 	BatchError = actors.BatchError
+	// MemberError is [groups.MemberError].
+	MemberError = groups.MemberError
 )
 
 // Errors of deploying and routing.
@@ -60,6 +120,11 @@ var (
 	// From: App.Sequencer.
 	// Do: correct the number: partitions count from 0.
 	ErrUnknownPartition = errors.New("unknown partition")
+	// ErrGrouped is returned when the application has a group of that name already.
+	//
+	// From: App.SpawnGroup.
+	// Do: stop the one that runs, or take another name.
+	ErrGrouped = errors.New("group runs already")
 	// ErrClosed is returned when the AppParts is closed.
 	//
 	// From: AppParts.Deploy.

@@ -36,7 +36,7 @@ func Example_quickstart() {
 	check(err)
 	defer func() { check(os.RemoveAll(dir)) }()
 
-	store, err := bolt.Open(ctx, dir, descriptor, bolt.Options{})
+	store, err := bolt.Open(ctx, dir, descriptor, bolt.Options{Create: true})
 	check(err)
 	parts := partition.NewAppParts(quietSystem(), partition.Options{})
 	app, err := parts.Deploy(ctx, partition.Application{Descriptor: descriptor}, store)
@@ -231,7 +231,7 @@ func quietSystem() *actor.ActorSystem {
 func temporaryStore(ctx context.Context, d messages.Descriptor) (store *bolt.Store, end func()) {
 	dir, err := os.MkdirTemp("", "billing")
 	check(err)
-	store, err = bolt.Open(ctx, dir, d, bolt.Options{})
+	store, err = bolt.Open(ctx, dir, d, bolt.Options{Create: true})
 	check(err)
 	return store, func() {
 		check(store.Close(ctx))

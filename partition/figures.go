@@ -11,8 +11,17 @@ type AppFigures struct {
 	Counts
 	// Partitions are by id.
 	Partitions []Figures
-	// Processors are the request lanes of the command processors, in the order in which they were spawned.
+	// Processors are the request lanes of the command processors that have not ended, in the order in which they were spawned.
 	Processors []LaneFigures
+	// Groups are those that have not ended, in the order in which they were spawned.
+	Groups []GroupFigures
+}
+
+// GroupFigures are about a group of command processors.
+type GroupFigures struct {
+	Name string
+	// Members are their request lanes, by number: those that leave are not among them.
+	Members []LaneFigures
 }
 
 // Figures returns what the application has done, and what it has to do. It asks no actor.
@@ -28,7 +37,14 @@ func (a *App) Figures() AppFigures {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.processors {
-		f.Processors = append(f.Processors, p.Requests())
+		if !hasEnded(p) {
+			f.Processors = append(f.Processors, p.Requests())
+		}
+	}
+	for _, g := range a.groups {
+		if !g.Ended() {
+			f.Groups = append(f.Groups, GroupFigures{Name: g.name, Members: g.Requests()})
+		}
 	}
 	return f
 }

@@ -1,9 +1,13 @@
 package partition_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
@@ -15,7 +19,7 @@ func TestFiguresAreWhatWasDone(t *testing.T) {
 	app := billing("one")
 	app.RequestLane, app.RequestLaneBytes = 7, 1000
 	a := h.deploy(app, h.newStore(app.Descriptor))
-	_, err := a.SpawnAppendProcessor(nil)
+	_, err := a.SpawnAppendProcessor(func(context.Context, *partition.DraftContext) error { return nil })
 	h.check(err)
 	s, err := a.SequencerOf(4)
 	h.check(err)
@@ -39,9 +43,13 @@ func TestFiguresAreWhatWasDone(t *testing.T) {
 	if p.OpenSince != tx.RegisteredAt() || f.At.Sub(p.OpenSince.Time()) > time.Minute {
 		t.Errorf("got open since %v, now %v, want %v", p.OpenSince, f.At, tx.RegisteredAt())
 	}
-	want := partition.LaneFigures{MostRequests: 7, MostBytes: 1000}
-	if p.Requests != want || len(f.Processors) != 1 || f.Processors[0] != want {
-		t.Errorf("got %+v, %+v, want %+v", p.Requests, f.Processors, want)
+	want := partition.LaneFigures{Key: partition.ActorKey{Group: "partition", ID: "0"}, MostRequests: 7, MostBytes: 1000}
+	if p.Requests != want {
+		t.Errorf("got %+v, want %+v", p.Requests, want)
+	}
+	want.Key.Group = "command-processor"
+	if len(f.Processors) != 1 || f.Processors[0] != want {
+		t.Errorf("got %+v, want %+v", f.Processors, want)
 	}
 	if f.Repeats != 2 || f.Reads != 1 || f.Changes[messages.StateNormal] != 4 || f.Changes[messages.StateFailed] != 0 {
 		t.Errorf("got %+v", f.Counts)
@@ -83,4 +91,74 @@ func TestFiguresCountFullLanes(t *testing.T) {
 	}
 	h.check(tx.Cancel(h.ctx))
 	h.check(<-waiting)
+}
+
+// TestNamesOfZonesAreCounted: what waits in a lane counts with all that it keeps in memory, also a name that no zone has.
+func TestNamesOfZonesAreCounted(t *testing.T) {
+	h := newHouse(t, partition.Options{})
+	app := billing("one")
+	a := h.deploy(app, h.newStore(app.Descriptor))
+	zone := strings.Repeat("z", 100_000)
+	s, err := a.SequencerOf(4)
+	h.check(err)
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	p, err := a.SpawnCommandProcessor(func(context.Context, *partition.CommandContext) error {
+		entered <- struct{}{}
+		<-release
+		return nil
+	})
+	h.check(err)
+	answers := make(chan error, 4)
+	ask := func(f func() error) { go func() { answers <- f() }() }
+	command := messages.Command{Workspace: 4, Kind: shop}
+	ask(func() error { _, err := p.Execute(h.ctx, command); return err })
+	soon(h, "the handler", entered)
+	command.Zone = zone
+	ask(func() error { _, err := p.Execute(h.ctx, command); return err })
+	ask(func() error { _, err := s.Start(h.ctx, shop, 4, partition.SetZone(zone)); return err })
+	ask(func() error {
+		_, err := s.Append(h.ctx, partition.AppendTo{Workspace: 4, Kind: shop}, partition.Draft{Zone: zone})
+		return err
+	})
+	h.eventually("all to wait", func() bool { return p.Requests().Requests == 1 && a.Figures().Partitions[0].Requests.Requests == 2 })
+	if got := p.Requests().Bytes; got < len(zone) {
+		t.Errorf("command: got %d bytes", got)
+	}
+	if got := a.Figures().Partitions[0].Requests.Bytes; got < 2*len(zone) {
+		t.Errorf("append and transaction: got %d bytes", got)
+	}
+	close(release)
+	for range cap(answers) {
+		if err := soon(h, "an answer", answers); err != nil {
+			wants(t, "zone", err, calendar.ErrZone)
+		}
+	}
+}
+
+// TestHintOfAFullLane: whoever finds no place is told when to try again, by the settings that are in force.
+func TestHintOfAFullLane(t *testing.T) {
+	h := newHouse(t, partition.Options{})
+	app := billing("one")
+	app.RequestLane = 1
+	a := h.deploy(app, h.newStore(app.Descriptor))
+	h.check(a.Reconfigure(h.ctx, partition.Settings{FlushInterval: 7 * time.Second}))
+	s, err := a.SequencerOf(4)
+	h.check(err)
+	tx, err := s.Start(h.ctx, shop, 4)
+	h.check(err)
+	ctx, cancel := context.WithCancel(h.ctx)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := s.Start(ctx, shop, 4)
+		waiting <- err
+	}()
+	h.eventually("one to wait", func() bool { return a.Figures().Partitions[0].Requests.Requests == 1 })
+	_, err = s.Start(h.ctx, shop, 4)
+	var busy *messages.BusyError
+	if !errors.As(err, &busy) || busy.RetryAfter != 7*time.Second {
+		t.Errorf("got %+v", err)
+	}
+	cancel()
+	wants(t, "start", soon(h, "an answer", waiting), context.Canceled)
+	h.check(tx.Cancel(h.ctx))
 }

@@ -64,7 +64,7 @@ func eachLibrary(t *testing.T, test func(t *testing.T, l *library)) {
 	d := storagetest.Descriptor(messages.TrustNone)
 	t.Run("bolt", func(t *testing.T) {
 		// A small map keeps the files small.
-		s, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store"), d, bolt.Options{MmapSize: 32 << 10})
+		s, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store"), d, bolt.Options{Create: true, MmapSize: 32 << 10})
 		noError(t, err)
 		test(t, newLibrary(t, s))
 	})

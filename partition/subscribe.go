@@ -78,6 +78,7 @@ func (a *App) forget(s *Subscription) {
 	defer a.mu.Unlock()
 	if a.subscriptions[s.config.Name] == s {
 		delete(a.subscriptions, s.config.Name)
+		a.hideLanes(s.allLanes())
 	}
 }
 
@@ -95,6 +96,7 @@ func (a *App) startSubscription(s *Subscription) error {
 		defer cancel()
 		return errors.Join(err, s.stop(ctx, 0))
 	}
+	a.showLanes(s.allLanes())
 	return nil
 }
 
@@ -164,7 +166,7 @@ func (s *Subscription) spawn(serial uint64) error {
 
 func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.LaneConfig {
 	c, parts := &s.config, s.app.parts
-	key := actors.Key{Group: "lane", ID: fmt.Sprintf("%s/%d", c.Name, p)}
+	key := actors.Key{Group: laneGroup, ID: fmt.Sprintf("%s/%d", c.Name, p)}
 	return actors.LaneConfig{
 		Key:          key,
 		Name:         fmt.Sprintf("%s/%d", s.app.name(key), serial),
@@ -178,12 +180,17 @@ func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.
 		Handler:      c.deliver(s.app.Name(), p),
 		Store:        subscriptionStore{Subscriptions: s.kept.store, Store: s.app.store},
 		System:       parts.system,
-		Guardian:     parts.guardian,
+		Guardian:     parts.guardianOf(laneGroup),
 		Dispatcher:   parts.dispatcher,
 		Clock:        parts.options.Clock,
-		Logger:       parts.options.Logger.Named(s.app.app.Descriptor.Application),
+		Logger:       parts.loggerOf(s.app.Name(), key.Group),
+		Traces:       parts.options.traces(),
 		Observer:     parts.options.Observer,
 		Alert:        func() { s.reloadOthers(p) },
+
+		AlarmAfter:    parts.options.AlarmAfter,
+		Restart:       parts.options.policyOf(laneGroup).String(),
+		StatusChanged: s.app.changes.tell,
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/subscription"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -191,17 +190,6 @@ func (c *SubscriptionConfig) deliver(application string, p messages.PartitionID)
 		for i, e := range events {
 			d.Events[i] = DeliveredEvent{Event: e.Event, Offset: e.Offset, DedupID: DeliveryID(application, c.Name, &e.Event)}
 		}
-		return c.Handler(ids.ContextWithTrace(ctx, commonTrace(events)), d)
+		return c.Handler(ctx, d)
 	}
-}
-
-// commonTrace returns the trace that all events belong to, zero if they don't.
-func commonTrace(events []messages.LogEvent) ids.TraceID {
-	t := events[0].Event.Trace
-	for i := range events {
-		if events[i].Event.Trace != t {
-			return 0
-		}
-	}
-	return t
 }

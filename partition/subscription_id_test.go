@@ -14,7 +14,7 @@ func TestDeliveryIDAfterRestore(t *testing.T) {
 	base := t.TempDir()
 	h, holds := subscribingHouse(t)
 	run := func(name, backup string) (id partition.DedupID) {
-		s, err := bolt.Open(t.Context(), filepath.Join(base, name), descriptor, bolt.Options{MmapSize: 1 << 20})
+		s, err := bolt.Open(t.Context(), filepath.Join(base, name), descriptor, bolt.Options{Create: true, MmapSize: 1 << 20})
 		noError(t, err)
 		if backup != "" {
 			_, err := s.Backup(t.Context(), filepath.Join(base, backup), bolt.CopyOptions{})

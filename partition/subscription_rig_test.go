@@ -73,7 +73,7 @@ func eachDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 		test(t, d)
 	})
 	t.Run("bolt", func(t *testing.T) {
-		s, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store"), descriptor, bolt.Options{MmapSize: 1 << 20})
+		s, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store"), descriptor, bolt.Options{Create: true, MmapSize: 1 << 20})
 		noError(t, err)
 		t.Cleanup(func() { noError(t, s.Close(context.Background())) })
 		h, holds := subscribingHouse(t)

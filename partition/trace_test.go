@@ -41,7 +41,7 @@ const given ids.TraceID = 0x0123456789abcdef
 // tracedHouse returns a house whose requests have traces, and its application over a store on disk.
 func tracedHouse(t *testing.T, dir string) (*house, *partition.App) {
 	t.Helper()
-	s, err := bolt.Open(t.Context(), dir, descriptor, bolt.Options{MmapSize: 1 << 20})
+	s, err := bolt.Open(t.Context(), dir, descriptor, bolt.Options{Create: true, MmapSize: 1 << 20})
 	noError(t, err)
 	t.Cleanup(func() { noError(t, s.Close(context.Background())) })
 	h := newHouse(t, partition.Options{Traces: newTraces()})

@@ -2,41 +2,34 @@ package partition
 
 import (
 	"context"
+	"errors"
+	"io"
 	"iter"
 	"sync"
 	"sync/atomic"
-
-	"github.com/partita-go/partita/actors"
-	"github.com/partita-go/partita/messages"
 )
 
-// Watch yields the status of each partition, by id, and then each one that has changed, until every partition has ended.
-// When ctx ends first, it yields the error of ctx at last. Who is slow to take them misses changes that another one has
-// followed, and never the last one. No partition waits for who watches it, or does more the more they are.
-func (a *App) Watch(ctx context.Context) iter.Seq2[Status, error] {
-	return func(yield func(Status, error) bool) {
-		seen := make([]actors.StatusChange, len(a.partitions))
-		for ctx.Err() == nil {
-			changed, ended := a.changes.await(), true
-			for i, p := range a.partitions {
-				s, change := p.Changed()
-				ended = ended && s.State == messages.StateTerminated
-				if change == seen[i] {
-					continue
-				}
-				if seen[i] = change; !yield(s, nil) {
+// Watch yields the status of each actor, as [App.Actors] has them, and then each one that has changed, until every
+// partition has ended. When ctx ends first, it yields the error of ctx at last. Who is slow to take them misses changes that
+// another one has followed, and never the last one. No actor waits for who watches it, or does more the more they are.
+func (a *App) Watch(ctx context.Context) iter.Seq2[ActorStatus, error] {
+	return func(yield func(ActorStatus, error) bool) {
+		w := a.Watcher()
+		for {
+			news, err := w.Next(ctx)
+			for i := range news {
+				if !yield(news[i], nil) {
 					return
 				}
 			}
-			if ended {
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(ActorStatus{}, err)
 				return
 			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-			}
 		}
-		yield(Status{}, context.Cause(ctx))
 	}
 }
 

@@ -3,6 +3,7 @@ package partition_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -15,20 +16,20 @@ func TestWatch(t *testing.T) {
 	h := newHouse(t, partition.Options{})
 	app := h.deploy(partition.Application{Descriptor: descriptor}, h.newStore(descriptor))
 	h.check(app.Ready(h.ctx))
-	n, last, ended := 0, make(map[messages.PartitionID]partition.Status), make(chan error, 1)
+	n, last, ended := 0, make(map[messages.PartitionID]partition.ActorStatus), make(chan error, 1)
 	for s, err := range app.Watch(h.ctx) {
 		h.check(err)
-		if n < len(app.Status()) && (int(s.Partition) != n || s.State != messages.StateNormal) {
+		if n < len(app.Status()) && (s.Group != "partition" || s.ID != strconv.Itoa(n) || int(s.Partition.Partition) != n || s.State != messages.StateNormal) {
 			t.Errorf("status %d is %+v", n, s)
 		}
-		last[s.Partition] = s
+		last[s.Partition.Partition] = s
 		if n++; n == len(app.Status()) { // a slow reader: all that follows happens while it does not look
 			go func() { ended <- h.parts.Undeploy(h.ctx, descriptor.Application) }()
 			h.check(<-ended)
 		}
 	}
 	for i, s := range last {
-		if s.State != messages.StateTerminated || !s.Clean {
+		if s.State != messages.StateTerminated || !s.Partition.Clean {
 			t.Errorf("partition %d: got %+v at last, want terminated", i, s)
 		}
 	}

@@ -80,11 +80,11 @@ var (
 	// From: all that writes.
 	// Do: open it without the option ReadOnly.
 	ErrReadOnly = errors.New("store is open read-only")
-	// ErrLocked is returned when another process has the store open.
+	// ErrLocked is returned when the store is open already. The error says whether this process has it or another one.
 	//
 	// From: bolt.Open and all that opens a store's files.
-	// Do: end the other process; to copy a store that is open, use its method Backup.
-	ErrLocked = errors.New("store is in use by another process")
+	// Do: end the other process, or close the store; to copy a store that is open, use its method Backup.
+	ErrLocked = errors.New("store is in use")
 	// ErrInUse is returned when an application is deployed over the open store already, by whichever AppParts. The error
 	// names the application.
 	//
@@ -105,8 +105,8 @@ var (
 	ErrFormat = errors.New("unknown format version")
 	// ErrNotFound is returned when there is no store at the place named, or a file of it is missing.
 	//
-	// From: bolt.OpenExisting, bolt.Verify, and what opens a store to read or copy it.
-	// Do: correct the path.
+	// From: bolt.Open without Options.Create, bolt.OpenExisting, bolt.Verify, and what opens a store to read or copy it.
+	// Do: correct the path, or mount the volume. To make a new store, open it with Options.Create.
 	ErrNotFound = errors.New("no store there")
 	// ErrDisplaced is returned when what is under the store's name is not the store any more: its directory was moved or
 	// removed. The store works on with the files that it has.

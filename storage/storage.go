@@ -167,6 +167,13 @@ type Placed interface {
 	Displaced() error
 }
 
+// Roomy is implemented by stores that know whether there is room for what is appended.
+type Roomy interface {
+	// Full returns the ErrFull with which the last Append was refused, nil if it found room, or there is room by now:
+	// the store looks for some each second. It does not block.
+	Full() error
+}
+
 // Register is where a partition stands.
 type Register = messages.Register
 

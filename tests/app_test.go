@@ -70,6 +70,7 @@ func check(t testing.TB, err error) {
 
 func openBolt(t testing.TB, dir string, d messages.Descriptor, o bolt.Options) *bolt.Store {
 	t.Helper()
+	o.Create = true
 	return must(bolt.Open(limit(t), dir, d, o))(t)
 }
 
@@ -84,6 +85,7 @@ type deployment struct {
 func deploy(t testing.TB, a partition.Application, store storage.Store, o partition.Options) *deployment {
 	t.Helper()
 	parts := partition.NewAppParts(system, o)
+	a.WorkspaceZero = true
 	app := must(parts.Deploy(limit(t), a, store))(t)
 	check(t, app.Ready(limit(t)))
 	return &deployment{parts: parts, app: app, store: store}

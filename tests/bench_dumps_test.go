@@ -12,7 +12,7 @@ import (
 )
 
 // dumpedAppends is how many events one slice of the benchmark appends.
-const dumpedAppends = 60_000
+const dumpedAppends = 200_000
 
 // BenchmarkFullLoadDumped appends at full load without dumps, with dumps at 10,000 lines/s for each group, and at the
 // default limit, in turn on stores of their own. Bars: what is appended in a second is at least 0.95 and 0.8 of that
@@ -41,8 +41,8 @@ func appendDumped(b *testing.B, g *dumps.Group) time.Duration {
 		defer func() { check(b, w.Close(ctx)) }()
 		options.Observer = w
 	}
-	app := partition.Application{Descriptor: shop(fullLoadPartitions)}
-	store := must(bolt.Open(ctx, filepath.Join(dir, "store"), app.Descriptor, bolt.Options{}))(b)
+	app := partition.Application{WorkspaceZero: true, Descriptor: shop(fullLoadPartitions)}
+	store := must(bolt.Open(ctx, filepath.Join(dir, "store"), app.Descriptor, bolt.Options{Create: true}))(b)
 	parts := partition.NewAppParts(system, options)
 	deployed := must(parts.Deploy(ctx, app, store))(b)
 	check(b, deployed.Ready(ctx))

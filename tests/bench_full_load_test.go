@@ -38,7 +38,7 @@ const (
 // BenchmarkFullLoadEnds ends a process at the full load of the table of throughput, by SIGKILL
 // and in order. Measured is what follows: an open until the first Start is granted, or the close.
 func BenchmarkFullLoadEnds(b *testing.B) {
-	app := partition.Application{Descriptor: shop(fullLoadPartitions)}
+	app := partition.Application{WorkspaceZero: true, Descriptor: shop(fullLoadPartitions)}
 	b.Run("killed", func(b *testing.B) {
 		replayed := uint64(0)
 		for range b.N {
@@ -87,8 +87,8 @@ func loadFully(b *testing.B, dir string) (child *exec.Cmd, stop io.Closer) {
 // acknowledged.
 func runFullLoadChild(dir string, stop io.Reader) error {
 	ctx := context.Background()
-	app := partition.Application{Descriptor: shop(fullLoadPartitions)}
-	store, err := bolt.Open(ctx, dir, app.Descriptor, bolt.Options{})
+	app := partition.Application{WorkspaceZero: true, Descriptor: shop(fullLoadPartitions)}
+	store, err := bolt.Open(ctx, dir, app.Descriptor, bolt.Options{Create: true})
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func watched(b *testing.B, o partition.Observer) *actors.Sequencer {
 	descriptor := shop(1)
 	store := &nowhere{descriptor: descriptor.Normalized()}
 	parts := partition.NewAppParts(system, partition.Options{Observer: o})
-	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
+	app := must(parts.Deploy(limit(b), partition.Application{WorkspaceZero: true, Descriptor: descriptor}, store))(b)
 	b.Cleanup(func() { check(b, parts.Close(limit(b))) })
 	check(b, app.Ready(limit(b)))
 	return must(app.Sequencer(0))(b)

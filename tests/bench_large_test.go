@@ -121,9 +121,9 @@ const (
 func besideLarge(b *testing.B, large int) {
 	b.StopTimer()
 	d := shop(uint32(besideSmall + large))
-	store := must(bolt.Open(limit(b), b.TempDir(), d, bolt.Options{}))(b)
+	store := must(bolt.Open(limit(b), b.TempDir(), d, bolt.Options{Create: true}))(b)
 	parts := partition.NewAppParts(system, partition.Options{})
-	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: d}, store))(b)
+	app := must(parts.Deploy(limit(b), partition.Application{WorkspaceZero: true, Descriptor: d}, store))(b)
 	check(b, app.Ready(limit(b)))
 	ctx, cancel := context.WithTimeout(context.Background(), besideTime)
 	defer cancel()

@@ -47,7 +47,7 @@ func benchmarkMemory(b *testing.B, workspaces uint64, zipf bool) {
 	descriptor := shop(partitions)
 	store := &loading{nowhere{descriptor: descriptor.Normalized()}}
 	parts := partition.NewAppParts(system, partition.Options{})
-	app := must(parts.Deploy(limit(b), partition.Application{Descriptor: descriptor}, store))(b)
+	app := must(parts.Deploy(limit(b), partition.Application{WorkspaceZero: true, Descriptor: descriptor}, store))(b)
 	check(b, app.Ready(limit(b)))
 	before := heap()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -43,7 +43,7 @@ func BenchmarkRecovery(b *testing.B) {
 	b.Run(fmt.Sprintf("events=%d/scan", n), func(b *testing.B) { benchmarkScan(b, dir, descriptor) })
 	b.Run(fmt.Sprintf("events=%d/tail", n), func(b *testing.B) {
 		for b.Loop() {
-			replayed := recoverOnce(b, dir, partition.Application{Descriptor: descriptor, Settings: unflushed}, wideTail)
+			replayed := recoverOnce(b, dir, partition.Application{WorkspaceZero: true, Descriptor: descriptor, Settings: unflushed}, wideTail)
 			b.ReportMetric(float64(replayed), "replayed")
 		}
 	})
@@ -104,7 +104,7 @@ func closeDirty(t testing.TB, parts *partition.AppParts, store storage.Store) {
 func BenchmarkFirstStart(b *testing.B) {
 	for _, n := range []int{100_000, events(5_000_000)} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
-			app := partition.Application{Descriptor: shop(8)}
+			app := partition.Application{WorkspaceZero: true, Descriptor: shop(8)}
 			dir := flushedStore(b, app, n)
 			b.ResetTimer()
 			for range b.N {
@@ -121,7 +121,7 @@ func BenchmarkFirstStart(b *testing.B) {
 func BenchmarkFirstStartAfterKill(b *testing.B) {
 	for _, n := range []int{100_000, events(5_000_000)} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
-			app := partition.Application{Descriptor: shop(8)}
+			app := partition.Application{WorkspaceZero: true, Descriptor: shop(8)}
 			dir := flushedStore(b, app, n)
 			replayed := uint64(0)
 			b.ResetTimer()
@@ -139,7 +139,7 @@ func BenchmarkFirstStartAfterKill(b *testing.B) {
 // firstStart measures one start, and stops cleanly without measuring that.
 func firstStart(b *testing.B, dir string, app partition.Application) (replayed uint64) {
 	ctx := limit(b)
-	store := must(bolt.Open(ctx, dir, app.Descriptor, bolt.Options{}))(b)
+	store := must(bolt.Open(ctx, dir, app.Descriptor, bolt.Options{Create: true}))(b)
 	parts := partition.NewAppParts(system, partition.Options{})
 	deployed := must(parts.Deploy(ctx, app, store))(b)
 	tx := must(startWhenReady(ctx, deployed))(b)
@@ -169,7 +169,7 @@ func startWhenReady(ctx context.Context, app *partition.App) (*partition.Transac
 // events/s.
 func BenchmarkRebuild(b *testing.B) {
 	n := events(1_000_000)
-	app := partition.Application{Descriptor: shop(8)}
+	app := partition.Application{WorkspaceZero: true, Descriptor: shop(8)}
 	dir := flushedStore(b, app, n)
 	b.ResetTimer()
 	for range b.N {

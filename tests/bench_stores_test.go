@@ -58,7 +58,7 @@ func flushedStoreOf(b *testing.B, a partition.Application, n int, workspaces uin
 	// Opening with a small tail brings the projections up to date.
 	ctx, cancel := context.WithTimeout(context.Background(), projectLimit)
 	defer cancel()
-	store = must(bolt.Open(ctx, dir, a.Descriptor, bolt.Options{TailEvents: 1000}))(b)
+	store = must(bolt.Open(ctx, dir, a.Descriptor, bolt.Options{Create: true, TailEvents: 1000}))(b)
 	parts := partition.NewAppParts(system, partition.Options{})
 	check(b, must(parts.Deploy(limit(b), a, store))(b).Ready(limit(b)))
 	check(b, parts.Close(limit(b)))
@@ -102,8 +102,8 @@ func loadAndKill(b *testing.B, dir string) {
 // runLoadChild writes until the process is killed; it returns only on an error.
 func runLoadChild(dir string) error {
 	ctx := context.Background()
-	app := partition.Application{Descriptor: shop(8)}
-	store, err := bolt.Open(ctx, dir, app.Descriptor, bolt.Options{})
+	app := partition.Application{WorkspaceZero: true, Descriptor: shop(8)}
+	store, err := bolt.Open(ctx, dir, app.Descriptor, bolt.Options{Create: true})
 	if err != nil {
 		return err
 	}

@@ -222,6 +222,7 @@ func (c *child) run(ctx context.Context) error {
 	}
 	descriptor := shop(c.Partitions)
 	store, err := bolt.Open(ctx, c.Dir, descriptor, bolt.Options{
+		Create:     true,
 		TailEvents: c.TailEvents,
 		Progress:   func(p bolt.Progress) { c.phase(p.Phase.String()) },
 	})
@@ -230,7 +231,7 @@ func (c *child) run(ctx context.Context) error {
 	}
 	c.phase("opened")
 	parts := partition.NewAppParts(system, partition.Options{Observer: watchers{flushes{c.journal}, deliveries{c.journal}}})
-	c.app, err = parts.Deploy(ctx, partition.Application{Descriptor: descriptor, Settings: c.Settings}, store)
+	c.app, err = parts.Deploy(ctx, partition.Application{WorkspaceZero: true, Descriptor: descriptor, Settings: c.Settings}, store)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -397,6 +398,9 @@ func TestLockedByChild(t *testing.T) {
 	}
 	_, err = bolt.Open(context.Background(), c.dir, shop(2), bolt.Options{LockTimeout: 20 * time.Millisecond})
 	wantError(t, err, storage.ErrLocked)
+	if !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("got %v, want whose it is", err)
+	}
 	check(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	d := c.run(t)

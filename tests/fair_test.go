@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,10 +19,10 @@ type queue struct {
 	taken chan messages.WSID
 	// hot counts the Starts of workspace 0 that were taken.
 	hot atomic.Int64
-	// waits gets for each Start of another workspace how many hot ones overtook it.
-	mu    sync.Mutex
-	since map[*messages.Start]int64
-	worst int64
+	// overtaken gets for each Start of another workspace how many hot ones overtook it.
+	mu        sync.Mutex
+	since     map[*messages.Start]int64
+	overtaken []int64
 }
 
 func (q *queue) Posted(_ actors.Key, message any) {
@@ -51,7 +52,7 @@ func (q *queue) Taken(_ actors.Key, message any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.since != nil {
-		q.worst = max(q.worst, q.hot.Load()-q.since[start])
+		q.overtaken = append(q.overtaken, q.hot.Load()-q.since[start])
 		delete(q.since, start)
 	}
 }
@@ -130,9 +131,11 @@ func TestHotWorkspace(t *testing.T) {
 			}
 			cancel()
 			clients.Wait()
-			// One more may be between its posting and our counting.
-			if q.worst > hot+1 {
-				t.Errorf("%d hot transactions went first, want at most the %d that waited", q.worst, hot)
+			// One more may be between its posting and our counting. The machine may stop a client between its
+			// count and its place in the lane, so that any number goes first: hence the median.
+			slices.Sort(q.overtaken)
+			if median := q.overtaken[len(q.overtaken)/2]; median > hot+1 {
+				t.Errorf("%d hot transactions went first, want at most the %d that waited: %d", median, hot, q.overtaken)
 			}
 			check(t, d.app.Ready(limit(t)))
 			_ = d.parts.Close(limit(t))

@@ -160,6 +160,7 @@ func TestFaultBoundedLogs(t *testing.T) {
 		s, clock := longTail(t, events, workspaces)
 		core, logs := observer.New(zapcore.DebugLevel)
 		s.options.Logger = zap.New(core)
+		s.options.AlarmAfter = 1000 * time.Hour // the clock runs ahead of the disk
 		d := s.run(t)
 		for i := range events {
 			d.commit(t, messages.WSID(i)%messages.WSID(workspaces), seqInvoice)

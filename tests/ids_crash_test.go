@@ -83,7 +83,7 @@ func idsUntilKilled(t *testing.T, dir string, n int) (lines []string) {
 // It returns only on an error.
 func runIDsChild(dir string, out io.Writer) error {
 	ctx := context.Background()
-	store, err := bolt.Open(ctx, dir, shop(2), bolt.Options{})
+	store, err := bolt.Open(ctx, dir, shop(2), bolt.Options{Create: true})
 	if err != nil {
 		return err
 	}

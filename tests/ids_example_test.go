@@ -18,7 +18,7 @@ func Example_objects() {
 	defer func() { orPanic(os.RemoveAll(dir)) }()
 	const launch = 3
 	for range 2 {
-		store, err := bolt.Open(ctx, dir, shop(1), bolt.Options{})
+		store, err := bolt.Open(ctx, dir, shop(1), bolt.Options{Create: true})
 		orPanic(err)
 		objects, err := ids.NewDecimalGenerator(ctx, store, launch)
 		orPanic(err)

@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runIDsChild(dir, os.Stdout))
 		os.Exit(1)
 	}
+	if config := os.Getenv(rulesChildEnv); config != "" {
+		fmt.Fprintln(os.Stderr, runRulesChild(config, os.Stdout))
+		os.Exit(1)
+	}
 	if config := os.Getenv(replayChildEnv); config != "" {
 		if err := runReplayChild(config, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -124,12 +124,12 @@ func runReplayChild(text string, out io.Writer) error {
 	if _, offset := c.At.In(loc).Zone(); offset != c.Offset {
 		return fmt.Errorf("%s at %v: got offset %d, want %d", c.Zone, c.At, offset, c.Offset)
 	}
-	store, err := bolt.Open(ctx, c.Dir, midnightShop(c.Zone), bolt.Options{})
+	store, err := bolt.Open(ctx, c.Dir, midnightShop(c.Zone), bolt.Options{Create: true})
 	if err != nil {
 		return err
 	}
 	parts := partition.NewAppParts(system, partition.Options{})
-	app, err := parts.Deploy(ctx, partition.Application{Descriptor: midnightShop(c.Zone)}, store)
+	app, err := parts.Deploy(ctx, partition.Application{WorkspaceZero: true, Descriptor: midnightShop(c.Zone)}, store)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func newSite(t testing.TB, partitions uint32, s partition.Settings) *site {
 	beats := &pulse{beat: make(chan struct{}, 1)}
 	return &site{
 		dir:     scratch(t),
-		app:     partition.Application{Descriptor: shop(partitions), Settings: s},
+		app:     partition.Application{WorkspaceZero: true, Descriptor: shop(partitions), Settings: s},
 		options: partition.Options{Observer: beats},
 		pulse:   beats,
 	}

@@ -48,7 +48,7 @@ func (shared) Claim(string) (func(), error) { return func() {}, nil }
 func (d *deployment) again(t testing.TB) *deployment {
 	t.Helper()
 	parts := partition.NewAppParts(system, partition.Options{})
-	app := must(parts.Deploy(limit(t), partition.Application{Descriptor: d.store.Descriptor(), Settings: neverFlushed()}, shared{d.store}))(t)
+	app := must(parts.Deploy(limit(t), partition.Application{WorkspaceZero: true, Descriptor: d.store.Descriptor(), Settings: neverFlushed()}, shared{d.store}))(t)
 	check(t, app.Ready(limit(t)))
 	return &deployment{parts: parts, app: app, store: d.store}
 }

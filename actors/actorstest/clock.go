@@ -5,11 +5,9 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/partita-go/partita/actors"
 )
 
-// FakeClock is an [actors.Clock] whose time passes only in Advance. It is safe
+// FakeClock is a clock of package actors whose time passes only in Advance. It is safe
 // for concurrent use.
 type FakeClock struct {
 	mu     sync.Mutex
@@ -36,7 +34,7 @@ func (c *FakeClock) Now() time.Time {
 
 // AfterFunc makes a timer. Its function runs in Advance, never here, also if d is
 // not above 0.
-func (c *FakeClock) AfterFunc(d time.Duration, f func()) actors.Timer {
+func (c *FakeClock) AfterFunc(d time.Duration, f func()) interface{ Stop() bool } {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &timer{clock: c, due: c.now.Add(max(d, 0)), f: f}
@@ -94,7 +92,7 @@ func (c *FakeClock) Timers() int {
 	return len(c.timers)
 }
 
-// Stop implements [actors.Timer].
+// Stop implements the timer of a clock.
 func (t *timer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()

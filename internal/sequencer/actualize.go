@@ -15,8 +15,8 @@ type replay struct {
 	// epoch and time are those of the event replayed last.
 	epoch messages.Epoch
 	time  messages.Timestamp
-	// events counts what was replayed.
-	events uint64
+	// events counts what was replayed, tail what there is to replay.
+	events, tail uint64
 	// credited says that the actualizer reads the next piece.
 	credited bool
 	// yielded says that the actualizer was told to let others go first.
@@ -36,6 +36,7 @@ func (c *Core) becomeActualizing() {
 	for i := range c.late {
 		c.late[i].asked = false
 	}
+	c.clogged = false
 	c.cache.Purge()
 	c.unflushed = newPending(c.unflushed.serial + 1)
 	c.flight = flight{}
@@ -93,7 +94,7 @@ func (c *Core) taken(m *messages.Taken) {
 	c.durable = r.Checkpoint - 1
 	c.lastTime = max(c.lastTime, r.LastRegisteredAt)
 	c.replay.taken = true
-	c.replay.last = r.Last
+	c.replay.last, c.replay.tail = r.Last, uint64(r.Last+1-r.Checkpoint)
 	c.doubtRegister(&r)
 	c.creditReplay()
 	if c.state == messages.StateInitializing {
@@ -143,6 +144,8 @@ func (c *Core) replayed(m *messages.Replayed) {
 			return
 		}
 	}
+	// A long replay is told piece by piece.
+	c.out.Status = c.out.Status || c.durable < c.replay.last
 	c.maybeFlush()
 	c.creditReplay()
 }

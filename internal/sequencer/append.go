@@ -191,7 +191,7 @@ func checkDate(d calendar.Date) error {
 // AppendBytes returns what an Append takes in memory before it is numbered, in bytes, about.
 func AppendBytes(m *messages.Append) (n int) {
 	for i := range m.Drafts {
-		n += bytesOf(&m.Drafts[i]) + (len(m.Drafts[i].Wanted)+len(m.Drafts[i].Brought))*numberBytes
+		n += bytesOf(&m.Drafts[i]) + (len(m.Drafts[i].Wanted)+len(m.Drafts[i].Brought))*numberBytes + len(m.Drafts[i].Zone)
 	}
 	return n
 }

@@ -182,7 +182,7 @@ func (b *batch) leader(m *messages.Append) (int, bool) {
 // if it returns an error, which says why the workspace cannot have them.
 func (c *Core) number(w *waiting) ([]messages.SequenceNumber, error) {
 	b := &c.batch
-	if err := w.ws.take(w.kind); err != nil {
+	if err := c.take(w.ws, w.kind); err != nil {
 		return nil, err
 	}
 	events := len(b.events)
@@ -279,7 +279,7 @@ func (c *Core) writeDraft(
 ) ([]messages.SequenceNumber, error) {
 	wlog := &r.kind.sequences[wlogOffset]
 	if r.last[wlogOffset] >= wlog.Max() {
-		return nil, overflow(r.workspace, wlog, r.last[wlogOffset], 1)
+		return nil, overflow(r.workspace, wlog, 0, r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
 	from := len(numbers)

@@ -32,7 +32,7 @@ func (c *Core) search(w *waiting, first messages.WLogOffset, otherwise error) ui
 	c.lastSearch++
 	c.searches = append(c.searches, search{generation: c.generation, serial: c.lastSearch})
 	c.out.Reader = append(c.out.Reader, &messages.LoadEvents{
-		Generation: c.generation, Load: c.lastSearch, Workspace: w.append.Workspace, DedupID: w.append.DedupID, First: first,
+		Generation: c.generation, Load: c.lastSearch, Workspace: w.append.Workspace, DedupID: w.append.DedupID, First: first, Trace: w.append.Trace,
 	})
 	c.joinSearch(w, c.lastSearch, otherwise)
 	return c.lastSearch

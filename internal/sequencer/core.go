@@ -34,6 +34,8 @@ type Config struct {
 	// CacheNumbers is this partition's share of the cache, in numbers. At least
 	// one workspace is always cached.
 	CacheNumbers int
+	// NoWorkspaceZero keeps workspace 0 from beginning. One that has events goes on.
+	NoWorkspaceZero bool
 	// Generation is what the generations begin after, so that answers to an
 	// earlier core of the same partition are ignored.
 	Generation uint64
@@ -50,7 +52,9 @@ type Core struct {
 	partitions uint32
 	kinds      map[messages.WSKind]*kindDef
 	settings   messages.Settings
-	random     *rand.Rand
+	// noZero keeps workspace 0 from beginning.
+	noZero bool
+	random *rand.Rand
 
 	// step is the function of the current life-cycle state.
 	step  func(c *Core, from Requester, m messages.PartitionMessage)
@@ -116,6 +120,10 @@ type Core struct {
 	fault  *messages.PartitionError
 	// clockErr is why the clock is not trusted.
 	clockErr error
+	// clogged says that somebody was refused since too much is unflushed, and nothing was flushed since that made room.
+	// Clogs counts how often that began.
+	clogged bool
+	clogs   uint64
 	// nearlyUsed is what the status says of sequences that will end.
 	nearlyUsed []nearlyUsed
 	// watched is when TimerPeriod fires, if it is armed.
@@ -137,6 +145,7 @@ func New(c Config) *Core {
 		partitions: c.Descriptor.Partitions,
 		kinds:      kinds.byID,
 		settings:   c.Settings,
+		noZero:     c.NoWorkspaceZero,
 		random:     rand.New(rand.NewPCG(c.Seed, uint64(c.Partition))),
 		evicted:    make(map[messages.WSID]*workspace),
 		loads:      make(map[messages.WSID]*load),
@@ -204,6 +213,9 @@ func (c *Core) OpenSince() messages.Timestamp {
 	return c.txn.since
 }
 
+// Reach returns the last event that is durable, and the next one to replay.
+func (c *Core) Reach() (last, checkpoint messages.PLogOffset) { return c.durable, c.checkpoint }
+
 // NeedsTime reports whether the end of the open transaction, or of the batch under way,
 // begins something: what is next in the queue, or the interval after which it is flushed.
 func (c *Core) NeedsTime() bool { return c.queue.len() > 0 || c.waitingEvents() == 0 }
@@ -217,6 +229,7 @@ func (c *Core) Status() messages.PartitionStatus {
 		Last:           c.durable,
 		Checkpoint:     c.checkpoint,
 		Replayed:       c.replay.events,
+		Tail:           c.replay.tail,
 		Actualizations: c.actualizations,
 		FlushFailures:  c.flight.failures,
 		Clean:          c.state == messages.StateTerminated && c.stop.clean,

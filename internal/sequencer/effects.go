@@ -21,7 +21,7 @@ type Effects struct {
 	Actualizer []messages.ActualizerMessage
 	Arm        []Alarm
 
-	// Status says that Core.Status has changed in state, in error, or in what is nearly used.
+	// Status says that Core.Status has changed in state, in error, in what is nearly used, or in how far a replay is.
 	Status bool
 	// Stopped says that the partition has ended and the actor should stop.
 	Stopped bool

@@ -132,6 +132,7 @@ func (c *Core) flushed() {
 	c.flushTook = -c.remaining(c.flight.since, 0)
 	c.flight = flight{}
 	c.divergences = 0
+	c.clogged = c.clogged && c.overLimit()
 	if failed && c.state == messages.StateAlarming {
 		c.serve()
 	}

@@ -31,6 +31,10 @@ func (g *game) append() {
 
 // burst sends several at once, which become a batch.
 func (g *game) burst() {
+	if g.dice.roll(8, "written") == 0 {
+		g.repeatWritten(1)
+		return
+	}
 	again := g.dice.roll(4, "again") == 0
 	for range 1 + g.dice.roll(8, "burst") {
 		m := g.earlier()
@@ -39,6 +43,25 @@ func (g *game) burst() {
 			continue
 		}
 		g.world.append(g.repeat(m))
+	}
+}
+
+// repeatWritten sends Appends of at least so many drafts again that are in the log: those that the core does not
+// remember are refused by the store, several of one batch.
+func (g *game) repeatWritten(drafts int) {
+	back := g.appends[len(g.appends)-min(40, len(g.appends)):]
+	for _, c := range back {
+		m := c.message.(*messages.Append)
+		if len(m.Drafts) < drafts || m.DedupID == (messages.DedupID{}) || c.wrong != nil || g.findID(m.Workspace, m.DedupID) == nil {
+			continue
+		}
+		if !g.core.TakesRequests() {
+			return
+		}
+		again := *m
+		again.Deadline = 0
+		g.hitIf(len(m.Drafts) > g.core.settings.BatchEvents, "repeated beyond the batch limit")
+		g.world.append(again)
 	}
 }
 

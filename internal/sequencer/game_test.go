@@ -471,6 +471,7 @@ func (g *game) rare() {
 		g.hit("reconfigured")
 		g.config.Settings = randomSettings(g.dice)
 		g.ask(nil, &messages.Reconfigure{Settings: g.config.Settings})
+		g.repeatWritten(g.core.settings.BatchEvents + 1)
 	case 8:
 		g.breakFlush = g.dice.roll(3, "break") == 0
 	case 9:

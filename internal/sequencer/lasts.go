@@ -166,9 +166,9 @@ func (l *lasts) each(kind *kindDef, fn func(i int, period calendar.Date, n messa
 }
 
 // dropBelow forgets the periods of a sequence before one, but some.
-func (l *lasts) dropBelow(seq messages.SeqID, first calendar.Date, but []messages.SequencePeriod) {
+func (l *lasts) dropBelow(seq messages.SeqID, first calendar.Date, but map[calendar.Date]bool) {
 	drop := func(n messages.SequenceNumber) bool {
-		return n.Seq == seq && n.Period < first && !slices.Contains(but, n.SequencePeriod())
+		return n.Seq == seq && n.Period < first && !but[n.Period]
 	}
 	if slices.ContainsFunc(l.others, drop) {
 		l.others = slices.DeleteFunc(slices.Clone(l.others), drop)

@@ -126,7 +126,7 @@ func (c *Core) awaitLoad(w waiting, periods []messages.SequencePeriod) {
 		l = &load{serial: c.lastLoad}
 		c.loads[id] = l
 		c.out.Reader = append(c.out.Reader, &messages.LoadNumbers{
-			Generation: c.generation, Load: l.serial, Workspace: id, Periods: periods,
+			Generation: c.generation, Load: l.serial, Workspace: id, Periods: periods, Trace: w.trace(),
 		})
 		l.periods = periods
 	}

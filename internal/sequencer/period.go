@@ -3,7 +3,6 @@ package sequencer
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/partita-go/partita/calendar"
@@ -176,18 +175,24 @@ func (c *Core) unknownPeriods(w *waiting) (unknown []messages.SequencePeriod) {
 	if w.ws.kind != w.kind || w.ws.knowsAll() {
 		return nil
 	}
+	listed := make(map[messages.SequencePeriod]bool) // a request may name many
 	w.eachWanted(func(i int, date calendar.Date) {
 		if w.kind.restarts[i] == nil || w.ws.spans[i].known == 0 {
 			return
 		}
-		unknown = c.addUnknown(unknown, w.ws, i, date)
+		c.eachUnknown(w.ws, i, date, func(p messages.SequencePeriod) {
+			if !listed[p] {
+				listed[p] = true
+				unknown = append(unknown, p)
+			}
+		})
 	})
 	return unknown
 }
 
-// addUnknown adds the periods of a sequence that an event with a business date, which may be none, may get numbers
+// eachUnknown tells the periods of a sequence that an event with a business date, which may be none, may get numbers
 // of, as far as those are not known.
-func (c *Core) addUnknown(unknown []messages.SequencePeriod, ws *workspace, i int, date calendar.Date) []messages.SequencePeriod {
+func (c *Core) eachUnknown(ws *workspace, i int, date calendar.Date, tell func(messages.SequencePeriod)) {
 	d, s := ws.kind.restarts[i], &ws.spans[i]
 	period := d.PeriodOf(date)
 	last := period
@@ -197,13 +202,10 @@ func (c *Core) addUnknown(unknown []messages.SequencePeriod, ws *workspace, i in
 		period, last = c.currentPeriod(ws, i), d.Add(s.known, -1)
 	}
 	for ; period <= last && period < s.known; period = d.Add(period, 1) {
-		p := messages.SequencePeriod{Seq: ws.kind.ids[i], Period: period}
-		_, known := ws.in(ws.kind, i, period)
-		if !known && period >= s.closedBelow && !slices.Contains(unknown, p) {
-			unknown = append(unknown, p)
+		if _, known := ws.in(ws.kind, i, period); !known && period >= s.closedBelow {
+			tell(messages.SequencePeriod{Seq: ws.kind.ids[i], Period: period})
 		}
 	}
-	return unknown
 }
 
 // forgetOld lets go of the oldest periods of the sequences that keep all, if more than twice as many are known as there
@@ -225,14 +227,15 @@ func (c *Core) forgetOld(ws *workspace) {
 }
 
 // awaitedPeriods returns the periods of business dates that requests which count on a workspace's numbers have.
-func (c *Core) awaitedPeriods(ws *workspace, seq int) (awaited []messages.SequencePeriod) {
+func (c *Core) awaitedPeriods(ws *workspace, seq int) map[calendar.Date]bool {
+	awaited := make(map[calendar.Date]bool)
 	add := func(w *waiting) {
 		if w.ws != ws || w.kind != ws.kind {
 			return
 		}
 		w.eachWanted(func(i int, date calendar.Date) {
 			if i == seq && date != 0 {
-				awaited = append(awaited, messages.SequencePeriod{Seq: ws.kind.ids[i], Period: ws.kind.restarts[i].PeriodOf(date)})
+				awaited[ws.kind.restarts[i].PeriodOf(date)] = true
 			}
 		})
 	}
@@ -279,8 +282,12 @@ func (w *workspace) span(stored *messages.WorkspaceNumbers, asked []messages.Seq
 
 // oldestBut returns the oldest period of a sequence that has a number and was not asked for, or the newest one.
 func (w *workspace) oldestBut(i int, asked []messages.SequencePeriod) calendar.Date {
+	named := make(map[calendar.Date]bool, len(asked))
+	for _, p := range asked {
+		named[p.Period] = named[p.Period] || p.Seq == w.kind.ids[i]
+	}
 	for _, p := range w.ofSequence(w.kind, i) {
-		if !slices.Contains(asked, messages.SequencePeriod{Seq: w.kind.ids[i], Period: p}) {
+		if !named[p] {
 			return p
 		}
 	}

@@ -1,6 +1,9 @@
 package sequencer
 
-import "github.com/partita-go/partita/messages"
+import (
+	"github.com/partita-go/partita/ids"
+	"github.com/partita-go/partita/messages"
+)
 
 // waiting is a Start that is not granted yet, or an Append that is not durable yet.
 type waiting struct {
@@ -26,6 +29,13 @@ func (w *waiting) workspace() messages.WSID {
 		return w.start.Workspace
 	}
 	return w.append.Workspace
+}
+
+func (w *waiting) trace() ids.TraceID {
+	if w.start != nil {
+		return w.start.Trace
+	}
+	return w.append.Trace
 }
 
 // queue holds requests in the order in which they are granted.

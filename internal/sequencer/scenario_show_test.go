@@ -253,7 +253,11 @@ func (s *scenario) sayList(of string, all []string) {
 // summary is the state with what it is about.
 func (s *scenario) summary() {
 	st := s.core.Status()
-	s.say("status: %v, epoch %d%s", st.State, st.Epoch, unlessNil(": ", st.Err))
+	replay := ""
+	if st.State == messages.StateInitializing && st.Replayed > 0 {
+		replay = fmt.Sprintf(", replayed %d of %d", st.Replayed, st.Tail)
+	}
+	s.say("status: %v, epoch %d%s%s", st.State, st.Epoch, replay, unlessNil(": ", st.Err))
 	for _, n := range st.NearlyUsed {
 		s.say("  nearly used: workspace %d, %s%s %d of %d", n.Workspace, n.Name, unless0(" of %v:", n.Period), n.Last, n.Largest)
 	}

@@ -270,6 +270,6 @@ func (c *Core) timerFired(t messages.Timer) {
 		c.stopTimerFired()
 	case messages.TimerClock:
 		c.watchClock()
-	case messages.Timers:
+	case messages.TimerAlarm, messages.Timers:
 	}
 }

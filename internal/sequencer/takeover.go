@@ -104,7 +104,7 @@ func (r *Reservation) Move(n messages.SequenceNumber) (messages.SequenceNumber, 
 	case n.Number <= before:
 		return n, &messages.BackwardError{Workspace: r.workspace, Seq: def.ID, Name: def.Name, Period: period, Last: before, Wanted: n.Number}
 	case n.Number > def.Max():
-		return n, overflow(r.workspace, def, r.last[i], int(min(n.Number-before, math.MaxInt)))
+		return n, overflow(r.workspace, def, period, r.last[i], int(min(n.Number-before, math.MaxInt)))
 	}
 	r.last[i] = n.Number
 	return n, nil

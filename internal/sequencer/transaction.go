@@ -74,10 +74,24 @@ func (c *Core) grantable(deadline messages.Timestamp) error {
 	if err := c.inTime(deadline); err != nil {
 		return err
 	}
-	if c.unflushedKeys() >= c.settings.BusyLimit || c.unflushedEvents() >= c.settings.BusyEvents {
+	if c.overLimit() {
 		return c.busyUnflushed()
 	}
 	return nil
+}
+
+// overLimit reports whether too much is unflushed.
+func (c *Core) overLimit() bool {
+	return c.unflushedKeys() >= c.settings.BusyLimit || c.unflushedEvents() >= c.settings.BusyEvents
+}
+
+// Busy says for the how manieth time the partition is busy since too much is unflushed: from the first request that it
+// has refused because of it until a flush has made room; 0 if it is not. Events and keys are unflushed.
+func (c *Core) Busy() (times uint64, events, keys int) {
+	if !c.clogged {
+		return 0, 0, 0
+	}
+	return c.clogs, c.unflushedEvents(), c.unflushedKeys()
 }
 
 // leastBusy is the shortest hint: a flush may end at any time, but whoever asks again and again slows it down.
@@ -86,6 +100,10 @@ const leastBusy = 10 * time.Millisecond
 // busyUnflushed hints at the end of the flush under way, or of the one that begins now: it takes about as long as the
 // last one.
 func (c *Core) busyUnflushed() error {
+	if !c.clogged {
+		c.clogged = true
+		c.clogs++
+	}
 	since := c.now
 	if c.flight.pending != nil {
 		since = c.flight.since
@@ -122,11 +140,11 @@ func (c *Core) grant(w *waiting) error {
 	if err := c.grantable(m.Deadline); err != nil {
 		return err
 	}
-	if err := ws.take(w.kind); err != nil {
+	if err := c.take(ws, w.kind); err != nil {
 		return err
 	}
 	if wlog := &ws.kind.sequences[wlogOffset]; ws.last[wlogOffset] >= wlog.Max() {
-		return overflow(ws.id, wlog, ws.last[wlogOffset], 1)
+		return overflow(ws.id, wlog, 0, ws.last[wlogOffset], 1)
 	}
 	c.lastTime = max(c.lastTime, c.now)
 	reservation := Reservation{workspace: ws.id, kind: ws.kind, lasts: c.txn.lasts}
@@ -143,7 +161,7 @@ func (c *Core) grant(w *waiting) error {
 	c.txn = transaction{
 		open: true,
 		token: messages.Token{
-			Partition: c.partition, Epoch: c.epoch, PLogOffset: c.durable + 1, Serial: c.serial, Secret: c.secret(),
+			Partition: c.partition, Epoch: c.epoch, PLogOffset: c.durable + 1, Serial: c.serial, Trace: m.Trace, Secret: c.secret(),
 		},
 		owner:       w.from,
 		since:       c.now,

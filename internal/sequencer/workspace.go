@@ -94,6 +94,14 @@ func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
 	return w
 }
 
+// take is take of the workspace, which may not begin if it is 0.
+func (c *Core) take(w *workspace, kind *kindDef) error {
+	if w.id == 0 && c.noZero && !w.fixed && w.reserved == 0 {
+		return messages.ErrWorkspaceZero
+	}
+	return w.take(kind)
+}
+
 // take makes sure that the workspace is of a kind, which its first event fixes, be
 // it one that is not durable yet.
 func (w *workspace) take(kind *kindDef) error {

@@ -263,16 +263,28 @@ func (w *world) overflows(m *messages.Append) bool {
 	if m.DedupID != (messages.DedupID{}) && slices.Contains(givenSeqs(m), seqRound) {
 		return true // It was judged before the log was searched for the id, and perhaps in another week.
 	}
-	last := maps.Clone(w.truth[m.Workspace].numbers)
-	if last == nil {
-		last = make(map[messages.SequencePeriod]messages.Number)
-	}
+	last := w.lastEver(m.Workspace)
 	for i := range m.Drafts {
 		if !w.count(last, m, i) {
 			return true
 		}
 	}
 	return last[messages.SequencePeriod{Seq: messages.SeqWLogOffset}] > maxOf(messages.SeqWLogOffset)-messages.Number(len(m.Drafts))
+}
+
+// lastEver are the last numbers of a workspace, those of closed periods included: a message may have been judged before
+// its period was closed, and be answered after that.
+func (w *world) lastEver(ws messages.WSID) map[messages.SequencePeriod]messages.Number {
+	last := make(map[messages.SequencePeriod]messages.Number)
+	for i := range w.log {
+		if e := &w.log[i]; e.Workspace == ws {
+			for _, n := range slices.Concat(e.Numbers, e.Moves) {
+				last[n.SequencePeriod()] = n.Number
+			}
+		}
+	}
+	maps.Copy(last, w.truth[ws].numbers)
+	return last
 }
 
 // count takes a draft into the last numbers, and reports whether it has all of its own.

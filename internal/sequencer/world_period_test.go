@@ -174,9 +174,13 @@ func (l storedNumbers) ownZones() (zones calendar.Zones) {
 // listed is what a load brings of the numbers.
 func (l storedNumbers) listed(ws messages.WSID, kind map[messages.SeqID]messages.Sequence, asked []messages.SequencePeriod) messages.WorkspaceNumbers {
 	all := messages.WorkspaceNumbers{Workspace: ws, Kind: l.kind, Zones: l.ownZones()}
+	known := make(map[messages.SeqID][]calendar.Date) // a game may have thousands of periods
 	for _, p := range slices.SortedFunc(maps.Keys(l.numbers), messages.SequencePeriod.Compare) {
-		periods := l.periods(p.Seq)
-		older := p.Period != 0 && kind[p.Seq].Restart.Keep == 0 && slices.Index(periods, p.Period) < len(periods)-newestStored
+		if known[p.Seq] == nil {
+			known[p.Seq] = l.periods(p.Seq)
+		}
+		periods := known[p.Seq]
+		older := p.Period != 0 && kind[p.Seq].Restart.Keep == 0 && p.Period < periods[max(0, len(periods)-newestStored)]
 		if older && !slices.Contains(all.Older, p.Seq) {
 			all.Older = append(all.Older, p.Seq)
 		}

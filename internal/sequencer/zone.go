@@ -49,9 +49,12 @@ func checkZone(name string) error {
 }
 
 // setZone gives the workspace a time zone. It returns ErrZoneChange, and has changed nothing then, if it
-// was changed too often.
+// was changed too often. A change that is later than now was made by an owner who has taken the partition over: ErrFenced.
 func (r *Reservation) setZone(name string, now messages.Timestamp) error {
 	change := messages.ZoneChange(name, now)
+	if last, there := r.zones.merged().Last(); there && last.Set.After(change.Set) {
+		return fmt.Errorf("%w: workspace %d: got a zone that was set at %v, it is %v", messages.ErrFenced, r.workspace, last.Set, change.Set)
+	}
 	changes, err := r.zones.merged().Add(change)
 	if err != nil {
 		return fmt.Errorf("workspace %d: %w", r.workspace, err)

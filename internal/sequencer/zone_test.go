@@ -108,6 +108,19 @@ func TestZoneRefused(t *testing.T) {
 	w.finish()
 }
 
+// TestZoneOfAnotherOwner: a partition that was taken over finds a zone in the store that was set later than it is. It does not
+// say that the zone has changed too often.
+func TestZoneOfAnotherOwner(t *testing.T) {
+	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
+	later := messages.ZoneChange("Asia/Tokyo", w.now+1)
+	r := Reservation{workspace: 1, lasts: lasts{zones: newZones(calendar.Zones{later}, later)}}
+	for at, want := range map[messages.Timestamp]error{w.now: messages.ErrFenced, w.now + 1: nil} {
+		if err := r.setZone("Europe/Zurich", at); !errors.Is(err, want) || errors.Is(err, calendar.ErrZoneChange) {
+			t.Errorf("at %v: got %v, want %v", at, err, want)
+		}
+	}
+}
+
 // TestOtherZoneIsAnotherAppend: with the same id and another zone it is not the same.
 func TestOtherZoneIsAnotherAppend(t *testing.T) {
 	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")

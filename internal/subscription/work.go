@@ -175,19 +175,20 @@ func (l *Lane) batchFailed(m *messages.BatchHandled) {
 
 // giveUp parks the first event of the batch, or stops the subscription because of it.
 func (l *Lane) giveUp(m *messages.BatchHandled) {
-	offset, tries := l.batch.events[0].Offset, l.batch.calls
+	offset, trace, tries := l.batch.events[0].Offset, l.batch.events[0].Event.Trace, l.batch.calls
 	if l.batch.alone {
 		tries += l.batch.tries
 	}
 	if l.config.StopOnPoison {
 		l.store(&messages.StorePosition{
 			Stopped: fmt.Sprintf("partition %d, offset %d, after %d tries: %v", l.config.Partition, offset, tries, m.Err),
+			Trace:   trace,
 		})
 		return
 	}
 	l.batch.alone = false
 	l.advance(1)
-	l.store(&messages.StorePosition{Park: &messages.PoisonEvent{
+	l.store(&messages.StorePosition{Trace: trace, Park: &messages.PoisonEvent{
 		Partition: l.config.Partition, Offset: offset, Reason: m.Err.Error(), Tries: tries, At: m.At,
 	}})
 }

@@ -62,6 +62,8 @@ var bars = []bar{
 	{promise: "100 live followers of 8 partitions at full write load, p99 of lag, ms", unit: "p99-ms", figure: `^LiveFollowers/of=partitions$`, atMost: 50},
 	{promise: "an append without its storage with metrics over one without", unit: "times", figure: `^Metrics/append/in-turn$`, atMost: 1.1},
 	{promise: "an interactive transaction without its storage with metrics over one without", unit: "times", figure: `^Metrics/transaction/in-turn$`, atMost: 1.1},
+	{promise: "an append without its storage with 1,000 watchers of statuses over one without", unit: "times", figure: `^Statuses/append/in-turn$`, atMost: 1.03},
+	{promise: "an interactive transaction without its storage with 1,000 watchers of statuses over one without", unit: "times", figure: `^Statuses/transaction/in-turn$`, atMost: 1.03},
 	{promise: "metrics of 1,000 partitions, ms", unit: "ns/op", figure: `^Metrics/page/partitions=1000$`, scale: 1e-6, atMost: 20},
 	{promise: "the same, KiB", unit: "KiB", figure: `^Metrics/page/partitions=1000$`, atMost: 200},
 	{promise: "a trace id, from one goroutine, ns", unit: "ns/op", figure: `^TraceID/chunks=own/goroutines=1$`, atMost: 15},

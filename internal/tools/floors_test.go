@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,10 +33,13 @@ func TestClimbs(t *testing.T) {
 		{"partition", "httpapi", true},
 		{"cmd/demo", "cmd/internal/cli", false},
 		{"cmd/demo", "tests/sim", true},
+		{"cmd/demo", ".", false},
+		{"partition", ".", true},
+		{".", "cmd/demo", true},
 	} {
 		for _, kind := range []string{"code", "tests", "outer tests"} {
-			p := listed("m/" + tt.from)
-			switch imports := []string{"fmt", "m/" + tt.to}; kind {
+			p := listed(path.Join("m", tt.from))
+			switch imports := []string{"fmt", path.Join("m", tt.to)}; kind {
 			case "code":
 				p.Imports = imports
 			case "tests":

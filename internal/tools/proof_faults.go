@@ -25,6 +25,15 @@ var provedList = []string{
 	"move-above-the-end-is-stored",
 	"checksums-begin-anew-in-each-line",
 	"dump-limit-uses-no-number",
+	"group-lets-in-where-a-member-leaves",
+	"span-withdrawn-is-kept",
+	"client-forgets-the-doubt",
+	"given-up-has-stopped",
+	"logs-least-level-of-named-groups",
+	"room-is-guessed",
+	"lost-leadership-is-a-refusal",
+	"entry-behind-an-old-head-counts",
+	"serve-creates-unasked",
 }
 
 // provedMutants selects them, for make, which takes a dollar sign only twice.

@@ -86,6 +86,7 @@ func Deploy(t testing.TB, application partition.Application, o Options) *App {
 	s := &a.application.Settings
 	s.ClockJump = cmp.Or(s.ClockJump, math.MaxInt64)
 	s.StopLimit = cmp.Or(s.StopLimit, time.Hour)
+	a.check("descriptor", application.CheckNames(nil)) // as a store that is made checks them
 	memory, err := storagetest.NewMemory(application.Descriptor)
 	a.check("store", err)
 	a.open(memory)

@@ -308,7 +308,7 @@ func (g *staging) checkIDs(r *writeRequest) error {
 	if checkpoint := r.lookUpInTail(); checkpoint != r.lookedUpAt {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this lookup begins.
-		if err := r.lookups.findStored(g.s.files); err != nil && !errors.Is(err, storage.ErrDamaged) {
+		if err := r.lookups.FindStored(g.s.files.ID, g.s.state, g.s.log); err != nil && !errors.Is(err, storage.ErrDamaged) {
 			return err
 		}
 	}
@@ -322,20 +322,20 @@ func (g *staging) checkIDs(r *writeRequest) error {
 		}
 		l := &r.lookups[next]
 		next++
-		if l.found == 0 {
-			l.found = g.ids[l.key]
+		if l.Found == 0 {
+			l.Found = g.ids[l.Key]
 		}
-		if l.found != 0 {
-			duplicates = append(duplicates, storage.Duplicate{PLogOffset: n.offset, Workspace: n.ws, ID: n.dedup, First: l.found})
+		if l.Found != 0 {
+			duplicates = append(duplicates, storage.Duplicate{PLogOffset: n.offset, Workspace: n.ws, ID: n.dedup, First: l.Found})
 			continue
 		}
-		if l.damage != nil {
+		if l.Damage != nil {
 			lost.PLogOffsets = append(lost.PLogOffsets, n.offset)
-			lost.Cause = cmp.Or(lost.Cause, l.damage)
+			lost.Cause = cmp.Or(lost.Cause, l.Damage)
 			continue
 		}
-		g.ids[l.key] = n.wlog
-		g.undoIDs = append(g.undoIDs, l.key)
+		g.ids[l.Key] = n.wlog
+		g.undoIDs = append(g.undoIDs, l.Key)
 	}
 	if len(duplicates) > 0 {
 		return &storage.DuplicateError{Partition: r.partition.id, Duplicates: duplicates}
@@ -352,8 +352,8 @@ func (r *writeRequest) lookUpInTail() messages.PLogOffset {
 	r.partition.mu.RLock()
 	defer r.partition.mu.RUnlock()
 	for i := range r.lookups {
-		if l := &r.lookups[i]; l.found == 0 {
-			l.found = r.partition.tail.findID(l.key)
+		if l := &r.lookups[i]; l.Found == 0 {
+			l.Found = r.partition.tail.findID(l.Key)
 		}
 	}
 	return r.partition.checkpoint

@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
@@ -19,7 +20,7 @@ import (
 func (s *Store) lookAhead(r *writeRequest) {
 	for i := range r.events {
 		if n := &r.events[i]; n.hasID() {
-			r.lookups = append(r.lookups, dedupLookup{key: format.DedupKey{Workspace: n.ws, ID: n.dedup}})
+			r.lookups = append(r.lookups, dedup.Lookup{Key: format.DedupKey{Workspace: n.ws, ID: n.dedup}})
 		}
 	}
 	checks := s.schema.Trust < messages.TrustAll && len(r.events) > 0
@@ -31,7 +32,7 @@ func (s *Store) lookAhead(r *writeRequest) {
 		// What it meets is told by the committer, who looks again.
 		_ = s.checkAhead(r)
 	}
-	if len(r.lookups) > 0 && r.lookups.findStored(s.files) == nil {
+	if len(r.lookups) > 0 && r.lookups.FindStored(s.files.ID, s.state, s.log) == nil {
 		r.lookedUpAt = checkpoint
 	}
 }

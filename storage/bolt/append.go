@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
@@ -21,11 +22,13 @@ type writeRequest struct {
 	epoch     messages.Epoch
 	takeEpoch bool
 	events    []newEvent
+	// unseen says that another replica's partition has accepted it, and this one's has failed: its log only grows.
+	unseen bool
 	// size is what the events will take in the tail.
 	size tailSize
 	// lookups are the deduplication ids of the events that have one, in their order, as
 	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
-	lookups    dedupLookups
+	lookups    dedup.Lookups
 	lookedUpAt messages.PLogOffset
 	// checkedAt is the checkpoint at which a look into state.db has shown that it has
 	// room for the events, 0 if nobody has looked or it has none.

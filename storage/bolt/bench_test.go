@@ -77,6 +77,7 @@ func (s *Store) benchFlush(b testing.TB, id messages.PartitionID) {
 }
 
 func openBench(b testing.TB, dir string, partitions uint32, o Options) *Store {
+	o.Create = true
 	s, err := Open(context.Background(), dir, testDescriptor(partitions, messages.TrustNone), o)
 	if err != nil {
 		b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
 
@@ -26,14 +27,14 @@ func (r *flushRequest) takeEntries() {
 		for ; o < end; o++ {
 			r.entries = append(r.entries, *p.tail.at(o))
 		}
-		r.numbers = p.tail.numbers.copy(r.numbers, p.tail.at(first).numbers, p.tail.numbersEnd(end-1))
-		r.records = p.tail.records.copy(r.records, p.tail.at(first).records, p.tail.recordsEnd(end-1))
+		r.numbers = p.tail.numbers.Copy(r.numbers, p.tail.at(first).numbers, p.tail.numbersEnd(end-1))
+		r.records = p.tail.records.Copy(r.records, p.tail.at(first).records, p.tail.recordsEnd(end-1))
 		p.mu.RUnlock()
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for i := p.tail.ids.first; i < p.tail.ids.end && p.tail.ids.at(i).offset < r.to; i++ {
-		if id := p.tail.ids.at(i); id.offset >= r.from {
+	for i := p.tail.ids.First; i < p.tail.ids.End && p.tail.ids.At(i).offset < r.to; i++ {
+		if id := p.tail.ids.At(i); id.offset >= r.from {
 			r.ids = append(r.ids, *id)
 		}
 	}
@@ -130,36 +131,15 @@ func (f *flushEvent) periodBytes() (n int64) {
 	return n
 }
 
-// lastNumbers are the last numbers of a workspace's sequences, ordered by sequence and period.
-type lastNumbers []messages.SequenceNumber
-
-// raise merges by maximum.
-func (l *lastNumbers) raise(n messages.SequenceNumber) {
-	i, found := slices.BinarySearchFunc(*l, n, messages.SequenceNumber.ComparePlace)
-	if !found {
-		*l = slices.Insert(*l, i, n)
-	}
-	(*l)[i].Number = max((*l)[i].Number, n.Number)
-}
-
-// ofSequence returns how many of the numbers are of the first one's sequence.
-func (l lastNumbers) ofSequence() int {
-	n := 1
-	for n < len(l) && l[n].Seq == l[0].Seq {
-		n++
-	}
-	return n
-}
-
 // numbers returns the last numbers that events of one workspace have given out, in memory that the next call uses again.
-func (p *projection) numbers(events []flushEvent) lastNumbers {
+func (p *projection) numbers(events []flushEvent) numbers.Last {
 	last := p.last[:0]
 	for i := range events {
 		f := &events[i]
 		if f.e.wlog == 1 {
-			last.raise(kindNumber(f.e.kind))
+			last.Raise(numbers.OfKind(f.e.kind))
 		}
-		last.raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(f.e.wlog)})
+		last.Raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(f.e.wlog)})
 		if i == 0 || f.e.kind != events[i-1].e.kind {
 			p.kind = p.s.schema.Kinds[f.e.kind]
 		}
@@ -167,7 +147,7 @@ func (p *projection) numbers(events []flushEvent) lastNumbers {
 			// A number below the initial value, a singleton's say, says nothing about
 			// the sequence.
 			if seq := schema.Sequence(p.kind, n.Seq); seq != nil && n.Number >= seq.Initial && seq.Restarts() == (n.Period != 0) {
-				last.raise(n)
+				last.Raise(n)
 			}
 		}
 	}

@@ -8,10 +8,12 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/internal/watch"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // Limits of one commit. Requests beyond them wait for the next.
@@ -39,8 +41,10 @@ type committer struct {
 	// held wait for it too.
 	held []heldRefusal
 	pace queue.Pace
-	// bytes is the size of what was accepted or refused for the commit.
-	bytes int
+	// bytes is the size of what was accepted or refused for the commit, maxBytes how large that gets.
+	bytes, maxBytes int
+	// head is that of the replicated log, if there is one, before anything of the commit was judged.
+	head uint64
 	// aside are the large requests that wait, and what their partitions have behind them: at
 	// most writeQueueLen, or as many as come while others are written.
 	aside []*writeRequest
@@ -54,7 +58,11 @@ type heldRefusal struct {
 }
 
 func newCommitter(s *Store) *committer {
-	return &committer{s: s, staged: newStaging(s)}
+	c := &committer{s: s, staged: newStaging(s), maxBytes: maxCommitBytes}
+	if s.replica != nil {
+		c.maxBytes = replog.GoodEntry
+	}
+	return c
 }
 
 func (c *committer) run() {
@@ -118,7 +126,7 @@ func (c *committer) serveTogether(first *writeRequest) bool {
 			c.bytes += size
 			c.admit(r)
 		}
-		if events >= maxCommitEvents || c.bytes >= maxCommitBytes || len(c.aside) >= writeQueueLen {
+		if events >= maxCommitEvents || c.bytes >= c.maxBytes || len(c.aside) >= writeQueueLen {
 			break
 		}
 	}
@@ -150,7 +158,12 @@ func (c *committer) refuseAside() {
 	}
 }
 
-func (c *committer) begin() { c.held, c.bytes = c.held[:0], 0 }
+func (c *committer) begin() {
+	c.held, c.bytes = c.held[:0], 0
+	if r := c.s.replica; r != nil {
+		c.head = r.head.Load()
+	}
+}
 
 // commitStaged commits what was accepted, and replies.
 func (c *committer) commitStaged(run func(func() error) error) bool {
@@ -192,7 +205,7 @@ func (c *committer) admit(r *writeRequest) {
 // same commit.
 func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 	if errors.Is(refusal, storage.ErrDuplicate) {
-		return slices.ContainsFunc(r.lookups, func(l dedupLookup) bool { return g.ids[l.key] != 0 })
+		return slices.ContainsFunc(r.lookups, func(l dedup.Lookup) bool { return g.ids[l.Key] != 0 })
 	}
 	_, staged := g.registers[r.partition.id]
 	return staged
@@ -205,11 +218,19 @@ func (c *committer) commit() error {
 		return nil
 	}
 	begin := time.Now()
-	err := c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), values, epochs)
+	err := c.write(values, epochs)
+	c.s.room.Note(err)
 	if err == nil {
-		c.s.counts.countCommit(values, time.Since(begin))
+		c.s.meter.Commit(values, time.Since(begin))
 	}
 	return err
+}
+
+func (c *committer) write(values [][]byte, epochs []logdb.Epoch) error {
+	if r := c.s.replica; r != nil {
+		return r.propose(c.head, values, epochs)
+	}
+	return c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), values, epochs)
 }
 
 // seal finishes the events that were accepted, and returns them.
@@ -238,10 +259,11 @@ func (c *committer) epochs() (all []logdb.Epoch) {
 
 // finish publishes or forgets what was staged, and replies.
 func (c *committer) finish(err error) bool {
-	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	// A replicated log says itself what became of it, and takes nothing more until then.
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown) && c.s.replica == nil
 	switch {
-	case err == nil:
-		c.publish()
+	case err == nil && c.s.replica == nil:
+		c.s.publish(c.staged.accepted)
 	case unknown:
 		c.s.triggerClose()
 	case errors.Is(err, storage.ErrConflict):
@@ -259,21 +281,23 @@ func (c *committer) finish(err error) bool {
 
 // publish makes durable events visible: first each in its tail, then the end of
 // the log.
-func (c *committer) publish() {
-	lsn := messages.LSN(c.s.lastLSN.Load())
-	for _, r := range c.staged.accepted {
-		c.s.tails.count(len(r.events), r.size)
-		r.partition.publish(r, lsn)
+func (s *Store) publish(accepted []*writeRequest) {
+	lsn := messages.LSN(s.lastLSN.Load())
+	for _, r := range accepted {
+		if !r.unseen {
+			s.tails.count(len(r.events), r.size)
+			r.partition.publish(r, lsn)
+		}
 		lsn += messages.LSN(len(r.events))
 	}
-	c.s.lastLSN.Store(uint64(lsn))
-	c.s.board.Ring(c.tell)
+	s.lastLSN.Store(uint64(lsn))
+	s.board.Ring(func(ring func(watch.Topic)) { tell(accepted, ring) })
 }
 
 // tell says whose logs have grown.
-func (c *committer) tell(ring func(watch.Topic)) {
+func tell(accepted []*writeRequest, ring func(watch.Topic)) {
 	ring(watch.Topic{Log: watch.Any})
-	for _, r := range c.staged.accepted {
+	for _, r := range accepted {
 		ring(watch.Topic{Log: watch.Partition, ID: uint64(r.partition.id)})
 		for i := range r.events {
 			ring(watch.Topic{Log: watch.Workspace, ID: uint64(r.events[i].ws)})

@@ -104,7 +104,7 @@ func (f *factory) Crash(t testing.TB, s storage.Store) storage.Store {
 func (f *factory) open(t testing.TB, dir string, d messages.Descriptor, o bolt.Options) storage.Store {
 	// A small map keeps the files small, since bbolt makes them as large as the map up
 	// to 16 MiB, and makes it map them again and again.
-	o.MmapSize = 32 << 10
+	o.MmapSize, o.Create = 32<<10, true
 	s, err := bolt.Open(t.Context(), filepath.Join(dir, "store"), d, o)
 	if err != nil {
 		t.Fatal(err)

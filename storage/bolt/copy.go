@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
@@ -71,10 +72,11 @@ func newCopying(o CopyOptions) *copying {
 // of says whose copy it is: with the id and the descriptor of a store, but for the id that [Restore] draws.
 func (c *copying) of(id format.StoreID, f *files.Set) {
 	c.result.ID = id.String()
-	tell := func(name string, done, total uint64) {
-		c.o.Progress(CopyProgress{Phase: "copy " + name, Done: done, Total: total})
-	}
-	c.target = copies.Target{ID: id, Descriptor: f.Descriptor, Options: reading(), Tell: tell}
+	c.target = copies.Target{ID: id, Descriptor: f.Descriptor, Options: reading(), Tell: c.tell}
+}
+
+func (c *copying) tell(name string, done, total uint64) {
+	c.o.Progress(CopyProgress{Phase: "copy " + name, Done: done, Total: total})
 }
 
 // into lets build make the copy in a directory, which must be new or empty, and checks it.
@@ -123,28 +125,55 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	c.of(s.files.ID, s.files)
 	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
 		c.target.Directory = temporary
-		if err := s.backupIDs(ctx, &c.target); err != nil {
-			return err
-		}
-		if f := s.files.Subscriptions.Load(); f != nil {
-			c.result.SubscriptionsFrom = f.Size()
-			if err := c.target.Pages(ctx, f, format.RoleSubscriptions); err != nil {
-				return err
-			}
-		}
-		c.result.StateFrom = s.state.Size()
-		if err := c.target.Pages(ctx, s.state, format.RoleState); err != nil {
-			return err
-		}
-		return c.log(ctx, s.log, messages.LSN(s.lastLSN.Load()))
+		return c.inUse(ctx, s, &c.target)
 	})
 	return c.result, err
+}
+
+// taker takes the files of a store that is in use.
+type taker interface {
+	Pages(ctx context.Context, from *boltfile.File, r format.Role) error
+	Log(ctx context.Context, log *logdb.Log, last messages.LSN) error
+}
+
+// inUse hands out the files of a store in their order: the log comes last.
+func (c *copying) inUse(ctx context.Context, s *Store, to taker) error {
+	err := s.launches.Read(ctx, func(f *boltfile.File) error { return to.Pages(ctx, f, format.RoleIDs) })
+	if err != nil {
+		return err
+	}
+	if f := s.files.Subscriptions.Load(); f != nil {
+		c.result.SubscriptionsFrom = f.Size()
+		if err := to.Pages(ctx, f, format.RoleSubscriptions); err != nil {
+			return err
+		}
+	}
+	c.result.StateFrom = s.state.Size()
+	if err := to.Pages(ctx, s.state, format.RoleState); err != nil {
+		return err
+	}
+	c.result.Events = messages.LSN(s.lastLSN.Load())
+	// The epochs of a replica's events come to log.db with them.
+	if err := s.log.AwaitOwn(c.result.Events); err != nil {
+		return err
+	}
+	c.result.LogFrom = s.log.File.Size()
+	return to.Log(ctx, s.log, c.result.Events)
 }
 
 // log copies the log up to an LSN.
 func (c *copying) log(ctx context.Context, log *logdb.Log, last messages.LSN) error {
 	c.result.LogFrom, c.result.Events = log.File.Size(), last
 	return c.target.Log(ctx, log, last)
+}
+
+// ids copies the ids.db of a store that nobody writes, if it has one.
+func (c *copying) ids(ctx context.Context, from *files.Set) error {
+	f, err := from.OpenIDs(ctx)
+	if f == nil || err != nil {
+		return err
+	}
+	return errors.Join(c.target.Entries(ctx, f, format.RoleIDs, format.KeyLaunches), f.Close())
 }
 
 // subscriptions copies those of a store that nobody writes, if it has any.
@@ -168,6 +197,9 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 	}
 	c.of(s.files.ID, s.files)
 	err = c.into(ctx, to, func(temporary *boltfile.Directory) error {
+		if at := s.log.Position; at.Head > 0 {
+			return fmt.Errorf("%w: a compact copy would be the same store without its replicated log", ErrReplica)
+		}
 		c.target.Directory = temporary
 		if err := c.ids(ctx, s.files); err != nil {
 			return err
@@ -237,5 +269,44 @@ func (c *copying) restore(ctx context.Context, from *files.Set, dir *boltfile.Di
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.checkOwnPositions(), s.closeLaunches(ctx), s.Close(context.WithoutCancel(ctx)))
+	return errors.Join(s.subscriptions.CheckOwn(), s.launches.Close(ctx), s.Close(context.WithoutCancel(ctx)))
+}
+
+// WriteBackup writes a copy of the store as a stream, which [ReadBackup] makes a store of, perhaps on another machine.
+// The store can be in use; what [Store.Backup] says of that holds here, too: while the pages of state.db are
+// written, flushes do not use pages again, so that a slow reader lets the file grow. Of the options only Progress is
+// used. After an error the stream is no whole backup, and whoever reads it is told so.
+func (s *Store) WriteBackup(ctx context.Context, w io.Writer, o CopyOptions) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	c := newCopying(o)
+	out, err := copies.NewStream(w, s.files.ID, s.files.Descriptor, c.tell)
+	if err != nil {
+		return err
+	}
+	if err := c.inUse(ctx, s, out); err != nil {
+		return err
+	}
+	return out.End()
+}
+
+// ReadBackup makes a copy of a store of what [Store.WriteBackup] writes, in a directory, which must be new or empty.
+// What it makes is what [Store.Backup] makes, and is checked and kept as that is: there is a whole copy under the name,
+// or nothing.
+//
+// Errors: ErrStream if the stream is cut off or changed; ErrExists; verify.ErrFaults; those of the file system, of the
+// reader and of ctx.
+func ReadBackup(ctx context.Context, r io.Reader, dir string, o CopyOptions) (Copied, error) {
+	c := newCopying(o)
+	c.target = copies.Target{Options: reading(), Tell: c.tell}
+	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
+		c.target.Directory = temporary
+		got, err := c.target.Receive(ctx, r)
+		c.result.ID, c.result.Events = got.ID.String(), got.Last
+		c.result.LogFrom, c.result.StateFrom = got.Sizes[format.RoleLog], got.Sizes[format.RoleState]
+		c.result.SubscriptionsFrom = got.Sizes[format.RoleSubscriptions]
+		return err
+	})
+	return c.result, err
 }

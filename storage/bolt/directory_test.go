@@ -190,7 +190,7 @@ func TestExchangedWALStays(t *testing.T) {
 	theirs, d, _ := leftBehind(t)
 	foreign := filesOf(t, theirs)[format.WALFileName]
 	dir := t.TempDir()
-	s, err := Open(t.Context(), dir, d, smallMap)
+	s, err := Open(t.Context(), dir, d, creating(smallMap))
 	expect.NoError(t, err)
 	w := takeOver(t, s, 0)
 	w.append(1)
@@ -256,7 +256,7 @@ func TestDisplacedBehindALink(t *testing.T) {
 func TestOpenWithoutName(t *testing.T) {
 	dir, d, _ := leftBehind(t)
 	t.Chdir(dir)
-	_, err := Open(t.Context(), "", d, Options{})
+	_, err := Open(t.Context(), "", d, Options{Create: true})
 	expect.ErrorIs(t, err, os.ErrNotExist)
 	_, err = OpenExisting(t.Context(), "", Options{})
 	expect.ErrorIs(t, err, storage.ErrNotFound)

@@ -28,25 +28,41 @@
 //	tail.go       what is durable, as readers see it
 //	logdb         applier.go: brings many commits from log.wal to log.db, in the background
 //
+// With Options.Log a commit is an entry of a replicated log instead, and comes in on each node alike:
+//
+//	replica.go  the store as that log sees it: an entry is pending, and published; flushes of a node that does not lead
+//	verifier    reads ask whether this node leads: one question for all who read meanwhile
+//	logdb       replica.go: what log.db says of that log
+//
 // # The rooms
 //
 //	internal/format    bytes: names, keys, headers, codecs
 //	internal/queue     tickets of those who wait, and a writer's pace
+//	internal/deque     what tails are made of
+//	internal/meter     what Stats and Figures count
+//	internal/schema    what an event may contain
 //	internal/boltfile  one bbolt file, guarded, and the held directory
 //	internal/wal       log.wal: writer and reader
-//	internal/logdb     log.db and log.wal as one log: appending, applying, recovering
-//	internal/dedup     the index of deduplication ids
-//	internal/schema    what an event may contain
-//	internal/subsdb    subscriptions.db in a transaction
-//	internal/idsdb     ids.db in a transaction
-//	internal/files     the opened files of a store, and whether they belong together
-//	internal/check     pages and contents of the files, as who verifies them sees them
 //	internal/statedb   state.db: heads of workspaces, lists of where events stand, packs of rows, older periods
+//	internal/idsdb     ids.db in a transaction
+//	internal/logdb     log.db and log.wal as one log: appending, applying, recovering
+//	internal/dedup     the index of deduplication ids, and looking ids up
+//	internal/fetch     reading events and rows by the places that indexes name
+//	internal/intake    the events of another store, taken into a log
+//	internal/numbers   the last numbers that events say, compared with those that a flush gives
+//	internal/room      whether appends find room
+//	internal/verifier  whether this node leads, asked once for all who read meanwhile
+//	internal/subsdb    subscriptions.db in a transaction
+//	internal/files     the opened files of a store, and whether they belong together
+//	internal/keeper    subscriptions: who writes them, what a change must fulfil, where they stand
+//	internal/launches  who has ids.db open, one after the other
+//	internal/check     pages and contents of the files, as who verifies them sees them
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
 //	internal/faulty    a disk and files that fail in tests
 //
 // Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, project.go,
-// numbers.go), reading (read.go, records.go, dedup.go, await.go), subscriptions (keeper.go, subscriptions.go), generators of ids (generators.go), and the
-// tools (verify.go, copy.go, logfile.go, inspect.go). The byte layouts are drawn in docs/format.md and above each codec.
+// partition.go), reading (read.go, records.go, await.go), what the store says about itself (inspect.go), the doors of
+// subscriptions.go and generators.go, and the tools (verify.go, copy.go, import.go, logfile.go). The byte layouts are
+// drawn in docs/format.md and above each codec.
 package bolt

@@ -247,7 +247,7 @@ func (t *tail) lastNumber(ws messages.WSID, end messages.SequenceNumber) (messag
 			return 0, false
 		}
 		for i, last := e.records, t.recordsEnd(o); i < last; i++ {
-			if r := t.records.at(i); r.seq == end.Seq {
+			if r := t.records.At(i); r.seq == end.Seq {
 				n = max(n, r.number)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/copies"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
+	"github.com/partita-go/partita/storage/bolt/internal/intake"
 )
 
 // ErrReadOnly is told where it is declared.
@@ -29,16 +30,25 @@ var (
 	//
 	// From: [Import].
 	// Do: give it the events of that import, or delete the directory that the error names, to begin anew.
-	ErrOtherImport = errors.New("the import that was cut off is of other events")
+	ErrOtherImport = intake.ErrOther
+	// ErrStream is returned when what is read is no whole backup: it was cut off or changed on its way, or is something
+	// else.
+	//
+	// From: [ReadBackup].
+	// Do: make the backup again. Nothing was kept of it.
+	ErrStream = copies.ErrStream
+	// ErrReplica is returned when a store that is a replica is to be opened for writing by itself: what it wrote would not be
+	// in the others.
+	//
+	// From: [Open] and [OpenExisting] without Options.Log, and [Compact].
+	// Do: open it with its replicated log, or read-only. A backup of it is a store by itself.
+	ErrReplica = errors.New("store is a replica")
 	// ErrPart is returned when a part of a store is asked for that it has not.
 	//
 	// From: Store.ByTime, Store.CountEvents.
 	// Do: name partitions or workspaces, not both. Each partition must be one of the application's.
 	ErrPart = errors.New("wrong part of a store")
 )
-
-// errNothing ends a transaction that would write nothing.
-var errNothing = errors.New("nothing to write")
 
 // errCutOff is why a flush is not finished that was under way when the store was closed, or killed.
 var errCutOff = errors.New("a flush was cut off, and is not finished yet")

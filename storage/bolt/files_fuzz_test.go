@@ -209,7 +209,7 @@ func overwrite(t *testing.T, path string, at int64, data []byte) {
 func smallStore(t testing.TB) (closed, crashed *fuzzedStore) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), smallMap)
+	s, err := Open(t.Context(), dir, testDescriptor(2, messages.TrustNone), creating(smallMap))
 	expect.NoError(t, err)
 	commits := faulty.CommitsOf(s.log.File)
 	w := takeOver(t, s, 1)

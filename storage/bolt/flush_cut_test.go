@@ -267,7 +267,8 @@ func TestPanicOfStateIsNotTheLogs(t *testing.T) {
 	p.collect()
 	err := s.state.Update(func(tx *bbolt.Tx) error {
 		expect.NoError(t, tx.DeleteBucket(format.BucketWorkspaces)) // a nil bucket: whoever uses it panics
-		return p.apply(tx, p.events)
+		_, err := p.apply(tx, p.events)
+		return err
 	})
 	expect.ErrorIs(t, err, storage.ErrDamaged)
 	expect.Equal(t, true, strings.Contains(err.Error(), format.StateFileName), err)

@@ -73,7 +73,7 @@ func TestRefusedInASharedFlush(t *testing.T) {
 		w.append(messages.WSID(id))
 		requests = append(requests, w.flushRequest())
 	}
-	requests[1].given[0].Number++
+	requests[1].given.Puts[0].Number++
 	transactions, outcomes := flushTogether(t, s, requests)
 	expect.Equal(t, 2, transactions)
 	expect.NoError(t, errors.Join(outcomes[0], outcomes[2]))

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
@@ -23,8 +22,8 @@ type flushRequest struct {
 	epoch     messages.Epoch
 	// from and to are the old and the new checkpoint.
 	from, to messages.PLogOffset
-	// given are the caller's numbers and kinds, ordered by key.
-	given []numberPut
+	// given are the caller's numbers and kinds.
+	given numbers.Given
 	// rows is how much data the records have at most that it writes.
 	rows int64
 	// derive says that there is no caller: the numbers are the log's, unchecked.
@@ -36,8 +35,6 @@ type flushRequest struct {
 	records []recordRef
 	ids     []idRef
 	zones   []zoneRef
-	// checked is how many of the given numbers were compared.
-	checked int
 	// begun says that workspaces of the partition are written, those up to through; committed, that those up to durable
 	// are on the disk.
 	begun, committed bool
@@ -46,12 +43,6 @@ type flushRequest struct {
 	conflicts []*storage.ConflictError
 	// refusal is why this flush alone is refused, nil if it is not.
 	refusal error
-}
-
-// numberPut is a last number of a sequence, in its period if it restarts; for format.KindSeq, a workspace's kind.
-type numberPut struct {
-	ws messages.WSID
-	messages.SequenceNumber
 }
 
 // Flush implements [storage.Projections].
@@ -63,34 +54,8 @@ func (s *Store) Flush(ctx context.Context, f storage.Flush) error {
 	if err != nil {
 		return err
 	}
-	r := &flushRequest{Ticket: queue.NewTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint}
-	r.given = flatten(f.Numbers)
+	r := &flushRequest{Ticket: queue.NewTicket(), partition: p, epoch: f.Epoch, from: f.Expected, to: f.Checkpoint, given: numbers.Give(&f)}
 	return queue.HandOver(ctx, s.flushes, r, &r.Ticket, s.closing, s.flushed)
-}
-
-// flatten copies a flush's numbers into one list, ordered by key.
-func flatten(numbers []messages.WorkspaceNumbers) []numberPut {
-	n := 0
-	for i := range numbers {
-		n += 1 + len(numbers[i].Numbers)
-	}
-	flat := make([]numberPut, 0, n)
-	for i := range numbers {
-		w := &numbers[i]
-		if w.Kind != 0 {
-			flat = append(flat, numberPut{w.Workspace, kindNumber(w.Kind)})
-		}
-		for _, n := range w.Numbers {
-			flat = append(flat, numberPut{w.Workspace, n})
-		}
-	}
-	slices.SortFunc(flat, compareNumbers)
-	return flat
-}
-
-// kindNumber is a workspace's kind among its numbers.
-func kindNumber(kind messages.WSKind) messages.SequenceNumber {
-	return messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(kind)}
 }
 
 // flusher is the only writer of state.db. It takes every flush that waits, accepts
@@ -147,7 +112,7 @@ func (f *flusher) serve(first *flushRequest) bool {
 	}
 	err := f.pace.Run(func() error { return f.s.project(group) })
 	if err == nil {
-		f.s.counts.countFlush(group, f.pace.Took)
+		f.s.meter.Flush(flushedBy(group), f.pace.Took)
 	}
 	goOn := f.mayGoOn(err)
 	for _, r := range group {
@@ -155,6 +120,16 @@ func (f *flusher) serve(first *flushRequest) bool {
 		r.Reply(cmp.Or(r.refusal, err))
 	}
 	return goOn
+}
+
+// flushedBy returns how many events a group has flushed.
+func flushedBy(group []*flushRequest) (events uint64) {
+	for _, r := range group {
+		if r.refusal == nil {
+			events += uint64(r.to - r.from)
+		}
+	}
+	return events
 }
 
 // mayGoOn reports whether the store may be written after an error. If nobody knows what is on the disk, it closes.
@@ -276,7 +251,7 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 		err = p.unfinished.cause
 	case p.checkpoint == r.to:
 		p.mu.Unlock()
-		return true, r.checkRepeated(f.s.state)
+		return true, r.given.CheckRepeated(f.s.state)
 	case r.from == p.finished && r.to > p.checkpoint:
 		// The caller's last flush was finished without it.
 		r.from = p.checkpoint

@@ -9,6 +9,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
+	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
@@ -16,7 +17,7 @@ import (
 func (w *writer) flushRequest() *flushRequest {
 	f := w.pending()
 	return &flushRequest{
-		Ticket: queue.NewTicket(), partition: &w.s.partitions[w.id], epoch: f.Epoch, from: f.Expected, to: f.Checkpoint, given: flatten(f.Numbers),
+		Ticket: queue.NewTicket(), partition: &w.s.partitions[w.id], epoch: f.Epoch, from: f.Expected, to: f.Checkpoint, given: numbers.Give(&f),
 	}
 }
 

@@ -3,10 +3,9 @@ package bolt
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"github.com/partita-go/partita/storage/bolt/internal/copies"
-	"github.com/partita-go/partita/storage/bolt/internal/files"
-	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 )
 
@@ -17,77 +16,26 @@ import (
 //
 // It returns ErrOutcomeUnknown if nobody knows whether a number was taken; no generator has it then, and the next call can
 // follow. A store that [Restore] has made gives no number of a launch that its copy knows, since the store that was copied
-// may have gone on: it returns the largest uint32, which is beyond all generators.
+// may have gone on: it returns the largest uint32, which is beyond all generators. A store with Options.Log returns
+// [errors.ErrUnsupported]: other nodes would give the same numbers.
 func (s *Store) NextGenerator(ctx context.Context, launch uint32) (uint32, error) {
 	if err := s.mayWrite(ctx); err != nil {
 		return 0, err
 	}
-	release, err := s.takeIDs(ctx)
-	if err != nil {
-		return 0, err
+	if s.replica != nil {
+		return 0, fmt.Errorf("generators of a replica: %w", errors.ErrUnsupported)
 	}
-	defer release()
-	f, err := s.files.MakeIDs(ctx)
-	if err != nil {
-		return 0, err
-	}
-	n, err := idsdb.Next(f, launch)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
+	return s.launches.Next(ctx, launch)
 }
 
-// takeIDs waits until nobody else has ids.db. It returns ErrClosed once the store is closing.
-func (s *Store) takeIDs(ctx context.Context) (release func(), err error) {
-	select {
-	case s.ids <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	release = func() { <-s.ids }
-	if err := s.open(); err != nil {
-		release()
+// Launches returns the launches of which generators were numbered, in their order: see [Store.NextGenerator].
+func (s *Store) Launches(ctx context.Context) (all []uint32, err error) {
+	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	return release, nil
-}
-
-// backupIDs copies ids.db, if there is one.
-func (s *Store) backupIDs(ctx context.Context, to *copies.Target) error {
-	release, err := s.takeIDs(ctx)
-	if err != nil {
+	err = s.launches.Read(ctx, func(f *boltfile.File) (err error) {
+		all, err = idsdb.Launches(f)
 		return err
-	}
-	defer release()
-	f, err := s.files.OpenIDs(ctx)
-	if f == nil || err != nil {
-		return err
-	}
-	return errors.Join(to.Pages(ctx, f, format.RoleIDs), f.Close())
-}
-
-// ids copies the ids.db of a store that nobody writes, if it has one.
-func (c *copying) ids(ctx context.Context, from *files.Set) error {
-	f, err := from.OpenIDs(ctx)
-	if f == nil || err != nil {
-		return err
-	}
-	return errors.Join(c.target.Entries(ctx, f, format.RoleIDs, format.KeyLaunches), f.Close())
-}
-
-// closeLaunches lets no launch that is there give a number any more.
-func (s *Store) closeLaunches(ctx context.Context) error {
-	there, err := s.files.Directory.PresentWhole(format.IDsFileName)
-	if !there || err != nil {
-		return err
-	}
-	f, err := s.files.MakeIDs(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(idsdb.Close(f), f.Close())
+	})
+	return all, err
 }

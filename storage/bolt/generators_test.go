@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 	"github.com/partita-go/partita/storage/verify"
@@ -101,10 +102,15 @@ func TestGeneratorsBesideEachOther(t *testing.T) {
 func TestGeneratorsOfNoStore(t *testing.T) {
 	dir := withGenerators(t)
 	s := reopen(t, dir)
-	release, err := s.takeIDs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held, release, read := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		read <- s.launches.Read(t.Context(), func(*boltfile.File) error {
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan error)
 	go func() {
@@ -120,7 +126,8 @@ func TestGeneratorsOfNoStore(t *testing.T) {
 		waiting <- err
 	}()
 	s.triggerClose()
-	release()
+	close(release)
+	expect.NoError(t, <-read)
 	if err := <-waiting; !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,15 +35,21 @@ func testDescriptor(partitions uint32, trust messages.TrustLevel) messages.Descr
 	}
 }
 
-// open opens a store and closes it at the end of the test.
+// open opens a store, which it makes if there is none, and closes it at the end of the test.
 func open(t testing.TB, dir string, d messages.Descriptor, o Options) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir, d, o)
+	s, err := Open(t.Context(), dir, d, creating(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
+}
+
+// creating returns options with which Open makes a store.
+func creating(o Options) Options {
+	o.Create = true
+	return o
 }
 
 func closeStore(t testing.TB, s *Store) {
@@ -188,21 +195,21 @@ func (w *writer) appendMany(n int, workspaces ...messages.WSID) {
 // pending is the flush of everything that was appended.
 func (w *writer) pending() storage.Flush {
 	f := storage.Flush{Partition: w.id, Epoch: w.epoch, Expected: w.flushed, Checkpoint: w.next}
-	var flat []numberPut
+	var flat []numbers.Put
 	for k, n := range w.changed {
-		flat = append(flat, numberPut{k.ws, messages.SequenceNumber{Seq: k.seq, Number: n}})
+		flat = append(flat, numbers.Put{Workspace: k.ws, SequenceNumber: messages.SequenceNumber{Seq: k.seq, Number: n}})
 	}
 	f.Numbers = unflatten(flat)
 	return f
 }
 
-func unflatten(flat []numberPut) []messages.WorkspaceNumbers {
+func unflatten(flat []numbers.Put) []messages.WorkspaceNumbers {
 	byWS := make(map[messages.WSID]*messages.WorkspaceNumbers)
 	for _, n := range flat {
-		w := byWS[n.ws]
+		w := byWS[n.Workspace]
 		if w == nil {
-			w = &messages.WorkspaceNumbers{Workspace: n.ws}
-			byWS[n.ws] = w
+			w = &messages.WorkspaceNumbers{Workspace: n.Workspace}
+			byWS[n.Workspace] = w
 		}
 		if n.Seq == format.KindSeq {
 			w.Kind = messages.WSKind(n.Number)

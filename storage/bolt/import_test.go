@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/intake"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -59,6 +61,22 @@ func TestImportWithoutRoom(t *testing.T) {
 	expect.NoError(t, errors.Join(err, report.Err()))
 }
 
+// An import does not go on under a descriptor that has less than that of the attempt before, whatever the options say.
+func TestImportAgainWithLess(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	older := testDescriptor(2, messages.TrustNone)
+	newer := older.Normalized()
+	newer.Kinds = append(newer.Kinds, messages.Kind{ID: testKind + 1, Name: "archive"})
+	wrong := toImport(1, 1, 1)
+	wrong.WorkspaceKind = 9
+	_, err := Import(t.Context(), to, newer, each(toImport(2, 1, 1), wrong), ImportOptions{})
+	expect.ErrorIs(t, err, storage.ErrInvalidEvent)
+	_, err = Import(t.Context(), to, older, each(toImport(2, 1, 1)), ImportOptions{Store: Options{AcceptNewer: true}})
+	expect.ErrorIs(t, err, messages.ErrDescriptor)
+	_, err = Import(t.Context(), to, newer, each(toImport(2, 1, 1)), ImportOptions{})
+	expect.NoError(t, err)
+}
+
 // What is wrong with events is found, at once or in the end, and there is no store then.
 func TestImportOfWrongEvents(t *testing.T) {
 	d := testDescriptor(2, messages.TrustNone)
@@ -75,7 +93,7 @@ func TestImportOfWrongEvents(t *testing.T) {
 	}{
 		"nothing is wrong":     {[]messages.Event{together, joined}, nil},
 		"an unknown kind":      {[]messages.Event{change(first, func(e *messages.Event) { e.WorkspaceKind = 9 })}, storage.ErrInvalidEvent},
-		"too large":            {[]messages.Event{change(first, func(e *messages.Event) { e.Body = make([]byte, maxImportSize) })}, storage.ErrInvalidEvent},
+		"too large":            {[]messages.Event{change(first, func(e *messages.Event) { e.Body = make([]byte, intake.MaxSize) })}, storage.ErrInvalidEvent},
 		"a time that falls":    {[]messages.Event{first, change(second, func(e *messages.Event) { e.RegisteredAt = 4 })}, storage.ErrTimeFell},
 		"half of an append":    {[]messages.Event{together}, storage.ErrInvalidEvent},
 		"another within":       {[]messages.Event{together, toImport(4, 1, 5), joined}, storage.ErrInvalidEvent},
@@ -146,7 +164,7 @@ func TestImportAgainHasItsOwnSubscriptions(t *testing.T) {
 func TestImportOfLargestEvent(t *testing.T) {
 	d := testDescriptor(1, messages.TrustNone)
 	e := toImport(1, 1, 1)
-	e.Body = make([]byte, maxImportSize-format.SizeHint(&e))
+	e.Body = make([]byte, intake.MaxSize-format.SizeHint(&e))
 	to := filepath.Join(t.TempDir(), "new")
 	_, err := Import(t.Context(), to, d, each(e), ImportOptions{})
 	expect.NoError(t, err)
@@ -179,8 +197,8 @@ func TestImportIsRefused(t *testing.T) {
 	cancel()
 	_, err = Import(ctx, to, d, each(toImport(1, 1, 1)), ImportOptions{})
 	expect.ErrorIs(t, err, context.Canceled)
-	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1), toImport(1, 2, 1)), ImportOptions{Subscriptions: func() ([]storage.Subscription, error) { return nil, errNothing }})
-	expect.ErrorIs(t, err, errNothing)
+	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1), toImport(1, 2, 1)), ImportOptions{Subscriptions: func() ([]storage.Subscription, error) { return nil, io.EOF }})
+	expect.ErrorIs(t, err, io.EOF)
 	// There are two events by now.
 	_, err = Import(t.Context(), to, d, each(toImport(1, 1, 1)), ImportOptions{})
 	expect.ErrorIs(t, err, ErrOtherImport)
@@ -238,4 +256,27 @@ func TestByTime(t *testing.T) {
 			expect.ErrorIs(t, err, ErrPart)
 		}
 	}
+}
+
+// An index that names another event than its own does not give it that one's time: what comes before the error is the
+// beginning of the right order.
+func TestByTimeEndsBeforeDamage(t *testing.T) {
+	to, d := filepath.Join(t.TempDir(), "new"), testDescriptor(2, messages.TrustNone)
+	_, err := Import(t.Context(), to, d, each(
+		toImport(2, 1, 10), toImport(2, 2, 20), toImport(1, 1, 25), toImport(1, 2, 40), toImport(2, 3, 50)), ImportOptions{})
+	expect.NoError(t, err)
+	s := open(t, to, d, Options{})
+	defer closeStore(t, s)
+	putList(t, s, 0, 1, 1, 4, 5)
+	for e, err := range s.ByTime(t.Context(), Part{}) {
+		if err == nil && e.RegisteredAt > 10 {
+			t.Errorf("got the event of %d before that of 20", e.RegisteredAt)
+		}
+		if err != nil {
+			expect.ErrorIs(t, err, storage.ErrDamaged)
+			expect.ErrorIs(t, err, format.ErrMisplaced)
+			return
+		}
+	}
+	t.Error("got no error")
 }

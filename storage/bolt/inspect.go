@@ -2,16 +2,13 @@ package bolt
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
-	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
 // Inspection is what a store says about itself.
@@ -52,24 +49,6 @@ func (p *PartitionInspection) Lag() uint64 {
 	return uint64(p.Last + 1 - p.Checkpoint)
 }
 
-// SubscriptionsInspection is about subscriptions.db.
-type SubscriptionsInspection struct {
-	boltfile.FileInspection
-	// Count is how many subscriptions there are.
-	Count uint64
-}
-
-// WALInspection is about log.wal.
-type WALInspection struct {
-	Name string
-	// Format is the file's format version.
-	Format uint16
-	// Size is in bytes.
-	Size int64
-	// Pending is how many events it has that log.db has not.
-	Pending uint64
-}
-
 // Inspect returns what the store says about itself. It takes as long as opening a store,
 // and a tenth of a second for the workspaces.
 func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
@@ -87,13 +66,13 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Log, err = s.log.File.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
-	if in.WAL, err = inspectWAL(s.files); err != nil {
+	if in.WAL, err = s.files.InspectWAL(); err != nil {
 		return in, err
 	}
 	if in.State, err = s.state.Inspect(format.RoleState); err != nil {
 		return in, err
 	}
-	if in.Subscriptions, err = inspectSubscriptions(s.files); err != nil {
+	if in.Subscriptions, err = s.files.InspectSubscriptions(); err != nil {
 		return in, err
 	}
 	if in.Projected, err = statedb.Projected(s.state); err != nil {
@@ -103,39 +82,14 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	return in, err
 }
 
-// inspectWAL returns nil if there is no file.
-func inspectWAL(files *files.Set) (*WALInspection, error) {
-	info, err := files.Directory.Stat(format.WALFileName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // as said
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, values := files.Log.Pending()
-	return &WALInspection{Name: format.WALFileName, Format: format.WALFormat, Size: info.Size(), Pending: uint64(len(values))}, nil
-}
-
-// inspectSubscriptions returns nil if there is no file.
-func inspectSubscriptions(files *files.Set) (*SubscriptionsInspection, error) {
-	f := files.Subscriptions.Load()
-	if f == nil {
-		return nil, nil //nolint:nilnil // as said
-	}
-	in := &SubscriptionsInspection{}
-	var err error
-	if in.FileInspection, err = f.Inspect(format.RoleSubscriptions); err != nil {
-		return nil, err
-	}
-	err = subsdb.View(f, func(tx subsdb.Tx) (err error) {
-		in.Count, err = tx.Count()
-		return err
-	})
-	return in, err
-}
-
-// FileInspection tells about one bbolt file of a store.
+// FileInspection is about one bbolt file of a store.
 type FileInspection = boltfile.FileInspection
+
+// SubscriptionsInspection is about subscriptions.db: the file, and how many subscriptions there are.
+type SubscriptionsInspection = files.SubscriptionsInspection
+
+// WALInspection is about log.wal: the file, and how many events it has that log.db has not.
+type WALInspection = files.WALInspection
 
 // Stats are counters of a store since it was opened, and sizes as they are.
 type Stats struct {
@@ -157,26 +111,74 @@ type Stats struct {
 	LogSize, StateSize int64
 }
 
-type counts struct {
-	scanned, rebuilt, commits, flushes atomic.Uint64
-	stuckMerges                        atomic.Int64
-
-	// Times are in microseconds.
-	commitTime, commitEvents, commitBytes, flushTime, flushEvents spread
-}
-
 // Stats returns the store's counters and sizes.
 func (s *Store) Stats() Stats {
 	return Stats{
 		Events:      messages.LSN(s.lastLSN.Load()),
-		Scanned:     s.counts.scanned.Load(),
-		Rebuilt:     s.counts.rebuilt.Load(),
-		Commits:     s.counts.commits.Load(),
-		Flushes:     s.counts.flushes.Load(),
+		Scanned:     s.meter.Scanned.Load(),
+		Rebuilt:     s.meter.Rebuilt.Load(),
+		Commits:     s.meter.Commits.Load(),
+		Flushes:     s.meter.Flushes.Load(),
 		TailEvents:  s.tails.events.Load(),
 		TailBytes:   s.tails.bytes.Load(),
-		StuckMerges: s.counts.stuckMerges.Load(),
+		StuckMerges: s.meter.StuckMerges.Load(),
 		LogSize:     s.log.File.Size(),
 		StateSize:   s.state.Size(),
+	}
+}
+
+var _ storage.Measured = (*Store)(nil)
+
+// Figures implements [storage.Measured].
+func (s *Store) Figures(ctx context.Context) (storage.Figures, error) {
+	f := storage.Figures{
+		Events:          messages.LSN(s.lastLSN.Load()),
+		UnflushedEvents: s.tails.events.Load(),
+		UnflushedBytes:  s.tails.bytes.Load(),
+		Oldest:          s.oldest(),
+	}
+	s.meter.Tell(&f)
+	if err := s.enter(ctx); err != nil {
+		return f, err
+	}
+	var err error
+	f.Files, err = s.files.Figures()
+	return f, err
+}
+
+// oldest returns when the first event was registered that the projections have not, 0 if they have all.
+func (s *Store) oldest() (oldest messages.Timestamp) {
+	if s.tails.events.Load() == 0 {
+		return 0
+	}
+	for i := range s.partitions {
+		if at := s.partitions[i].oldest(); at != 0 && (oldest == 0 || at < oldest) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
+func (p *partition) oldest() messages.Timestamp {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	first := max(p.checkpoint, p.tail.first())
+	if first >= p.tail.end() {
+		return 0
+	}
+	return p.tail.at(first).at
+}
+
+// FileFormat is the format version of a file, by the file's name.
+type FileFormat struct {
+	File   string
+	Format int
+}
+
+// Formats returns the formats of the files that this version writes. docs/format.md says what each version has.
+func Formats() []FileFormat {
+	return []FileFormat{
+		{format.LogFileName, format.Version}, {format.WALFileName, format.WALFormat}, {format.StateFileName, format.StateFormat},
+		{format.SubscriptionsFileName, format.SubscriptionsFormat}, {format.IDsFileName, format.IDsFormat},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/check"
+	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
@@ -51,9 +52,8 @@ func (l *LogFile) Descriptor() messages.Descriptor { return l.files.Descriptor.N
 
 // LogWithLSN returns all events in commit order from an LSN on, like [Store.LogWithLSN].
 func (l *LogFile) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[LoggedEvent, error] {
-	return readEvents(ctx, l.files.Log, context.Context.Err, func() (source, error) {
-		return logSource(from, l.files.End), nil
-	})
+	r := fetch.Reader{Log: l.files.Log, Enter: context.Context.Err}
+	return r.Events(ctx, func() (fetch.Source, error) { return fetch.LogSource(from, l.files.End), nil })
 }
 
 // PLogWithLSN returns a partition's log from an offset on. It ends with an error at a damaged
@@ -72,17 +72,17 @@ func (l *LogFile) WLogWithLSN(ctx context.Context, ws messages.WSID, from messag
 
 // Log returns all events in commit order from an LSN on, like [Store.Log].
 func (l *LogFile) Log(ctx context.Context, from messages.LSN) iter.Seq2[messages.Event, error] {
-	return withoutLSN(l.LogWithLSN(ctx, from))
+	return fetch.WithoutLSN(l.LogWithLSN(ctx, from))
 }
 
 // PLog is [LogFile.PLogWithLSN] without the LSNs.
 func (l *LogFile) PLog(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[messages.Event, error] {
-	return withoutLSN(l.PLogWithLSN(ctx, id, from))
+	return fetch.WithoutLSN(l.PLogWithLSN(ctx, id, from))
 }
 
 // WLog is [LogFile.WLogWithLSN] without the LSNs.
 func (l *LogFile) WLog(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[messages.Event, error] {
-	return withoutLSN(l.WLogWithLSN(ctx, ws, from))
+	return fetch.WithoutLSN(l.WLogWithLSN(ctx, ws, from))
 }
 
 func (l *LogFile) only(ctx context.Context, wanted func(*LoggedEvent) bool) iter.Seq2[LoggedEvent, error] {
@@ -116,9 +116,9 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Log, err = l.files.Log.File.Inspect(format.RoleLog); err != nil {
 		return in, err
 	}
-	if in.WAL, err = inspectWAL(l.files); err != nil {
+	if in.WAL, err = l.files.InspectWAL(); err != nil {
 		return in, err
 	}
-	in.Subscriptions, err = inspectSubscriptions(l.files)
+	in.Subscriptions, err = l.files.InspectSubscriptions()
 	return in, err
 }

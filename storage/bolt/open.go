@@ -15,16 +15,16 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
 
-// Open opens the store of an application in a directory, or creates both. The
-// descriptor must extend the one that the store was made with; what it adds is
-// written to the store.
+// Open opens the store of an application in a directory; with Options.Create it makes
+// one if there is none. The descriptor must extend the one that the store was made with;
+// what it adds is written to the store.
 //
 // What the projections lack is read from the log into memory. If state.db is not
 // there, is of an older format, or lags further behind than the options allow, it is
 // rebuilt first, which may take a while: see Options.Progress. A damaged event does not keep the store
 // from opening: the partitions that it can belong to have failed, the others work.
 //
-// Errors: ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError], which
+// Errors: ErrNotFound; ErrDescriptor; ErrLocked; ErrForeign, ErrFormat and [*storage.DamagedError], which
 // leave all files as they were; ErrSettings; those of the file system.
 func Open(ctx context.Context, dir string, d messages.Descriptor, o Options) (*Store, error) {
 	if err := d.Validate(); err != nil {
@@ -66,6 +66,9 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 		return nil, errors.Join(err, f.Close())
 	}
 	op.start()
+	if err := op.replica.start(); err != nil {
+		return nil, errors.Join(err, op.Close(context.WithoutCancel(ctx)))
+	}
 	return op.Store, nil
 }
 
@@ -86,6 +89,7 @@ func (op *opening) recover(ctx context.Context) error {
 		op.loadState,     // how far the projections are
 		op.loadEpochs,    // who may write
 		op.files.ReadEnd, // where log.db ends, and what log.wal has behind that
+		op.checkReplica,  // its log may go on here
 		op.checkOrigin,   // the projections are of this log, and it is not shorter than they say
 		op.log.Vouch,     // what was read of log.db is on the disk
 		op.log.Settle,    // log.db gets what log.wal has, and log.wal is removed
@@ -130,6 +134,14 @@ func (op *opening) finishUnfinished() error {
 		return nil
 	}
 	return op.finishFlushes()
+}
+
+// checkReplica refuses to write a log that others have, too, without them.
+func (op *opening) checkReplica() error {
+	if at := op.log.Position; at.Head > 0 && op.options.Log == nil && !op.options.ReadOnly {
+		return fmt.Errorf("%w: it has %d entries of a replicated log", ErrReplica, at.Head)
+	}
+	return nil
 }
 
 func (op *opening) checkOrigin() error { return op.files.CheckOrigin(op.stand) }

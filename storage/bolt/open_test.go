@@ -248,7 +248,8 @@ func TestOpenLocked(t *testing.T) {
 	open(t, dir, d, Options{})
 	before := filesOf(t, dir)
 	for _, readOnly := range []bool{false, true} {
-		if _, err := Open(t.Context(), dir, d, Options{LockTimeout: 1, ReadOnly: readOnly}); !errors.Is(err, storage.ErrLocked) {
+		if _, err := Open(t.Context(), dir, d, Options{LockTimeout: 1, ReadOnly: readOnly}); !errors.Is(err, storage.ErrLocked) ||
+			!strings.Contains(err.Error(), "in use by this process: "+dir) {
 			t.Fatalf("got %v", err)
 		}
 	}

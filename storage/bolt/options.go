@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // Options are the settings of a store. The zero value of each field means its
@@ -18,6 +19,20 @@ type Options struct {
 	// format, there is nothing to open, since it cannot be rebuilt. What a process that was killed has written last may
 	// not be on the disk: a loss of power can take it back until a store is opened that may write.
 	ReadOnly bool
+
+	// Create lets Open make a new store if there is none in the directory, which it makes too. Without it Open returns
+	// ErrNotFound then: a path that was mistyped, or a volume that is not mounted, must not begin at number 1 again. So
+	// set it when a store is to be made, as by a flag of the first start, not always. It means nothing with ReadOnly,
+	// and where a store is.
+	Create bool
+
+	// AcceptNewer lets an older program have a store that a newer one has extended: with kinds and sequences that the
+	// descriptor has not, or with larger limits, Largest and Ahead of a sequence. The store is open under its own
+	// descriptor then, so numbers go on up to its limits, not up to those of the program. It is for the time of a
+	// rollback: with it a descriptor from which something was taken away by mistake is accepted too. Without it Open
+	// returns ErrDescriptor, which names the first difference. It means nothing where the descriptor has all that the
+	// store has.
+	AcceptNewer bool
 
 	// Progress is called while Open scans or rebuilds, at most about ten times a
 	// second, and once at the end of each phase. Default: nobody is told.
@@ -53,6 +68,13 @@ type Options struct {
 
 	// StateMaxSize is the same for state.db and Flush.
 	StateMaxSize int64
+
+	// Log takes the place of log.wal, unless it is nil: a commit is an entry of it, and what it accepts, on whichever node
+	// that was written, is what the store has. The store starts it, and closes it. This store is a replica from then on:
+	// without Log it opens for reading only. Methods that need the owner return [replog.ErrNotOwner] elsewhere, but for reads
+	// with a context of [replog.Local]. Subscriptions stay in this directory alone, and generators are not numbered.
+	// It is an error with ReadOnly.
+	Log replog.Log
 
 	// SubscriptionsMaxSize is the same for subscriptions.db and the writes of
 	// subscriptions.
@@ -93,6 +115,9 @@ func (o Options) Validate() error {
 			return fmt.Errorf("%w: %s: got %d, want %d to %d", messages.ErrSettings, n.name, n.got, n.least, n.most)
 		}
 	}
+	if o.Log != nil && o.ReadOnly {
+		return fmt.Errorf("%w: Log: got one with ReadOnly", messages.ErrSettings)
+	}
 	return nil
 }
 
@@ -129,7 +154,7 @@ func (o *Options) shares() shares {
 
 func (o *Options) ofFiles() files.Options {
 	return files.Options{
-		ReadOnly: o.ReadOnly, LockTimeout: o.LockTimeout, MmapSize: o.MmapSize,
+		ReadOnly: o.ReadOnly, Create: o.Create, AcceptNewer: o.AcceptNewer, LockTimeout: o.LockTimeout, MmapSize: o.MmapSize,
 		MaxSize: o.MaxSize, StateMaxSize: o.StateMaxSize, SubscriptionsMaxSize: o.SubscriptionsMaxSize,
 	}
 }

@@ -109,6 +109,43 @@ func TestKeepChanges(t *testing.T) {
 	}
 }
 
+// Where periods of many workspaces are to be closed that bucket index has, one transaction does not have all of them in
+// memory: it ends when it has had as many as it may.
+func TestClosingManyPeriodsIsCut(t *testing.T) {
+	const workspaces, days = 10, 60
+	dir := t.TempDir()
+	give := func(s *Store, days ...int) *storagetest.Partition {
+		p := storagetest.Take(t, s, 0)
+		for _, day := range days {
+			at := calendar.Rule{Every: calendar.Day}.Add(storagetest.FirstDay, day)
+			var specs []storagetest.Spec
+			for ws := range messages.WSID(workspaces) {
+				specs = append(specs, storagetest.Spec{Workspace: 3 * ws, Give: []messages.SeqID{storagetest.SeqReceipt}, Day: at})
+			}
+			p.Append(t, specs...)
+		}
+		return p
+	}
+	s := open(t, dir, dailyStore(0), Options{})
+	var all []int
+	for day := range days {
+		all = append(all, day)
+	}
+	give(s, all...).FlushAll(t)
+	closeStore(t, s)
+	// A transaction may have 32 KiB, which is less than the periods of a workspace take.
+	s = open(t, dir, dailyStore(3), Options{Memory: 1 << 20})
+	transactions := failAt(s, 0, nil)
+	give(s, days-1).FlushAll(t)
+	expect.Equal(t, workspaces, *transactions)
+	give(s, days).FlushAll(t)
+	expect.Equal(t, workspaces+1, *transactions)
+	closeStore(t, s)
+	if r := verified(t, dir, verify.Options{}); r.Err() != nil {
+		t.Error(r)
+	}
+}
+
 // newCases returns a store in which a workspace has numbers of 20 months: 12 are in the index.
 func newCases(t *testing.T) (dir string, s *Store) {
 	t.Helper()

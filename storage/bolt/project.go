@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 )
@@ -36,12 +37,8 @@ type projection struct {
 	value func(messages.LSN) []byte
 	// These serve for each workspace again.
 	kind   []messages.Sequence
-	last   lastNumbers
+	last   numbers.Last
 	writes []recordWrite
-}
-
-func compareNumbers(a, b numberPut) int {
-	return cmp.Or(cmp.Compare(a.ws, b.ws), a.ComparePlace(b.SequenceNumber))
 }
 
 // project writes the projections of a group of flushes, their numbers and their checkpoints. A flush that is refused
@@ -50,6 +47,9 @@ func compareNumbers(a, b numberPut) int {
 func (s *Store) project(group []*flushRequest) error {
 	p := &projection{s: s, group: group}
 	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
+	if err := s.log.AwaitOwn(p.lastLSN()); err != nil {
+		return err
+	}
 	p.readLast()
 	p.collect()
 	err := s.state.View(p.check)
@@ -65,6 +65,14 @@ func (s *Store) project(group []*flushRequest) error {
 		}
 	}
 	return err
+}
+
+// lastLSN is that of the newest event to be projected.
+func (p *projection) lastLSN() (lsn messages.LSN) {
+	for _, r := range p.group {
+		lsn = max(lsn, r.entries[len(r.entries)-1].lsn)
+	}
+	return lsn
 }
 
 // accepted counts the flushes that are not refused.
@@ -114,17 +122,35 @@ func (p *projection) check(tx *bbolt.Tx) error {
 	return nil
 }
 
+// checkNumbers compares the numbers that the callers gave with what the log says: see [numbers.Given]. A flush that
+// differs is refused, with a [*storage.NumbersError] or damage.
+func (p *projection) checkNumbers(tx *bbolt.Tx) {
+	for events := p.events; len(events) > 0; {
+		n := workspaceEvents(events)
+		r := events[0].r
+		if !r.derive && r.refusal == nil {
+			r.refusal = r.given.CheckWorkspace(tx, events[0].e.ws, p.numbers(events[:n]))
+		}
+		events = events[n:]
+	}
+	for _, r := range p.group {
+		if !r.derive && r.refusal == nil {
+			r.refusal = r.given.CheckRest(tx)
+		}
+	}
+}
+
 // write writes the ranges of workspaces, one transaction each.
 func (p *projection) write() error {
 	for events := p.events; ; {
-		n := p.s.shares.nextRange(events)
-		last := n == len(events)
+		n, last := p.s.shares.nextRange(events), false
 		projected := messages.LSN(0)
 		p.arena = boltfile.ByteArena{}
 		err := p.s.state.Update(func(tx *bbolt.Tx) (err error) {
-			if err := p.apply(tx, events[:n]); err != nil {
+			if n, err = p.apply(tx, events[:n]); err != nil {
 				return err
 			}
+			last = n == len(events)
 			if err := putAll(tx, p.putProgress, p.putConflicts, p.putWitness); err != nil || !last {
 				return err
 			}
@@ -140,7 +166,7 @@ func (p *projection) write() error {
 		p.s.witness = p.witness
 		if last {
 			p.s.projected = projected
-			p.s.counts.flushes.Add(1)
+			p.s.meter.Flushes.Add(1)
 		}
 		if last || p.accepted() == 0 {
 			return nil
@@ -149,36 +175,43 @@ func (p *projection) write() error {
 	}
 }
 
-// apply writes what events change of their workspaces. Damage refuses the rest of a flush.
-func (p *projection) apply(tx *bbolt.Tx, events []flushEvent) error {
-	return p.s.log.Read(func(log *logdb.Reader) error {
+// apply writes what events change of their workspaces, and returns how many it took. Damage refuses the rest of a flush.
+func (p *projection) apply(tx *bbolt.Tx, events []flushEvent) (n int, err error) {
+	err = p.s.log.Read(func(log *logdb.Reader) error {
 		p.value = func(lsn messages.LSN) (value []byte) {
 			// What cannot be read is not there: whoever needs it is told.
 			_ = p.s.log.File.Guard(func() error { value = log.Value(lsn); return nil })
 			return value
 		}
-		return p.s.state.Guard(func() error { return p.applyAll(statedb.NewWriter(tx, &p.arena, p.value), events) })
+		return p.s.state.Guard(func() (err error) {
+			n, err = p.applyAll(statedb.NewWriter(tx, &p.arena, p.value), events)
+			return err
+		})
 	})
+	return n, err
 }
 
-func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) error {
-	for i := 0; len(events) > 0; i++ {
+// applyAll ends early where workspaces have had more older periods to be closed than a transaction has room for: nobody
+// knows how many there are before they are read.
+func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) (done int, err error) {
+	for i := 0; done < len(events) && w.Gathered < p.s.shares.rangeBytes; i++ {
 		p.s.yield(i)
-		n := workspaceEvents(events)
-		r := events[0].r
+		of := events[done:]
+		of = of[:workspaceEvents(of)]
+		r := of[0].r
 		if r.refusal == nil {
-			err := p.applyWorkspace(w, events[:n])
+			err := p.applyWorkspace(w, of)
 			if _, damaged := errors.AsType[*storage.DamagedError](err); damaged {
 				r.refusal = err
 			} else if err != nil {
-				return err
+				return done, err
 			} else {
-				r.begun, r.through = true, events[0].e.ws
+				r.begun, r.through = true, of[0].e.ws
 			}
 		}
-		events = events[n:]
+		done += len(of)
 	}
-	return nil
+	return done, nil
 }
 
 // applyWorkspace writes what its events change of a workspace. One whose place in its log is taken leaves it as it is,
@@ -211,13 +244,13 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 }
 
 // applyNumbers merges last numbers of a workspace into its head.
-func (p *projection) applyNumbers(w *statedb.Writer, last lastNumbers) error {
+func (p *projection) applyNumbers(w *statedb.Writer, last numbers.Last) error {
 	for len(last) > 0 {
 		n := 1
 		switch first := last[0]; {
 		case first.Seq == format.KindSeq || first.Seq == messages.SeqWLogOffset:
 		case first.Period != 0:
-			n = last.ofSequence()
+			n = last.OfSequence()
 			if err := w.RaisePeriods(first.Seq, &schema.Sequence(p.kind, first.Seq).Restart, last[:n]); err != nil {
 				return err
 			}
@@ -505,7 +538,7 @@ func (p *projection) putEntries(tx *bbolt.Tx, entries []dedup.Entry) error {
 	}
 	tx.OnCommit(func() {
 		s.stuck = stuck
-		s.counts.stuckMerges.Store(int64(len(stuck)))
+		s.meter.StuckMerges.Store(int64(len(stuck)))
 	})
 	return nil
 }

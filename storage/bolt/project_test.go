@@ -21,7 +21,7 @@ func TestRefusedFlushLeavesNothing(t *testing.T) {
 		requests[id] = w.flushRequest()
 	}
 	wrong := requests[1]
-	wrong.given[len(wrong.given)-1].Number++
+	wrong.given.Puts[len(wrong.given.Puts)-1].Number++
 	transactions, outcomes := flushTogether(t, s, requests)
 	if transactions != 2 || outcomes[0] != nil || outcomes[2] != nil {
 		t.Fatalf("got %d transactions, %v, want two that succeed", transactions, outcomes)
@@ -71,23 +71,6 @@ func TestConflictsOfAFlushLast(t *testing.T) {
 	}
 }
 
-// What is given for a number that does not change is the stored one, or what the log says.
-func TestAgrees(t *testing.T) {
-	const stored = messages.Number(9)
-	for _, tt := range []struct {
-		seq  messages.SeqID
-		got  messages.Number
-		want bool
-	}{
-		{testSeq, 0, true}, {testSeq, 9, true}, {testSeq, 5, true}, {testSeq, 4, false}, {testSeq, 8, false},
-		{format.KindSeq, 0, true}, {format.KindSeq, 9, true}, {format.KindSeq, 5, false},
-	} {
-		if got := (numberPut{1, messages.SequenceNumber{Seq: tt.seq, Number: 5}}).agrees(tt.got, stored, stored); got != tt.want {
-			t.Errorf("sequence %d: %d given, 5 in the log, 9 stored: got %v, want %v", tt.seq, tt.got, got, tt.want)
-		}
-	}
-}
-
 // A flush that is repeated may give less than what is stored, not more, and no other kind.
 func TestRepeatedFlushIsCompared(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
@@ -129,7 +112,7 @@ func TestTailForgetsWhatItDrops(t *testing.T) {
 			t.Errorf("record %d: got offset %d, want %d", n, got, want)
 		}
 	}
-	if got := tail.ids.len(); got != 2 {
+	if got := tail.ids.Len(); got != 2 {
 		t.Errorf("got %d ids, want 2", got)
 	}
 }

@@ -1,10 +1,12 @@
 package bolt
 
 import (
+	"context"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 )
 
 // What is read at once is bounded by what it takes in memory: an event with as many numbers as
@@ -12,8 +14,8 @@ import (
 func TestReadsAreBoundedInMemory(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	places := make([]place, 20)
-	for i := range places {
+	const events = 20
+	for range events {
 		e := w.event(1)
 		next := e.Numbers[1]
 		for len(e.Numbers) < messages.MaxEventNumbers {
@@ -21,13 +23,11 @@ func TestReadsAreBoundedInMemory(t *testing.T) {
 			e.Numbers = append(e.Numbers, next)
 		}
 		expect.NoError(t, w.try(e))
-		places[i].lsn = messages.LSN(i) + 1
 	}
-	if events, err := copyEvents(s.log, places); err != nil || len(events) != 1 {
-		t.Errorf("got %d events and %v in a chunk, want 1", len(events), err)
-	}
-	if got := len(collectEvents(t, s.PLog(t.Context(), 0, 1))); got != len(places) {
-		t.Errorf("got %d events, want %d", got, len(places))
-	}
+	chunks := -1 // it is asked once before the first
+	r := fetch.Reader{Log: s.log, Enter: func(context.Context) error { chunks++; return nil }}
+	all := r.Events(t.Context(), func() (fetch.Source, error) { return fetch.LogSource(1, events), nil })
+	expect.Equal(t, events, len(collectEvents(t, fetch.WithoutLSN(all))))
+	expect.Equal(t, events, chunks)
 	closeStore(t, s)
 }

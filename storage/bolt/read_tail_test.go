@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 )
 
 // A workspace's log is read from a long tail piece by piece: nothing is missing where the
@@ -92,7 +93,7 @@ func TestLongTailWhileFlushing(t *testing.T) {
 func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	w.appendMany(3*firstReadChunk, 1)
+	w.appendMany(3*fetch.FirstChunk, 1)
 	w.flush()
 	done := make(chan struct{})
 	n := 0
@@ -115,5 +116,5 @@ func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
 			}()
 		}
 	}
-	expect.Equal(t, 3*firstReadChunk, n)
+	expect.Equal(t, 3*fetch.FirstChunk, n)
 }

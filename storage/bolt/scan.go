@@ -122,7 +122,7 @@ func (sc *scan) read(lsn messages.LSN, v []byte) {
 		sc.lose(lsn, 1, err)
 	}
 	sc.next = lsn + 1
-	sc.op.counts.scanned.Add(1)
+	sc.op.meter.Scanned.Add(1)
 }
 
 func (sc *scan) lose(lsn, count messages.LSN, cause error) {
@@ -259,21 +259,10 @@ func (sc *scan) projectedLosses() (uint64, error) {
 	return n, err
 }
 
-// isProjected reports whether an entry of the log is in the projection of some
-// partition's log, where LSNs go up with the offsets.
+// isProjected reports whether an entry of the log is in the projection of some partition's log.
 func (op *opening) isProjected(tx *bbolt.Tx, lsn messages.LSN) bool {
 	for i := range op.partitions {
-		p := &op.partitions[i]
-		at := func(o int) messages.LSN {
-			lsns, err := statedb.PLogIn(tx, p.id, messages.PLogOffset(o+1), messages.PLogOffset(o+2))
-			if err != nil {
-				return 0
-			}
-			return lsns[0]
-		}
-		n := int(p.checkpoint - 1)
-		o := sort.Search(n, func(o int) bool { return at(o) >= lsn })
-		if o < n && at(o) == lsn {
+		if p := &op.partitions[i]; statedb.HasPLog(tx, p.id, p.checkpoint, lsn) {
 			return true
 		}
 	}
@@ -330,7 +319,7 @@ func (op *opening) projectGroup(group []*flushRequest) error {
 			r.partition.fail(r.refusal)
 		}
 	}
-	op.counts.rebuilt.Add(uint64(events))
+	op.meter.Rebuilt.Add(uint64(events))
 	return nil
 }
 

@@ -13,9 +13,14 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/keeper"
+	"github.com/partita-go/partita/storage/bolt/internal/launches"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/meter"
+	"github.com/partita-go/partita/storage/bolt/internal/room"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/internal/watch"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // Lengths of queues. A caller beyond them waits as long as its context lets it.
@@ -57,18 +62,21 @@ type Store struct {
 	// the flusher changes it.
 	stuck dedup.StuckMerges
 
-	subscriptions subscriptions
-	// ids is full as long as somebody has ids.db open.
-	ids chan struct{}
+	// replica is nil unless a replicated log takes the place of log.wal.
+	replica *replica
+
+	subscriptions *keeper.Keeper
+	launches      *launches.Book
 
 	// broken is set when the log's next place is taken: nothing can be appended.
 	broken atomic.Pointer[error]
 	// board is where those wait who follow a log.
 	board watch.Board
+	room  *room.Room
 
 	// tails are the sizes of all tails.
-	tails  totals
-	counts counts
+	tails totals
+	meter meter.Meter
 
 	writes  chan *writeRequest
 	door    door
@@ -86,11 +94,22 @@ type Store struct {
 var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Placed    = (*Store)(nil)
+	_ storage.Roomy     = (*Store)(nil)
 	_ storage.Submitter = (*Store)(nil)
 )
 
 // Descriptor returns the application that the store holds, normalized.
 func (s *Store) Descriptor() messages.Descriptor { return s.files.Descriptor.Normalized() }
+
+// Found returns the descriptor that the store had before [Open] has extended it: [messages.Descriptor.Added] tells what was
+// added. It is nil if Open has made the store.
+func (s *Store) Found() *messages.Descriptor {
+	if s.files.Found == nil {
+		return nil
+	}
+	d := s.files.Found.Normalized()
+	return &d
+}
 
 // Displaced implements [storage.Placed]. The directory is looked for under the name that it was opened by, as that
 // was to be read then: a change of the working directory does not matter.
@@ -101,10 +120,13 @@ func (s *Store) Displaced() error {
 	return s.log.InPlace()
 }
 
+// Full implements [storage.Roomy].
+func (s *Store) Full() error { return s.room.Full() }
+
 // Claim implements [storage.Store]. It also returns ErrForeign if a subscription rests on an event of
 // another log: the log may have lost its end. The store opens, so that the subscription can be rewound or deleted.
 func (s *Store) Claim(application string) (func(), error) {
-	if err := s.checkOwnPositions(); err != nil {
+	if err := s.subscriptions.CheckOwn(); err != nil {
 		return nil, err
 	}
 	return s.claim.Take(application)
@@ -118,20 +140,25 @@ func (s *Store) start() {
 	s.committed = make(chan struct{})
 	s.flushed = make(chan struct{})
 	s.released = make(chan struct{})
-	s.subscriptions.requests = make(chan *subscriptionRequest, subscriptionQueueLen)
-	s.subscriptions.ended = make(chan struct{})
-	s.ids = make(chan struct{}, 1)
+	// There is room if log.db takes what it is given, and the disk what log.wal grows by.
+	s.room = room.New(func() bool { return s.log.Refused() == nil && room.Try(s.files.Directory) == nil }, s.closing)
+	s.subscriptions = keeper.New(s.files, followed{s}, s.closing)
+	s.launches = launches.New(s.files, s.open)
 	if s.options.ReadOnly {
-		close(s.subscriptions.ended)
+		s.subscriptions.End()
 		close(s.committed)
 		close(s.flushed)
 		return
+	}
+	if log := s.options.Log; log != nil {
+		s.replica = &replica{s: s, log: log, taken: make(chan struct{}, 1), followed: make(chan struct{})}
+		s.log.Replicate(log.Trim)
 	}
 	s.log.Memory = s.shares.pending
 	s.log.Start(s.logFailed)
 	go newCommitter(s).run()
 	go newFlusher(s).run()
-	go newKeeper(s).run()
+	go s.subscriptions.Run()
 }
 
 // Close finishes the writes that were handed over, refuses everything else with
@@ -160,9 +187,13 @@ func (s *Store) triggerClose() {
 func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
-	<-s.subscriptions.ended
-	s.ids <- struct{}{}
-	s.releaseErr = s.files.Close()
+	s.subscriptions.Await()
+	s.launches.End()
+	s.room.Await()
+	if s.replica != nil {
+		s.releaseErr = s.replica.end()
+	}
+	s.releaseErr = errors.Join(s.releaseErr, s.files.Close())
 	close(s.released)
 }
 
@@ -185,6 +216,14 @@ func (s *Store) enter(ctx context.Context) error {
 		return err
 	}
 	return s.open()
+}
+
+// enterRead is enter for who is to read what anybody was told to be there.
+func (s *Store) enterRead(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil || s.replica == nil || replog.IsLocal(ctx) {
+		return err
+	}
+	return s.replica.reads.Verify(ctx, s.replica.log)
 }
 
 // mayWrite is enter for who writes.

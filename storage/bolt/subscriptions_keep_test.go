@@ -9,7 +9,6 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
-	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
 // A store without subscriptions has none afterwards, unless somebody makes one.
@@ -28,22 +27,6 @@ func TestKeepNoSubscriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSubscribed(t, s, all)
-}
-
-// A commit takes so many requests and leaves the others where they wait.
-func TestKeeperLeavesWhatIsTooMuch(t *testing.T) {
-	s := &Store{}
-	s.subscriptions.requests = make(chan *subscriptionRequest, 2*maxKeptRequests)
-	for range maxKeptRequests + 1 {
-		s.subscriptions.requests <- &subscriptionRequest{Ticket: queue.NewTicket()}
-	}
-	k := newKeeper(s)
-	if got := len(k.gather(<-s.subscriptions.requests)); got != maxKeptRequests {
-		t.Errorf("got %d requests, want %d", got, maxKeptRequests)
-	}
-	if got := len(s.subscriptions.requests); got != 1 {
-		t.Errorf("got %d requests left, want 1", got)
-	}
 }
 
 // A subscription that is there already may be of a commit that the disk has not: who is told

@@ -294,7 +294,7 @@ func TestSubscriptionsMaxSize(t *testing.T) {
 // waitQueued waits until so many requests wait for the keeper, which is held.
 func waitQueued(t *testing.T, s *Store, n int) {
 	t.Helper()
-	for len(s.subscriptions.requests) < n {
+	for len(s.subscriptions.Requests) < n {
 		if t.Context().Err() != nil {
 			t.Fatal(t.Context().Err())
 		}
@@ -367,14 +367,15 @@ func TestSubscriptionMoveIsNotTakenBack(t *testing.T) {
 func TestSubscriptionQueueIsBounded(t *testing.T) {
 	_, s := subscribing(t)
 	entered, release := faulty.CommitsOf(s.files.Subscriptions.Load()).Before.Hold()
-	errs := make(chan error, subscriptionQueueLen+1)
+	room := cap(s.subscriptions.Requests)
+	errs := make(chan error, room+1)
 	move := func() { errs <- s.MoveSubscription(t.Context(), moveTo("p1", 1, 2)) }
 	go move()
 	<-entered
-	for range subscriptionQueueLen {
+	for range room {
 		go move()
 	}
-	waitQueued(t, s, subscriptionQueueLen)
+	waitQueued(t, s, room)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() { gone <- s.MoveSubscription(ctx, moveTo("p1", 1, 2)) }()
@@ -383,7 +384,7 @@ func TestSubscriptionQueueIsBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	close(release)
-	for range subscriptionQueueLen + 1 {
+	for range room + 1 {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}

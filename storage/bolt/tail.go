@@ -1,10 +1,15 @@
 package bolt
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/deque"
+	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -13,12 +18,12 @@ import (
 // event, and no body or row. The partition's lock guards it.
 type tail struct {
 	// entries are indexed by PLog offset.
-	entries deque[entry]
+	entries deque.Deque[entry]
 	// numbers and records are what entries point into.
-	numbers deque[messages.SequenceNumber]
-	records deque[recordRef]
+	numbers deque.Deque[messages.SequenceNumber]
+	records deque.Deque[recordRef]
 	// ids are the events that have a deduplication id, in order.
-	ids deque[idRef]
+	ids deque.Deque[idRef]
 	// zones are the events that give their workspace a time zone, in order.
 	zones []zoneRef
 
@@ -50,6 +55,11 @@ type entry struct {
 	kind messages.WSKind
 	// recovered says that the event was read at open, not appended since.
 	recovered bool
+}
+
+// place is where the event of an entry lies, which has an offset in the log of a partition.
+func (e *entry) place(p messages.PartitionID, o messages.PLogOffset) fetch.Place {
+	return fetch.Place{LSN: e.lsn, Partition: p, Offset: o, Workspace: e.ws, WLog: e.wlog}
 }
 
 // recordRef is a record that an event writes.
@@ -106,18 +116,18 @@ func tailBytes(numbers, records int, hasID bool) int64 {
 // restart empties the tail; its next entry has the offset given.
 func (t *tail) restart(next messages.PLogOffset) {
 	*t = tail{}
-	t.entries.restart(uint64(next))
+	t.entries.Restart(uint64(next))
 }
 
-func (t *tail) len() int { return t.entries.len() }
+func (t *tail) len() int { return t.entries.Len() }
 
 // first is the offset of the first entry, or of the next one if there is none.
-func (t *tail) first() messages.PLogOffset { return messages.PLogOffset(t.entries.first) }
+func (t *tail) first() messages.PLogOffset { return messages.PLogOffset(t.entries.First) }
 
 // end is the offset after the last entry.
-func (t *tail) end() messages.PLogOffset { return messages.PLogOffset(t.entries.end) }
+func (t *tail) end() messages.PLogOffset { return messages.PLogOffset(t.entries.End) }
 
-func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.at(uint64(o)) }
+func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.At(uint64(o)) }
 
 // push appends an event, and returns what it takes. The zero id means that it has none.
 func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) tailSize {
@@ -126,23 +136,23 @@ func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNum
 		t.written = make(map[format.RecordKey]messages.PLogOffset)
 	}
 	offset := t.end()
-	e.numbers, e.records = t.numbers.end, t.records.end
+	e.numbers, e.records = t.numbers.End, t.records.End
 	if previous, ok := t.last[e.ws]; ok {
 		e.back = uint32(offset - previous)
 	}
 	t.last[e.ws] = offset
 	for _, n := range numbers {
-		t.numbers.push(n)
+		t.numbers.Push(n)
 	}
 	for _, r := range records {
-		t.records.push(r)
+		t.records.Push(r)
 		t.written[format.RecordKey{Workspace: e.ws, ID: r.id()}] = offset
 	}
 	hasID := id != messages.DedupID{}
 	if hasID {
 		t.pushID(idRef{offset: offset, key: format.DedupKey{Workspace: e.ws, ID: id}})
 	}
-	t.entries.push(e)
+	t.entries.Push(e)
 	size := tailSizeOf(len(numbers), records, hasID)
 	t.size.add(size)
 	return size
@@ -153,14 +163,14 @@ func (t *tail) numbersEnd(o messages.PLogOffset) uint64 {
 	if o+1 < t.end() {
 		return t.at(o + 1).numbers
 	}
-	return t.numbers.end
+	return t.numbers.End
 }
 
 func (t *tail) recordsEnd(o messages.PLogOffset) uint64 {
 	if o+1 < t.end() {
 		return t.at(o + 1).records
 	}
-	return t.records.end
+	return t.records.End
 }
 
 // trimStep is how many entries of a tail are dropped under one hold of the
@@ -193,7 +203,7 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 		}
 		recordsEnd := t.recordsEnd(o)
 		for i := e.records; i < recordsEnd; i++ {
-			rec := t.records.at(i)
+			rec := t.records.At(i)
 			k := format.RecordKey{Workspace: e.ws, ID: rec.id()}
 			if t.written[k] == o {
 				delete(t.written, k)
@@ -209,9 +219,9 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 	}
 	t.dropIDs(to)
 	t.dropZones(to)
-	t.numbers.drop(t.at(to).numbers)
-	t.records.drop(t.at(to).records)
-	t.entries.drop(uint64(to))
+	t.numbers.Drop(t.at(to).numbers)
+	t.records.Drop(t.at(to).records)
+	t.entries.Drop(uint64(to))
 	return before.minus(t.size)
 }
 
@@ -239,7 +249,7 @@ func (t *tail) numbering(o messages.PLogOffset, arena []messages.SequenceNumber)
 	e := t.at(o)
 	start := len(arena)
 	for i, end := e.numbers, t.numbersEnd(o); i < end; i++ {
-		arena = append(arena, *t.numbers.at(i))
+		arena = append(arena, *t.numbers.At(i))
 	}
 	n := messages.Numbering{
 		Epoch:         e.epoch,
@@ -266,77 +276,6 @@ func (t *totals) count(events int, size tailSize) {
 	t.rows.Add(size.rows)
 }
 
-// dequeChunk is how many items a chunk holds: large enough to keep the number of
-// allocations low. One that has been begun grows to it from firstChunk, for the sake of
-// thousands of partitions with a tail of an event or two.
-const (
-	dequeChunk = 64
-	firstChunk = 2
-)
-
-// deque is a queue whose items keep their index for life: pushed at the end,
-// dropped at the front. Its items must hold no pointers, so that the garbage
-// collector passes a tail of millions of items by.
-type deque[T any] struct {
-	chunks [][]T
-	// base is the index of the first item of the first chunk.
-	base uint64
-	// first and end delimit the items that are there.
-	first, end uint64
-}
-
-// restart empties the deque; the next item pushed has the index given.
-func (d *deque[T]) restart(index uint64) {
-	*d = deque[T]{base: index, first: index, end: index}
-}
-
-func (d *deque[T]) len() int { return int(d.end - d.first) }
-
-func (d *deque[T]) push(item T) {
-	i := d.end - d.base
-	switch c := int(i / dequeChunk); {
-	case c == 0 && len(d.chunks) == 0:
-		d.chunks = append(d.chunks, make([]T, firstChunk))
-	case c == len(d.chunks):
-		d.chunks = append(d.chunks, make([]T, dequeChunk))
-	case int(i%dequeChunk) == len(d.chunks[c]):
-		grown := make([]T, min(dequeChunk, 4*len(d.chunks[c])))
-		copy(grown, d.chunks[c])
-		d.chunks[c] = grown
-	}
-	*d.slot(d.end) = item
-	d.end++
-}
-
-// at returns the item at an index from first up to, not including, end.
-func (d *deque[T]) at(index uint64) *T { return d.slot(index) }
-
-func (d *deque[T]) slot(index uint64) *T {
-	i := index - d.base
-	return &d.chunks[i/dequeChunk][i%dequeChunk]
-}
-
-// copy appends the items from an index up to, not including, another.
-func (d *deque[T]) copy(to []T, from, end uint64) []T {
-	for ; from < end; from++ {
-		to = append(to, *d.slot(from))
-	}
-	return to
-}
-
-// drop removes all items before an index, which is at most end.
-func (d *deque[T]) drop(index uint64) {
-	d.first = index
-	if d.first == d.end {
-		d.restart(d.end)
-		return
-	}
-	n := (d.first - d.base) / dequeChunk
-	clear(d.chunks[:n])
-	d.chunks = d.chunks[n:]
-	d.base += n * dequeChunk
-}
-
 // idRef is an event of the tail that has a deduplication id.
 type idRef struct {
 	offset messages.PLogOffset
@@ -348,20 +287,20 @@ func (t *tail) pushID(r idRef) {
 		t.byID = make(map[format.DedupKey]messages.PLogOffset)
 	}
 	t.byID[r.key] = r.offset
-	t.ids.push(r)
+	t.ids.Push(r)
 }
 
 // dropIDs forgets the ids of the entries before an offset.
 func (t *tail) dropIDs(to messages.PLogOffset) {
-	i := t.ids.first
-	for ; i < t.ids.end && t.ids.at(i).offset < to; i++ {
-		r := t.ids.at(i)
+	i := t.ids.First
+	for ; i < t.ids.End && t.ids.At(i).offset < to; i++ {
+		r := t.ids.At(i)
 		if t.byID[r.key] == r.offset {
 			delete(t.byID, r.key)
 		}
 		t.size.bytes -= idBytes
 	}
-	t.ids.drop(i)
+	t.ids.Drop(i)
 }
 
 // findID returns the offset, in the workspace's log, of the entry that has an id, 0
@@ -372,4 +311,57 @@ func (t *tail) findID(k format.DedupKey) messages.WLogOffset {
 		return 0
 	}
 	return t.at(o).wlog
+}
+
+// zoneRef is an event of the tail that gives its workspace a time zone.
+type zoneRef struct {
+	offset messages.PLogOffset
+	zone   string
+}
+
+const zoneBytes = int64(unsafe.Sizeof(zoneRef{})) + calendar.MaxZoneName
+
+// zoneSize is what an event's zone takes in the tail.
+func zoneSize(zone string) (n tailSize) {
+	if zone != "" {
+		n.bytes = zoneBytes
+	}
+	return n
+}
+
+// pushZone notes the zone of the event that was pushed last, if it has one, and returns what that takes.
+func (t *tail) pushZone(zone string) tailSize {
+	size := zoneSize(zone)
+	if zone != "" {
+		t.zones = append(t.zones, zoneRef{offset: t.end() - 1, zone: zone})
+		t.size.add(size)
+	}
+	return size
+}
+
+// zonesFrom returns where the first event from an offset on is among those with a zone.
+func zonesFrom(zones []zoneRef, o messages.PLogOffset) (i int, found bool) {
+	return slices.BinarySearchFunc(zones, o, func(z zoneRef, o messages.PLogOffset) int { return cmp.Compare(z.offset, o) })
+}
+
+// zoneOf returns the zone that the event at an offset sets, "" if none.
+func zoneOf(zones []zoneRef, o messages.PLogOffset) string {
+	if i, found := zonesFrom(zones, o); found {
+		return zones[i].zone
+	}
+	return ""
+}
+
+func (t *tail) zoneOf(o messages.PLogOffset) string { return zoneOf(t.zones, o) }
+
+// dropZones forgets the zones of the entries before an offset.
+func (t *tail) dropZones(to messages.PLogOffset) {
+	n, _ := zonesFrom(t.zones, to)
+	t.size.bytes -= int64(n) * zoneBytes
+	t.zones = slices.Delete(t.zones, 0, n)
+}
+
+// mergeZone merges the zone that an event sets, if it does, into those of its workspace.
+func (f *flushEvent) mergeZone(zones calendar.Zones) calendar.Zones {
+	return messages.MergeZone(zones, zoneOf(f.r.zones, f.o), f.e.at)
 }

@@ -29,10 +29,10 @@ func TestTailLetsGo(t *testing.T) {
 	w.append(1)
 	expect.NoError(t, s.Flush(t.Context(), f))
 	tail := &s.partitions[0].tail
-	expect.Equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.len(), tail.records.len()})
+	expect.Equal(t, []int{1, 2, 2}, []int{tail.len(), tail.numbers.Len(), tail.records.Len()})
 	rows := int64(0)
-	for i := tail.records.first; i < tail.records.end; i++ {
-		rows += int64(tail.records.at(i).size)
+	for i := tail.records.First; i < tail.records.End; i++ {
+		rows += int64(tail.records.At(i).size)
 	}
 	if rows == 0 || tail.size.rows != rows || s.tails.rows.Load() != rows {
 		t.Errorf("got %d bytes of records, %d in all tails, want %d", tail.size.rows, s.tails.rows.Load(), rows)

@@ -66,6 +66,7 @@ func memoryDisk(t testing.TB, level messages.TrustLevel) disk {
 func boltDisk(t testing.TB, level messages.TrustLevel, o bolt.Options) disk {
 	t.Helper()
 	dir := t.TempDir()
+	o.Create = true
 	return func(t testing.TB) storage.Store {
 		t.Helper()
 		store, err := bolt.Open(limit(t), dir, shop(level), o)
@@ -89,7 +90,7 @@ func begin(t testing.TB, d disk, level messages.TrustLevel, s partition.Settings
 		store: storagetest.NewFaulty(d(t)),
 		parts: partition.NewAppParts(system, partition.Options{RestartDelay: 2 * time.Millisecond}),
 	}
-	app, err := w.parts.Deploy(limit(t), partition.Application{Descriptor: shop(level), Settings: s}, w.store)
+	app, err := w.parts.Deploy(limit(t), partition.Application{WorkspaceZero: true, Descriptor: shop(level), Settings: s}, w.store)
 	must(t, err)
 	must(t, app.Ready(limit(t)))
 	w.app = app

@@ -39,6 +39,8 @@ var rarest = [...]aim{
 	{fault: faultOf(opFind, modeLateAnswer), column: colTerminated},
 	{fault: faultOf(opFind, modeLateAnswer), column: colFailed},
 	{fault: faultOf(opWrite, modeLate), column: colFailed},
+	{fault: faultOf(opAppend, modePanicAfter), column: colWriting},
+	{fault: faultOf(opPLog, modePanicBefore), column: colInitializing},
 	{fault: faultForgotten, column: colAppending},
 	{fault: faultForgotten, column: colFailed},
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/verify"
+	"github.com/partita-go/partita/tests/internal/days"
 )
 
 // verify checks the invariants that the disk shows. Nothing moves meanwhile.
@@ -212,6 +213,7 @@ func (s *sim) checkEnded() {
 func (l *ledger) check() {
 	found := make(map[*request][]messages.Event)
 	last := make(map[messages.WSID]map[messages.SeqID]messages.Number)
+	ofDays := make(map[messages.WSID]*days.Log)
 	for p := range messages.PartitionID(l.s.desc.Partitions) {
 		latest := 0
 		for e, err := range l.s.disk.PLog(context.Background(), p, 0) {
@@ -226,6 +228,7 @@ func (l *ledger) check() {
 			}
 			found[r] = append(found[r], e)
 			l.checkAhead(last, &e)
+			l.checkDays(ofDays, &e)
 			if r.at != nil && r.ended < latest {
 				l.s.failf("request %d stands behind one that was sent after it had been acknowledged", r.id)
 			}

@@ -201,6 +201,7 @@ func (c *client) draft(r *request, i int) messages.Draft {
 	if c.random.IntN(8) == 0 {
 		d.Records = append(d.Records, c.explicit(seqs))
 	}
+	c.useRules(r, &d)
 	return d
 }
 
@@ -208,7 +209,7 @@ func (c *client) draft(r *request, i int) messages.Draft {
 // their sequence's initial value.
 func (c *client) explicit(seqs []messages.SeqID) messages.DraftRecord {
 	seq := seqs[c.random.IntN(len(seqs))]
-	initial := c.s.initial[seq]
+	initial := c.s.sequences[seq].Initial
 	number := initial
 	if seq != seqScarce {
 		number = max(1, initial-3+messages.Number(c.random.IntN(60)))

@@ -71,7 +71,11 @@ func (t *timer) Stop() bool {
 
 func (s *sim) stepClock() {
 	d, kind := time.Duration(1+s.random.IntN(200_000))*time.Microsecond, faultClockJump
-	if s.random.IntN(2) == 0 {
+	if s.rules.strides && s.random.IntN(2) == 0 {
+		d = time.Duration(1+s.random.IntN(20)) * time.Hour
+	}
+	// Rather ahead than back, so that days go by.
+	if s.random.IntN(5) < 2 || s.skew > farthest {
 		d, kind = -d, faultClockBack
 	}
 	s.notef("the clock steps by %v", d)
@@ -84,6 +88,7 @@ func (s *sim) stepClock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skew += d
+	s.ahead = max(s.ahead, s.skew)
 	s.astray = !s.astray && s.random.IntN(4) == 0
 }
 

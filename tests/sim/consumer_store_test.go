@@ -30,21 +30,23 @@ func (st *laneStore) MoveSubscription(ctx context.Context, m storage.Subscriptio
 		return storage.ErrClosed
 	}
 	model := st.run.model
+	before := model.broken
 	model.broken = true
 	c := st.call(opMove, fmt.Sprintf("%s to %v, %d parked, stopped %v", m.Name, m.Next, len(m.Park), m.Stopped != nil))
 	_, err := do(ctx, st.store, c, func() (struct{}, error) {
-		before, _ := st.disk.Subscription(ctx, m.Name)
+		stood, _ := st.disk.Subscription(ctx, m.Name)
 		err := st.disk.MoveSubscription(ctx, m)
 		if errors.Is(err, storage.ErrSubscription) {
 			st.s.failf("%v: %v", st.run.key, err)
 		}
 		if err == nil {
-			model.moved(st.run, &before, &m)
+			model.moved(st.run, &stood, &m)
 		}
 		return struct{}{}, err
 	})
 	if err == nil {
-		model.broken = false
+		// What was handled behind the new position was left behind by an earlier failure.
+		model.broken = before && len(model.done) > 0
 	}
 	return err
 }

@@ -114,11 +114,9 @@ func (l *ledger) refused(r *request, err error) {
 		}
 	}
 	if ahead, ok := errors.AsType[*messages.RecordAheadError](err); ok && !l.wasAhead(r, ahead) {
-		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, ahead.ID.Seq))
+		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, messages.SequencePeriod{Seq: ahead.ID.Seq}))
 	}
-	if back, ok := errors.AsType[*messages.BackwardError](err); ok && !l.wentBack(r, back) {
-		l.s.failf("request %d: %v, the last number is %d", r.id, err, l.lastNumber(r.workspace, back.Seq))
-	}
+	l.checkRules(r, err)
 	if errors.Is(err, messages.ErrDedupMismatch) && !l.hasIDOfOther(r) {
 		l.s.failf("request %d: refused since its id was used for something else, but it was not", r.id)
 	}
@@ -156,9 +154,9 @@ func (l *ledger) compare(r *request, at *place, events []messages.Event) {
 	for i := range events {
 		e, d := &events[i], &r.drafts[i]
 		numbers = append(numbers, e.Numbers...)
-		same := bytes.Equal(e.Body, d.Body) && e.Workspace == r.workspace && e.WorkspaceKind == r.kind &&
+		same := bytes.Equal(e.Body, d.Body) && e.Date == d.Date && e.Zone == d.Zone && e.Workspace == r.workspace && e.WorkspaceKind == r.kind &&
 			e.PLogOffset == at.plog+messages.PLogOffset(i) && e.WLogOffset == at.wlog+messages.WLogOffset(i) && e.RegisteredAt == at.at
-		if !same || !slices.EqualFunc(e.Records, recordsOf(d, numbers), sameRecord) || !sameTaken(d, e) || !sameSequences(d.Wanted, e.Numbers[e.Brought:]) {
+		if !same || !slices.EqualFunc(e.Records, recordsOf(d, numbers), sameRecord) || !l.s.sameTaken(d, e) || !sameSequences(d.Wanted, e.Numbers[e.Brought:]) {
 			l.s.failf("request %d: acknowledged at %+v, the log has %+v", r.id, *at, *e)
 		}
 	}
@@ -222,23 +220,25 @@ func (l *ledger) wasAhead(r *request, e *messages.RecordAheadError) bool {
 		}
 		named := func(dr messages.DraftRecord) bool { return !dr.New && dr.ID == e.ID }
 		if slices.ContainsFunc(d.Records, named) {
-			start := max(l.lastNumber(r.workspace, e.ID.Seq), l.highest(r, e.ID.Seq), l.s.initial[e.ID.Seq]-1)
+			at := messages.SequencePeriod{Seq: e.ID.Seq}
+			start := max(l.lastNumber(r.workspace, at), l.highest(r, at), l.s.sequences[e.ID.Seq].Initial-1)
 			return e.Workspace == r.workspace && l.s.isAhead(e.ID, e.Last) && e.Last-min(e.Last, wanted) <= start
 		}
 	}
 	return false
 }
 
-// highest is the largest explicit id of a request's new records of a sequence, or number that it takes over.
-func (l *ledger) highest(r *request, seq messages.SeqID) (n messages.Number) {
+// highest is the largest explicit id of a request's new records of a sequence, or number that it takes over: in one
+// period, if the sequence restarts.
+func (l *ledger) highest(r *request, at messages.SequencePeriod) (n messages.Number) {
 	for i := range r.drafts {
-		for _, taken := range slices.Concat(r.drafts[i].Brought, r.drafts[i].Moves) {
-			if taken.Seq == seq {
+		for _, taken := range takenOf(&r.drafts[i]) {
+			if taken.Seq == at.Seq && (taken.Period == 0 || taken.Period == at.Period) {
 				n = max(n, taken.Number)
 			}
 		}
 		for _, dr := range r.drafts[i].Records {
-			if dr.New && dr.ID.Seq == seq {
+			if dr.New && dr.ID.Seq == at.Seq {
 				n = max(n, dr.ID.Number)
 			}
 		}
@@ -246,11 +246,11 @@ func (l *ledger) highest(r *request, seq messages.SeqID) (n messages.Number) {
 	return n
 }
 
-// lastNumber is the largest number that the workspace's log has of a sequence.
-func (l *ledger) lastNumber(ws messages.WSID, seq messages.SeqID) (last messages.Number) {
+// lastNumber is the largest number that the workspace's log has of a sequence, in one period if that restarts.
+func (l *ledger) lastNumber(ws messages.WSID, at messages.SequencePeriod) (last messages.Number) {
 	l.wlog(ws, func(e messages.Event) bool {
 		for _, n := range e.Numbering().Numbers {
-			if n.Seq == seq {
+			if n.SequencePeriod() == at {
 				last = max(last, n.Number)
 			}
 		}
@@ -261,7 +261,7 @@ func (l *ledger) lastNumber(ws messages.WSID, seq messages.SeqID) (last messages
 
 // isAhead reports whether a record's number is still to be given out by its sequence.
 func (s *sim) isAhead(id messages.RecordID, last messages.Number) bool {
-	return id.Number > last && id.Number >= s.initial[id.Seq]
+	return id.Number > last && id.Number >= s.sequences[id.Seq].Initial
 }
 
 func (l *ledger) wlogEnd(ws messages.WSID) (last messages.WLogOffset) {

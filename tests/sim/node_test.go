@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/sequencer"
 	"github.com/partita-go/partita/messages"
 )
@@ -60,6 +61,7 @@ func (s *sim) chooseSettings() messages.Settings {
 		TransactionLimit:  ms(60),
 		StopLimit:         ms(60),
 		CatchUpCheckpoint: ms(4),
+		ClockJump:         2 * farthest,
 	}
 	set.BusyLimit = set.FlushThreshold + r.IntN(16)
 	set.BusyEvents = 2 + r.IntN(12)
@@ -151,10 +153,10 @@ func interrupted(message any) (any, bool) {
 	return nil, false
 }
 
-func (n *node) restarting(child *actor.PID, reason any, _ int, _ time.Duration) {
+func (n *node) restarting(child *actor.PID, reason any, _ ids.TraceID, failures int, delay time.Duration) {
 	for _, p := range n.partitions {
 		if p.PID().Equal(child) {
-			p.Interrupted(reason)
+			p.Interrupted(actors.Failure{Reason: reason, Failures: failures, Delay: delay})
 		}
 	}
 }

@@ -76,7 +76,9 @@ func (c *client) own(n *node, r *request) {
 	d.Records = slices.DeleteFunc(d.Records, func(r messages.DraftRecord) bool { return !r.New && r.ID != messages.RecordID{} })
 	t := &owned{client: c, owner: c.ownerIn(n), node: n, request: r, ctx: ctx}
 	c.s.ledger.sent(r, "owner at %s", n.name)
-	reply, err := t.ask(&messages.Start{Workspace: r.workspace, Kind: r.kind, WatchOwner: c.s.patient || c.random.IntN(4) > 0})
+	reply, err := t.ask(&messages.Start{
+		Workspace: r.workspace, Kind: r.kind, Date: d.Date, Zone: d.Zone, WatchOwner: c.s.patient || c.random.IntN(4) > 0,
+	})
 	if started, ok := reply.(*messages.Started); ok && err == nil {
 		t.started = started
 		writers := &n.writers[started.Token.Partition]
@@ -202,10 +204,11 @@ func (t *owned) write(token messages.Token, records []messages.Record) {
 		t.unwritten(t.node, t.request, errOwner)
 		return
 	}
+	d := &t.request.drafts[0]
 	e := messages.Event{
 		Kind: messages.EventBusiness, Epoch: token.Epoch, Partition: token.Partition, PLogOffset: token.PLogOffset,
 		Workspace: t.request.workspace, WorkspaceKind: t.request.kind, WLogOffset: t.started.WLogOffset,
-		RegisteredAt: t.started.RegisteredAt, Numbers: t.numbers, Body: t.request.drafts[0].Body, Records: records,
+		RegisteredAt: t.started.RegisteredAt, Date: d.Date, Zone: d.Zone, Numbers: t.numbers, Body: d.Body, Records: records,
 	}
 	owners := store{s: t.s, node: t.node, disk: t.s.disk, owners: true}
 	err := owners.Append(t.ctx, storage.Batch{Partition: token.Partition, Epoch: token.Epoch, Events: []messages.Event{e}})

@@ -12,7 +12,7 @@ import (
 
 // append sends a request as one message.
 func (c *client) append(n *node, r *request) {
-	c.takeOver(r)
+	c.takeOver(r, false)
 	ctx, end := c.context(n, r, "appending")
 	defer end()
 	to := actors.AppendTo{
@@ -62,7 +62,8 @@ func (c *client) command(n *node, r *request) {
 	if r.dedup.IsZero() && r.expected == nil && c.random.IntN(2) == 0 {
 		processor, name = n.handler, "handler"
 	}
-	command := messages.Command{Workspace: r.workspace, Kind: r.kind, Body: r.drafts[0].Body, DedupID: r.dedup, Expected: r.expected}
+	d := &r.drafts[0]
+	command := messages.Command{Workspace: r.workspace, Kind: r.kind, Body: d.Body, DedupID: r.dedup, Expected: r.expected, Date: d.Date, Zone: d.Zone}
 	c.s.ledger.sent(r, "command to %s of %s, id %v", name, n.name, r.dedup)
 	done, err := processor.Execute(ctx, command)
 	c.resumed(n)

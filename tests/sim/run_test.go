@@ -69,6 +69,7 @@ func TestSimulation(t *testing.T) {
 	}
 	empty := total.matrix.report(os.Stdout, partitionView())
 	empty = append(empty, total.lanes.report(os.Stdout, laneView())...)
+	empty = append(empty, total.met.report(os.Stdout)...)
 	for _, cell := range empty {
 		if total.seeds >= enough {
 			t.Errorf("never hit: %s", cell)
@@ -81,6 +82,7 @@ type figures struct {
 	seeds, transactions, acknowledged, faults, deployments, steps int
 	events                                                        uint64
 	matrix, lanes                                                 matrix
+	met                                                           situations
 	// delivered, repeated and paged are the events that subscriptions have handled, those
 	// that they were given again, and those that readers of the feed have seen.
 	delivered, repeated, paged int
@@ -105,6 +107,7 @@ func (f *figures) add(s *sim) {
 	f.events += s.events
 	f.matrix.add(&s.matrix)
 	f.lanes.add(&s.lanes)
+	f.met.add(&s.met)
 	f.delivered += s.delivered
 	f.repeated += s.repeated
 	f.paged += s.paged

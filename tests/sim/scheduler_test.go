@@ -47,8 +47,8 @@ type scheduler struct {
 	posted map[string]string
 	// mailboxes has the names of those that were scheduled before, by their work.
 	mailboxes map[unsafe.Pointer]string
-	// elapsed is how long the run has lasted, skew how far the clock is from it.
-	elapsed, skew time.Duration
+	// elapsed is how long the run has lasted, skew how far the clock is from it, ahead how far it was at the most.
+	elapsed, skew, ahead time.Duration
 	// astray says that the clock shows a time that cannot be.
 	astray bool
 	healed bool

@@ -31,7 +31,8 @@ type sim struct {
 	settings    messages.Settings
 	cache, lane int
 	workspaces  int
-	initial     map[messages.SeqID]messages.Number
+	sequences   map[messages.SeqID]messages.Sequence
+	rules       rules
 	// patient says that everybody who ends a transaction does it properly.
 	patient bool
 	// lies says that the store loses batches that it acknowledges: for the test of the
@@ -63,6 +64,7 @@ type sim struct {
 	faults       int
 	events       uint64
 	matrix       matrix
+	met          situations
 
 	consumers []*consumer
 	feeders   []*feeder
@@ -84,13 +86,14 @@ const (
 // The sequence has twelve numbers.
 const initialScarce, largestScarce messages.Number = 9_999_988, 9_999_999
 
-func descriptor(level messages.TrustLevel) messages.Descriptor {
+func descriptor(level messages.TrustLevel, days messages.Restart) messages.Descriptor {
 	return messages.Descriptor{
 		Application: "sim", Partitions: 2, TrustLevel: level,
 		Kinds: []messages.Kind{
 			{ID: 1, Name: "person", Sequences: []messages.Sequence{
 				{ID: seqOrder, Name: "order", Initial: 1}, {ID: seqInvoice, Name: "invoice", Initial: 1000},
 				{ID: seqScarce, Name: "scarce", Initial: initialScarce, Largest: largestScarce},
+				{ID: seqDaily, Name: "daily", Initial: 1, Largest: largestDaily, Restart: days},
 			}},
 			{ID: 2, Name: "company", Sequences: []messages.Sequence{
 				{ID: seqOrder, Name: "order", Initial: 1}, {ID: seqStaff, Name: "staff", Initial: 50},
@@ -114,7 +117,8 @@ func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	s.posted, s.mailboxes = make(map[string]string), make(map[unsafe.Pointer]string)
 	r := s.random
 	s.notef("seed %d", seed)
-	s.desc = descriptor([]messages.TrustLevel{0, 0, 0, 1, 2}[r.IntN(5)])
+	s.rules = chooseRules(r)
+	s.desc = descriptor([]messages.TrustLevel{0, 0, 0, 1, 2}[r.IntN(5)], s.rules.each)
 	disk, err := storagetest.NewMemory(s.desc)
 	if err != nil {
 		return nil, err
@@ -123,9 +127,11 @@ func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	if r.IntN(2) == 0 {
 		s.disk.LimitTail(2 + r.IntN(12))
 	}
-	s.initial = map[messages.SeqID]messages.Number{
-		messages.SeqCRecordID: messages.InitialCRecordID, messages.SeqOWRecordID: messages.InitialOWRecordID,
-		seqOrder: 1, seqInvoice: 1000, seqStaff: 50, seqScarce: initialScarce,
+	s.sequences = make(map[messages.SeqID]messages.Sequence)
+	for _, k := range s.desc.Kinds {
+		for _, def := range k.All() {
+			s.sequences[def.ID] = def
+		}
 	}
 	s.settings = s.chooseSettings()
 	if s.patient = r.IntN(4) == 0; s.patient {
@@ -133,6 +139,7 @@ func newSim(system *actor.ActorSystem, seed uint64) (*sim, error) {
 	}
 	s.cache, s.lane, s.workspaces = 1+r.IntN(20), 1+r.IntN(5), 2+r.IntN(7)
 	s.chooseRates()
+	s.chooseSteps()
 	s.chooseOrder()
 	s.chooseAim()
 	s.chooseConsumers()
@@ -195,6 +202,7 @@ func (s *sim) partitionOf(ws messages.WSID) messages.PartitionID {
 
 func (s *sim) kindOf(ws messages.WSID) messages.WSKind { return messages.WSKind(1 + ws/2%2) }
 
+// sequencesOf returns those of a kind whose numbers can be ids.
 func (s *sim) sequencesOf(kind messages.WSKind) []messages.SeqID {
 	if kind == 2 {
 		return []messages.SeqID{messages.SeqCRecordID, messages.SeqOWRecordID, seqOrder, seqStaff}

@@ -11,6 +11,7 @@ import (
 
 // transact makes a request in a transaction of the typed client.
 func (c *client) transact(n *node, r *request) {
+	c.takeOver(r, true)
 	ctx, end := c.context(n, r, "waiting for its transaction")
 	defer end()
 	sequencer := n.sequencers[c.s.partitionOf(r.workspace)]
@@ -19,7 +20,7 @@ func (c *client) transact(n *node, r *request) {
 		start = sequencer.StartWaiting
 	}
 	c.s.ledger.sent(r, "transaction at %s", n.name)
-	tx, err := start(ctx, r.kind, r.workspace)
+	tx, err := start(ctx, r.kind, r.workspace, actors.OnDate(r.drafts[0].Date), actors.SetZone(r.drafts[0].Zone))
 	if !c.resumed(n) || err != nil {
 		c.unwritten(n, r, err)
 		return
@@ -105,14 +106,40 @@ func (t *typed) commitTooLate(records []messages.Record) error {
 	return err
 }
 
-// count takes the numbers that the request wants.
+// count takes the numbers that the request brings along and wants, and moves sequences.
 func (t *typed) count() error {
-	for _, w := range t.request.drafts[0].Wanted {
+	d := &t.request.drafts[0]
+	for _, n := range d.Brought {
+		if err := t.tx.Bring(t.ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, w := range d.Wanted {
 		if _, err := t.tx.NextRange(t.ctx, w); err != nil {
 			return err
 		}
 		if t.random.IntN(4) == 0 && !t.resumed(t.node) {
 			return errCrashed
+		}
+	}
+	return t.move(d)
+}
+
+// move moves sequences, behind the ids of new records.
+func (t *typed) move(d *messages.Draft) error {
+	if len(d.Moves) == 0 {
+		return nil
+	}
+	for _, dr := range d.Records {
+		if dr.New && dr.ID != (messages.RecordID{}) {
+			if err := t.tx.Raise(t.ctx, dr.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range d.Moves {
+		if err := t.tx.Move(t.ctx, n); err != nil {
+			return err
 		}
 	}
 	return nil

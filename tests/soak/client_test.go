@@ -96,22 +96,26 @@ type request struct {
 	digest uint64 // of what was promised first
 }
 
-// newRequest makes an append of up to three events. Each creates two records.
-func (c *client) newRequest(events int) *request {
-	q := &request{to: partition.AppendTo{Workspace: c.workspace(), Kind: kindShop, Wait: true}}
+// newRequest makes an append of up to three events to a workspace. Each creates a record for each of its numbers. The
+// first one takes a voucher, too, if that is wanted.
+func (c *client) newRequest(ws messages.WSID, events int, voucher bool) *request {
+	q := &request{to: partition.AppendTo{Workspace: ws, Kind: kindShop, Wait: true}}
+	numbers := 0
 	for i := range events {
 		event := c.notes.take()
 		if i == 0 {
 			q.first = event
 		}
 		body := newBody(c.notes.client, event)
-		q.drafts = append(q.drafts, messages.Draft{
-			Wanted: []messages.Wanted{{Seq: seqInvoice}, {Seq: messages.SeqCRecordID}},
-			Body:   body,
-			Records: []messages.DraftRecord{
-				{Number: 2 * i, New: true, Data: body}, {Number: 2*i + 1, New: true, Data: body},
-			},
-		})
+		draft := messages.Draft{Wanted: []messages.Wanted{{Seq: seqInvoice}, {Seq: messages.SeqCRecordID}}, Body: body}
+		if voucher && i == 0 {
+			draft.Wanted = append(draft.Wanted, messages.Wanted{Seq: seqVoucher})
+		}
+		for range draft.Wanted {
+			draft.Records = append(draft.Records, messages.DraftRecord{Number: numbers, New: true, Data: body})
+			numbers++
+		}
+		q.drafts = append(q.drafts, draft)
 	}
 	if c.random.IntN(2) == 0 {
 		binary.BigEndian.PutUint64(q.to.DedupID[:], c.notes.client+1)
@@ -128,9 +132,12 @@ func (c *client) append(ctx context.Context, d *deployment) error {
 	case c.named != nil && c.random.IntN(50) == 0:
 		return c.again(ctx, d, c.named)
 	}
-	q := c.newRequest(max(1, c.random.IntN(20)-16))
+	q := c.newRequest(c.workspace(), max(1, c.random.IntN(20)-16), c.wantsVoucher())
 	began := time.Now()
 	each, err := q.send(ctx, d)
+	if c.run.usedUp(q.to.Workspace, err) {
+		return nil
+	}
 	if err != nil {
 		return c.appendFailed(q, err)
 	}
@@ -145,6 +152,10 @@ func (c *client) append(ctx context.Context, d *deployment) error {
 // again repeats an append that has a deduplication id.
 func (c *client) again(ctx context.Context, d *deployment, q *request) error {
 	each, err := q.send(ctx, d)
+	if c.run.usedUp(q.to.Workspace, err) && q == c.unknown {
+		c.unknown = nil // others have the vouchers: there is nothing to repeat
+		return nil
+	}
 	if err != nil {
 		return err // it is as unknown, or as certain, as before
 	}

@@ -33,7 +33,7 @@ func startProcess(t *testing.T, r *run, dir string) *process {
 	t.Helper()
 	var opened *bolt.Store
 	must(t, bounded(func(ctx context.Context) (err error) {
-		opened, err = bolt.Open(ctx, dir, shop, bolt.Options{})
+		opened, err = bolt.Open(ctx, dir, shop, bolt.Options{Create: true})
 		return err
 	}))
 	r.count(starts, 1)
@@ -96,7 +96,7 @@ func (p *process) deploy(t *testing.T, r *run) *deployment {
 	t.Helper()
 	var app *partition.App
 	must(t, bounded(func(ctx context.Context) (err error) {
-		if app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: shop, Settings: r.plan.settings()}, p.store); err != nil {
+		if app, err = p.parts.Deploy(ctx, partition.Application{WorkspaceZero: true, Descriptor: shop, Settings: r.plan.settings()}, p.store); err != nil {
 			return err
 		}
 		return app.Ready(ctx)

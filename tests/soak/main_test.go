@@ -22,6 +22,9 @@ const (
 	kindShop   = messages.WSKind(1)
 	seqInvoice = messages.SeqID(16)
 	seqReceipt = messages.SeqID(17)
+	seqVoucher = messages.SeqID(18)
+	// vouchers is how many a workspace has: those that are asked for most use them up.
+	vouchers = 5
 )
 
 var shop = messages.Descriptor{
@@ -29,6 +32,7 @@ var shop = messages.Descriptor{
 	Kinds: []messages.Kind{{ID: kindShop, Name: "shop", Sequences: []messages.Sequence{
 		{ID: seqInvoice, Name: "Invoice", Initial: 1},
 		{ID: seqReceipt, Name: "Receipt", Initial: 1000},
+		{ID: seqVoucher, Name: "Voucher", Initial: 1, Largest: vouchers},
 	}}},
 }
 

@@ -94,6 +94,11 @@ func (c *client) transaction(ctx context.Context, d *deployment) error {
 	if err != nil {
 		return errors.Join(err, tx.Cancel(ctx))
 	}
+	if c.wantsVoucher() {
+		if _, err := tx.Next(ctx, seqVoucher); err != nil && !c.run.usedUp(ws, err) {
+			return errors.Join(err, tx.Cancel(ctx))
+		}
+	}
 	switch n := c.random.IntN(1000); {
 	case n < 20:
 		return tx.Cancel(ctx)

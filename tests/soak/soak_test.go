@@ -40,12 +40,13 @@ const (
 	handledAgain
 	parked
 	positions
+	exhausted
 	counters
 )
 
 var counterNames = [counters]string{
 	"acked", "repeats", "reads", "refused", "unknown", "busy", "deployments", "starts", "unclean-stops", "faults", "hangs", "dead-owners", "time-outs", "checked",
-	"delivered", "delivered-again", "parked", "positions",
+	"delivered", "delivered-again", "parked", "positions", "used-up",
 }
 
 // run is a soak.
@@ -108,7 +109,7 @@ func TestSoak(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	required := []counter{acked, deployments, checked, handled, positions}
+	required := []counter{acked, deployments, checked, handled, positions, exhausted}
 	if p.time >= judged {
 		required = append(required, parked, repeats, reads, unknown, faults, hangs, deaths, timeouts)
 	}

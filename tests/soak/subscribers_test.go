@@ -128,6 +128,7 @@ func (l *load) catchUp(t *testing.T) {
 	}
 	l.process = startProcess(t, l.run, l.dir)
 	d := l.process.deploy(t, l.run)
+	must(t, bounded(func(ctx context.Context) error { return l.clients[0].useUp(ctx, d) }))
 	l.subscribers.subscribe(t, d)
 	must(t, bounded(func(ctx context.Context) error {
 		for _, s := range d.app.Subscriptions() {

@@ -130,7 +130,7 @@ func (p *partita) descriptor() messages.Descriptor {
 
 func (p *partita) Setup(ctx context.Context, dir string) error {
 	p.dir = dir
-	store, err := bolt.Open(ctx, dir, p.descriptor(), bolt.Options{Memory: p.memory})
+	store, err := bolt.Open(ctx, dir, p.descriptor(), bolt.Options{Create: true, Memory: p.memory})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (p *partita) Setup(ctx context.Context, dir string) error {
 		}
 	}
 	p.parts = partition.NewAppParts(p.system, options)
-	if p.app, err = p.parts.Deploy(ctx, partition.Application{Descriptor: p.descriptor(), Settings: settings}, store); err != nil {
+	if p.app, err = p.parts.Deploy(ctx, partition.Application{WorkspaceZero: true, Descriptor: p.descriptor(), Settings: settings}, store); err != nil {
 		return err
 	}
 	return errors.Join(p.app.Ready(ctx), p.fill(ctx))

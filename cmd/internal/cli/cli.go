@@ -20,6 +20,8 @@ const (
 	Fine   = 0
 	Failed = 1
 	Wrong  = 2
+	// AtOnce is that of a program which a second signal has ended.
+	AtOnce = 3
 )
 
 // Streams are where a command reads and writes.
@@ -159,6 +161,9 @@ func wrongFlag(c *cobra.Command, err error) error {
 // checkArguments returns an [ErrUsage] if there is an argument that the command does not take, or a flag that is required has no
 // value.
 func checkArguments(c *cobra.Command, args []string) (err error) {
+	if err := setVariables(c); err != nil {
+		return err
+	}
 	switch {
 	case len(args) > 0 && c.HasAvailableSubCommands():
 		return unknownCommand(c, args[0])

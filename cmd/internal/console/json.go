@@ -2,6 +2,7 @@ package console
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,12 @@ func (n Number) MarshalJSON() ([]byte, error) {
 		return append(append([]byte{'"'}, digits...), '"'), nil
 	}
 	return digits, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) (err error) {
+	*(*uint64)(n), err = strconv.ParseUint(strings.Trim(string(text), `"`), 10, 64)
+	return err
 }
 
 // Seconds is a duration as JSON.

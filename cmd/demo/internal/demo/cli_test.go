@@ -114,7 +114,7 @@ func damages() []damage {
 		{"locked", func(t *testing.T, dir string) string {
 			hold(t, dir)
 			return dir
-		}, "in use by another process", false},
+		}, "in use by this process", false},
 	}
 }
 

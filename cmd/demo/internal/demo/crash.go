@@ -19,6 +19,7 @@ import (
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // ChildCommand is the hidden command of the process that is killed.
@@ -84,7 +85,7 @@ func childCommand(name string, w killable) *cobra.Command {
 // child runs the commits that are missing, tells about each one as soon as it is
 // acknowledged, and then waits to be killed. If its parent is gone, it ends.
 func (w *work) child(ctx context.Context, s cli.Streams) error {
-	running, err := deploy(ctx, w.dir, w.descriptor())
+	running, err := deploy(ctx, w.dir, w.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -29,11 +29,10 @@ type deployment struct {
 	opened, ready time.Duration
 }
 
-// deploy opens the store, made if it is not there, starts the application and
-// waits until it is ready.
-func deploy(ctx context.Context, dir string, d messages.Descriptor) (*deployment, error) {
+// deploy opens the store, starts the application and waits until it is ready.
+func deploy(ctx context.Context, dir string, d messages.Descriptor, o bolt.Options) (*deployment, error) {
 	started := time.Now()
-	store, err := openStore(ctx, dir, d)
+	store, err := openStore(ctx, dir, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +54,8 @@ func deploy(ctx context.Context, dir string, d messages.Descriptor) (*deployment
 	return running, nil
 }
 
-func openStore(ctx context.Context, dir string, d messages.Descriptor) (*bolt.Store, error) {
-	store, err := bolt.Open(ctx, dir, d, bolt.Options{})
+func openStore(ctx context.Context, dir string, d messages.Descriptor, o bolt.Options) (*bolt.Store, error) {
+	store, err := bolt.Open(ctx, dir, d, o)
 	if err != nil {
 		return nil, about(dir, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // The application of a synthetic load.
@@ -137,7 +138,7 @@ func (l *load) bounds() error {
 // is left running, when it returns.
 func (l *load) run(ctx context.Context) (err error) {
 	l.payload = bytes.Repeat([]byte("partita "), l.body/8+1)[:l.body]
-	if l.running, err = deploy(ctx, l.dir, loadDescriptor(uint32(l.partitions))); err != nil {
+	if l.running, err = deploy(ctx, l.dir, loadDescriptor(uint32(l.partitions)), bolt.Options{Create: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.running.stop()) }()

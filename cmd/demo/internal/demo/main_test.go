@@ -185,7 +185,7 @@ func storeOf(t testing.TB) string {
 
 func openBolt(t testing.TB, dir string, d messages.Descriptor) *bolt.Store {
 	t.Helper()
-	store, err := bolt.Open(limit(t), dir, d, bolt.Options{})
+	store, err := bolt.Open(limit(t), dir, d, bolt.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 func outboxCommand() *cobra.Command {
@@ -135,7 +136,7 @@ func (o *outbox) step(n int, text string) {
 // write writes the history to the log.
 func (o *outbox) write(ctx context.Context) error {
 	o.step(1, "The history is written.")
-	running, err := deploy(ctx, o.work.dir, o.descriptor())
+	running, err := deploy(ctx, o.work.dir, o.descriptor(), bolt.Options{Create: true})
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func (o *outbox) ended(p processResult) error {
 // finish delivers the rest.
 func (o *outbox) finish(ctx context.Context) error {
 	o.step(3, "This process opens the store and delivers the rest.")
-	running, err := deploy(ctx, o.work.dir, o.descriptor())
+	running, err := deploy(ctx, o.work.dir, o.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}

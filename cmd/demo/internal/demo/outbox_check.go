@@ -45,7 +45,7 @@ func (r *copiesResult) right() bool { return r.Missing+r.Repeated+r.Wrong == 0 }
 // examine reads file and store, which are at rest, and compares them with the history.
 func (o *outbox) examine(ctx context.Context) (err error) {
 	o.step(4, "Everything is checked: file, copies, store.")
-	store, err := openStore(ctx, o.work.dir, o.descriptor())
+	store, err := openStore(ctx, o.work.dir, o.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // OutboxChildCommand is the hidden command of the process that delivers and is killed.
@@ -229,7 +230,7 @@ func (w *outboxWork) descriptor() messages.Descriptor { return outboxDescriptor(
 // enough it waits to be killed, else it ends when there is nothing left. If its parent is
 // gone, it cannot tell any more.
 func (w *outboxWork) child(ctx context.Context, s cli.Streams) error {
-	running, err := deploy(ctx, w.dir, w.descriptor())
+	running, err := deploy(ctx, w.dir, w.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	shared "github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 func showCommand() *cobra.Command {
@@ -114,7 +115,7 @@ func (s *show) step(number int, text string) {
 // look makes the store, or opens the one that is there, and returns how many
 // events it has.
 func (s *show) look(ctx context.Context) (uint64, error) {
-	store, err := openStore(ctx, s.work.dir, s.descriptor())
+	store, err := openStore(ctx, s.work.dir, s.descriptor(), bolt.Options{Create: true})
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +134,7 @@ func (s *show) crashAndFinish(ctx context.Context, found uint64, left int) error
 	s.Done()
 	s.Tell("   ", "Process %d is dead. It had acknowledged %s commits.", crash.pid, human.Count(len(crash.acks)))
 	s.step(2, "Another process opens the store again.")
-	running, err := deploy(ctx, s.work.dir, s.descriptor())
+	running, err := deploy(ctx, s.work.dir, s.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (s *show) finish(ctx context.Context, running *deployment, scanned scan, le
 // finale opens the store once more, after a clean stop, and checks everything.
 func (s *show) finale(ctx context.Context) error {
 	s.step(4, "After a clean stop it is opened once more, and everything is checked.")
-	running, err := deploy(ctx, s.work.dir, s.descriptor())
+	running, err := deploy(ctx, s.work.dir, s.descriptor(), bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func FuzzArguments(f *testing.F) {
 	dir := filepath.Join(f.TempDir(), "store")
 	s, err := bolt.Open(f.Context(), dir, messages.Descriptor{
 		Application: "shop", Partitions: 2, Kinds: []messages.Kind{{ID: 1, Name: "shop"}},
-	}, bolt.Options{})
+	}, bolt.Options{Create: true})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -19,10 +19,14 @@ import (
 )
 
 func backupCommand() *cobra.Command {
-	c := &cobra.Command{Use: "backup --db DIR --to DIR", Short: "Copy a store", Long: `Copy a store.
+	c := &cobra.Command{Use: "backup " + sourceUse + " --to DIR", Short: "Copy a store", Long: `Copy a store. A server that has it open goes on meanwhile, and writes what is
+copied.
 
 ` + aboutCopies}
-	copier{name: "backup", copy: backup}.flags(c, cli.DB(c))
+	source := sourceFlags(c)
+	copier{name: "backup", copy: func(ctx context.Context, _, to string, o bolt.CopyOptions) (bolt.Copied, error) {
+		return backup(ctx, source, to, o)
+	}}.flags(c, source.name)
 	return c
 }
 
@@ -41,7 +45,7 @@ rebuilt.
 		}
 		o.TailEvents = *tail
 		return bolt.Restore(ctx, from, to, o)
-	}}.flags(c, from)
+	}}.flags(c, func() string { return *from })
 	return c
 }
 
@@ -50,7 +54,8 @@ func compactCommand() *cobra.Command {
 them from then on.
 
 ` + aboutCopies}
-	copier{name: "compact", copy: bolt.Compact}.flags(c, cli.DB(c))
+	dir := cli.DB(c)
+	copier{name: "compact", copy: bolt.Compact}.flags(c, func() string { return *dir })
 	return c
 }
 
@@ -63,9 +68,17 @@ type copier struct {
 	copy func(ctx context.Context, from, to string, o bolt.CopyOptions) (bolt.Copied, error)
 }
 
-// backup makes a backup of a store that nobody has open.
-func backup(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
-	s, err := bolt.OpenExisting(ctx, from, bolt.Options{ReadOnly: true})
+// backup makes a backup of a store that nobody has open, or of what a server writes that has.
+func backup(ctx context.Context, from *source, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
+	server, err := from.server(ctx)
+	if err != nil {
+		return copied, err
+	}
+	if server != nil {
+		defer func() { err = errors.Join(err, server.close()) }()
+		return server.backup(ctx, to, o)
+	}
+	s, err := bolt.OpenExisting(ctx, from.dir, bolt.Options{ReadOnly: true})
 	if err != nil {
 		return copied, err
 	}
@@ -73,13 +86,26 @@ func backup(ctx context.Context, from, to string, o bolt.CopyOptions) (copied bo
 	return s.Backup(ctx, to, o)
 }
 
-// flags lets a command make the copy.
-func (k copier) flags(c *cobra.Command, from *string) {
+// backup makes a backup of what a server writes.
+func (k *serverKeeper) backup(ctx context.Context, to string, o bolt.CopyOptions) (copied bolt.Copied, err error) {
+	content, err := k.stream(ctx, "backup", nil)
+	if err != nil {
+		return copied, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	return bolt.ReadBackup(ctx, content, to, o)
+}
+
+// flags lets a command make the copy of what from names.
+func (k copier) flags(c *cobra.Command, from func() string) {
 	to := cli.Required(c, "to", "the copy's directory, `DIR`: a new one, or one that is empty")
 	noVerify := c.Flags().Bool("no-verify", false, "do not check the copy")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		return k.run(ctx, console.New(s, *asJSON), *from, *to, bolt.CopyOptions{SkipVerify: *noVerify})
+		if err := checkOutside("to", *to); err != nil {
+			return err
+		}
+		return k.run(ctx, console.New(s, *asJSON), from(), *to, bolt.CopyOptions{SkipVerify: *noVerify})
 	})
 }
 

@@ -127,6 +127,25 @@ func (s *dumpSearch) run(ctx context.Context, files []string) error {
 	if s.follow {
 		return s.followFile(ctx, files[0])
 	}
+	if err := s.gather(ctx, files); err != nil {
+		return err
+	}
+	switch {
+	case s.join:
+		return s.printExchanges()
+	case s.holes:
+		return s.printHoles()
+	}
+	for i := range s.lines {
+		if err := s.printLine(&s.lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather keeps the lines of files that are looked for, in order of time.
+func (s *dumpSearch) gather(ctx context.Context, files []string) error {
 	passes := []func(string, *dumps.Line) error{s.learn, s.keep}
 	if s.query.Trace == 0 && s.query.Workspace == nil {
 		passes = passes[1:]
@@ -140,17 +159,6 @@ func (s *dumpSearch) run(ctx context.Context, files []string) error {
 		}
 	}
 	dumps.SortByTime(s.lines)
-	switch {
-	case s.join:
-		return s.printExchanges()
-	case s.holes:
-		return s.printHoles()
-	}
-	for i := range s.lines {
-		if err := s.printLine(&s.lines[i]); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

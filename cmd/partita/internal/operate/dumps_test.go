@@ -42,7 +42,7 @@ func (s *serving) append(ws int) {
 // in both files is found, joined and without a hole.
 func TestServeDumps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "messages.dump")
-	s := startServe(t, newStore(t), "--dump", path)
+	s := startServe(t, newStore(t), "--dump", path, "--log-level", "error")
 	s.append(4)
 	moved := path + ".1"
 	check(t, os.Rename(path, moved))

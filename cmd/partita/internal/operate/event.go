@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,11 +17,19 @@ import (
 // shownBytes is how much of a body or a row is shown as text.
 const shownBytes = 60
 
-// writeText writes an event as one line.
+// writeText writes an event as one line. What every event has is written without package fmt: logs are long, and
+// followed while they grow.
 func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
-	var line strings.Builder
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(&line, format, args...) }
-	say("LSN %d  partition %d/%d  workspace %d/%d  %v  epoch %d", e.LSN, e.Partition, e.PLogOffset, e.Workspace, e.WLogOffset, e.RegisteredAt, e.Epoch)
+	line := make([]byte, 0, 512)
+	number := func(before string, n uint64) { line = strconv.AppendUint(append(line, before...), n, 10) }
+	say := func(format string, args ...any) { line = fmt.Appendf(line, format, args...) }
+	number("LSN ", uint64(e.LSN))
+	number("  partition ", uint64(e.Partition))
+	number("/", uint64(e.PLogOffset))
+	number("  workspace ", uint64(e.Workspace))
+	number("/", uint64(e.WLogOffset))
+	line = append(append(line, "  "...), e.RegisteredAt.String()...)
+	number("  epoch ", uint64(e.Epoch))
 	if e.Date != 0 {
 		say("  date %v", e.Date)
 	}
@@ -32,10 +41,10 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 		if i < int(e.Brought) {
 			what += "brings "
 		}
-		say("%s%s", what, numberText(p, e.WorkspaceKind, n))
+		line = appendNumber(append(line, what...), p, e.WorkspaceKind, n)
 	}
 	for _, n := range e.Moves {
-		say("  moves to %s", numberText(p, e.WorkspaceKind, n))
+		line = appendNumber(append(line, "  moves to "...), p, e.WorkspaceKind, n)
 	}
 	for i := range e.Records {
 		r := &e.Records[i]
@@ -43,7 +52,8 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 		if r.New {
 			what = "creates"
 		}
-		say("  %s %v %s", what, r.ID, show(r.Data))
+		say("  %s %v ", what, r.ID)
+		line = appendShown(line, r.Data)
 	}
 	if !e.DedupID.IsZero() {
 		say("  id %v", e.DedupID)
@@ -55,40 +65,48 @@ func writeText(w io.Writer, e *bolt.LoggedEvent, p messages.Printer) error {
 		say("  trace %v", e.Trace)
 	}
 	for _, s := range e.Sections {
-		say("  section %d %s", s.Tag, show(s.Data))
+		number("  section ", uint64(s.Tag))
+		line = appendShown(append(line, ' '), s.Data)
 	}
-	say("  body %s\n", show(e.Body))
-	_, err := io.WriteString(w, line.String())
+	line = appendShown(append(line, "  body "...), e.Body)
+	_, err := w.Write(append(line, '\n'))
 	return err
 }
 
-// numberText returns a number with its sequence, and its period and how it is printed if it has that.
-func numberText(p messages.Printer, kind messages.WSKind, n messages.SequenceNumber) string {
-	text := fmt.Sprintf("%d:", n.Seq)
+// appendNumber appends a number with its sequence, and its period and how it is printed if it has that.
+func appendNumber(b []byte, p messages.Printer, kind messages.WSKind, n messages.SequenceNumber) []byte {
+	b = append(strconv.AppendUint(b, uint64(n.Seq), 10), ':')
 	if n.Period != 0 {
-		text += fmt.Sprintf("%v:", n.Period)
+		b = append(append(b, n.Period.String()...), ':')
 	}
-	text += n.Number.String()
+	b = append(b, n.Number.String()...)
 	if printed := p.Print(kind, n); printed != "" {
-		text += fmt.Sprintf(" %q", printed)
+		b = strconv.AppendQuote(append(b, ' '), printed)
 	}
-	return text
+	return b
 }
 
-// show returns the beginning of some bytes as text, or as hexadecimal digits.
-func show(b []byte) string {
-	more := ""
-	if len(b) > shownBytes {
-		more = fmt.Sprintf("... (%d bytes)", len(b))
+// show is appendShown as a text.
+func show(b []byte) string { return string(appendShown(nil, b)) }
+
+// appendShown appends the beginning of some bytes as text, or as hexadecimal digits.
+func appendShown(line, b []byte) []byte {
+	all := len(b)
+	if all > shownBytes {
 		b = b[:shownBytes]
 		for n := 0; n < utf8.UTFMax-1 && !utf8.Valid(b); n++ {
 			b = b[:len(b)-1]
 		}
 	}
-	if utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Sprintf("%q%s", b, more)
+	if text := string(b); utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		line = strconv.AppendQuote(line, text)
+	} else {
+		line = fmt.Appendf(line, "0x%x", b)
 	}
-	return fmt.Sprintf("0x%x%s", b, more)
+	if all > shownBytes {
+		line = fmt.Appendf(line, "... (%d bytes)", all)
+	}
+	return line
 }
 
 // writeJSON writes an event as one line of JSON: as httpapi has it, with its place in the log.

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,26 +17,43 @@ import (
 
 func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "inspect --db DIR", Short: "Show the application, the partitions and the files of a store",
+		Use: "inspect " + sourceUse, Short: "Show the application, the partitions and the files of a store",
 		Long: `Show the application of a store, its partitions with their epochs, checkpoints
 and lag, its files with their free pages, and its sequences. Without state.db it
 looks at log.db alone, and says so.`,
 	}
-	dir, asJSON := cli.DB(c), cli.JSON(c)
-	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
-		store, closeIt, err := openReader(ctx, *dir, s.Err)
+	from, asJSON := sourceFlags(c), cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		result, err := inspect(ctx, from, s.Err)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeIt()) }()
-		in, err := store.Inspect(ctx)
-		if err != nil {
-			return about(*dir, err)
-		}
-		result := newInspectResult(*dir, &in)
 		return console.New(s, *asJSON).Result(result, result.text)
 	})
 	return c
+}
+
+// inspect looks at a store, or asks the server that has it open.
+func inspect(ctx context.Context, from *source, notes io.Writer) (result *inspectResult, err error) {
+	server, err := from.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if server != nil {
+		result = new(inspectResult)
+		err := server.answer(ctx, "inspect", nil, result)
+		return result, errors.Join(err, server.close())
+	}
+	store, closeIt, err := openReader(ctx, from.dir, notes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeIt()) }()
+	in, err := store.Inspect(ctx)
+	if err != nil {
+		return nil, about(from.dir, err)
+	}
+	return newInspectResult(from.dir, &in), nil
 }
 
 // inspectResult is what a store says about itself, in the words of its JSON.

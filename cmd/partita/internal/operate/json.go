@@ -2,6 +2,7 @@ package operate
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/partita-go/partita/cmd/internal/console"
 )
@@ -15,4 +16,10 @@ type id uint64
 // MarshalJSON implements json.Marshaler.
 func (n id) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendUint([]byte{'"'}, uint64(n), 10), '"'), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *id) UnmarshalJSON(text []byte) (err error) {
+	*(*uint64)(n), err = strconv.ParseUint(strings.Trim(string(text), `"`), 10, 64)
+	return err
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +31,10 @@ const programCommand = "program"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == programCommand {
-		os.Exit(Run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		status := Run(ctx, os.Args[2:], os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(status)
 	}
 	if len(os.Args) > 2 && os.Args[1] == holdCommand {
 		os.Exit(hold(os.Args[2]))
@@ -197,7 +202,7 @@ func event(ws messages.WSID, n int) messages.Event {
 func newStore(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{})
+	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{Create: true})
 	check(t, err)
 	for _, w := range []struct {
 		ws     messages.WSID

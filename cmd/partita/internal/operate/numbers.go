@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,8 @@ import (
 )
 
 func numbersCommand() *cobra.Command {
-	c := &cobra.Command{Use: "numbers --db DIR --workspace W", Short: "Show a workspace's sequences and their last numbers"}
-	dir := cli.DB(c)
+	c := &cobra.Command{Use: "numbers " + sourceUse + " --workspace W", Short: "Show a workspace's sequences and their last numbers"}
+	from := sourceFlags(c)
 	workspace := cli.Required(c, "workspace", "the workspace's id, `W`")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
@@ -27,19 +28,36 @@ func numbersCommand() *cobra.Command {
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
 		}
-		store, err := open(ctx, *dir)
+		result, err := findNumbers(ctx, from, ws)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeStore(store)) }()
-		result, err := readNumbers(ctx, store, ws)
-		if err != nil {
-			return about(*dir, err)
-		}
-		result.Command, result.Store = "numbers", *dir
 		return console.New(s, *asJSON).Result(result, result.text)
 	})
 	return c
+}
+
+// findNumbers reads the numbers, or asks the server that has the store open.
+func findNumbers(ctx context.Context, from *source, ws messages.WSID) (result *numbersResult, err error) {
+	server, err := from.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if server != nil {
+		result = new(numbersResult)
+		err := server.answer(ctx, "numbers", url.Values{"workspace": {ws.String()}}, result)
+		return result, errors.Join(err, server.close())
+	}
+	store, err := open(ctx, from.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if result, err = readNumbers(ctx, store, ws); err != nil {
+		return nil, about(from.dir, err)
+	}
+	result.Command, result.Store = "numbers", from.dir
+	return result, nil
 }
 
 // numbersResult are a workspace's last numbers, in the words of its JSON.
@@ -87,7 +105,7 @@ func readNumbers(ctx context.Context, s *bolt.Store, ws messages.WSID) (*numbers
 		return nil, err
 	}
 	if last.Kind == 0 {
-		return nil, fmt.Errorf("workspace %d has no event", ws)
+		return nil, noEvent(ws)
 	}
 	d := s.Descriptor()
 	kind, _ := d.Kind(last.Kind)

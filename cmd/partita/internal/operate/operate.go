@@ -33,23 +33,33 @@ const (
 // status: 0 if all is fine, 1 if the store has faults, 2 if it could not look or do it, or the
 // arguments are wrong.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := cli.Program{Root: command(), Exits: exits, Status: status}
+	p := tool()
 	return p.Run(ctx, args, cli.Streams{In: stdin, Out: stdout, Err: stderr})
 }
 
-// command returns the program.
+// variables are what the names of variables of the environment begin with.
+const variables = "PARTITA"
+
+// tool returns the program. It is used once.
+func tool() *cli.Program { return &cli.Program{Root: command(), Exits: exits, Status: status} }
+
+// command returns what the program can do.
 func command() *cobra.Command {
 	c := &cobra.Command{Use: "partita COMMAND", Version: version(), Short: "Look after a store", Long: `Partita looks after a store. No command but serve and subscriptions changes the
-store that it reads. Nobody may have it open for writing meanwhile: a running
-process is told by its lock.`}
-	c.AddCommand(verifyCommand(), inspectCommand(), logCommand(), numbersCommand(), backupCommand(), restoreCommand(), compactCommand(),
-		serveCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand())
+store that it reads. What partita serve has open is asked of that server, where
+a command has --url. Else nobody may have it open for writing meanwhile: a
+running process is told by its lock.`}
+	c.AddCommand(initCommand(), verifyCommand(), inspectCommand(), logCommand(), numbersCommand(), backupCommand(), restoreCommand(), compactCommand(),
+		serveCommand(), configCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand(), traceCommand(), healthCommand(), statusCommand(),
+		benchCommand(), versionCommand(), manCommand())
+	cli.TakeVariables(c, variables)
 	return c
 }
 
 const exits = `Exit status: 0 fine; 1 the store has faults; 2 it could not look, or not do what
 was asked: the store is locked, missing, foreign, too damaged, of an unknown
-format, the server has refused; or wrong usage.`
+format, the server has refused; it was interrupted; or wrong usage; 3 a second
+SIGINT or SIGTERM has ended it at once. A server that was stopped ends with 0.`
 
 func status(err error) int {
 	if errors.Is(err, verify.ErrFaults) {
@@ -64,7 +74,7 @@ func about(dir string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, storage.ErrLocked):
-		return fmt.Errorf("%s: %w: a running process has it open. Stop it, or let it make a backup (bolt.Store.Backup) and look at that", dir, err)
+		return fmt.Errorf("%s: %w: a running process has it open, and does not answer. %s", dir, err, howToAsk(dir))
 	case errors.Is(err, bolt.ErrNoState):
 		return fmt.Errorf("%s: %w, and log.db alone is not enough for this. Start the application on it once: that rebuilds the file. Or make a new store of it: partita restore --from %s --to NEW", dir, bolt.ErrNoState, dir)
 	case strings.Contains(err.Error(), dir):

@@ -5,26 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/partita/internal/config"
 	"github.com/partita-go/partita/cmd/partita/internal/serve"
 )
 
-const (
-	// defaultListen is where serve listens unless it is told another address.
-	defaultListen = "127.0.0.1:7420"
-	// tokenVariable is the environment's variable with the token. A flag would show it to
-	// everybody who can list processes.
-	tokenVariable = "PARTITA_TOKEN"
-)
-
-// maxConnections bounds --connections.
-const maxConnections = 1 << 20
+// tokenVariable is the environment's variable with the token. A flag would show it to everybody who can list processes.
+const tokenVariable = "PARTITA_TOKEN"
 
 func serveCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -32,45 +23,44 @@ func serveCommand() *cobra.Command {
 		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
 but loopback addresses need a certificate and a token. The API is at /v1; what
 Prometheus wants to know is at /metrics.
-With --dump FILE it writes messages of its actors to the file, which partita
-dumps reads. SIGHUP opens the file anew, and ends the server without --dump.`,
+The store is as it was made. With --descriptor FILE it is what the file says:
+kinds and sequences are added to it, what cannot change is refused. A new store
+is made with --create only. partita init writes the files.
+With --config FILE it takes settings from the file: see partita config. With
+--dump FILE it writes messages of its actors to the file, which partita dumps
+reads. SIGHUP never ends the server: it reads the settings that can change while
+it runs, the certificate and the file of the token again, and opens the dump
+anew.`,
 	}
-	dir, set := cli.DB(c), c.Flags()
-	var config serve.Config
-	set.StringVar(&config.Listen, "listen", defaultListen, "the address to listen on, `ADDR`")
-	set.StringVar(&config.CertFile, "tls-cert", "", "`FILE` of the certificate, as PEM")
-	set.StringVar(&config.KeyFile, "tls-key", "", "`FILE` of the certificate's key, as PEM")
-	tokenFile := set.String("token-file", "", "`FILE` of the bearer token that requests must bring; or it is in the environment, as "+tokenVariable)
-	set.IntVar(&config.Connections, "connections", 1024,
-		"at most `N` connections at the same time; at most a quarter of them, and 256, are streams, and a half, and 512, wait for an event")
-	set.Func("trace-node", "give requests trace ids, as node `N`, 0 to 65535, which no other server has", func(text string) error {
-		node, err := strconv.ParseUint(text, 10, 16)
-		config.TraceNode = new(uint16(node))
-		return err
-	})
-	dump := dumpFlags(set, &config)
+	file := serveFlags(c.Flags())
+	create := c.Flags().Bool("create", false, "make a new store of the descriptor if there is none; it is no setting, so that no start does so unasked")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
-		if err := cli.InRange("connections", config.Connections, 4, maxConnections); err != nil {
+		hangups, stop := listen()
+		defer stop()
+		source := config.NewSource(*file, os.Getenv, c.Flags())
+		loaded, err := loadConfig(source)
+		if err != nil {
 			return err
 		}
-		if config.Token, err = readToken(*tokenFile); err != nil {
-			return err
+		if loaded.Config.DB == "" {
+			return cli.WrongUsage("--db is missing")
 		}
-		if err := dump.apply(&config); err != nil {
-			return err
+		served := serve.ConfigOf(loaded, source)
+		served.Hangups = hangups
+		if served.Create = *create; *create && served.Descriptor == "" {
+			return cli.WrongUsage("--create goes with a descriptor: want --descriptor FILE, or descriptor in the configuration (partita init writes both)")
 		}
-		defer dump.listen(&config)()
-		config.Dir = *dir
+		served.Operations = operationsOf(served.Dir)
 		var told error
-		err = serve.Run(ctx, config, s.Err, func(url, application string) {
-			result := &serveResult{Command: "serve", Store: *dir, Application: application, URL: url}
+		err = serve.Run(ctx, served, s.Err, func(url, application string) {
+			result := &serveResult{Command: "serve", Store: served.Dir, Application: application, URL: url}
 			told = console.New(s, *asJSON).Result(result, result.text)
 		})
 		if errors.Is(err, serve.ErrConfig) {
 			return cli.WrongUsage("%v", err)
 		}
-		err = about(*dir, errors.Join(told, err))
+		err = about(served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)))
 		if err != nil && ctx.Err() != nil {
 			// That it was interrupted is all that the last line says.
 			_, _ = fmt.Fprintf(s.Err, "partita: serve: %s\n", cli.OneLine(err))
@@ -80,20 +70,21 @@ dumps reads. SIGHUP opens the file anew, and ends the server without --dump.`,
 	return c
 }
 
+// loadConfig loads a configuration: a wrong one is wrong usage.
+func loadConfig(source *config.Source) (*config.Loaded, error) {
+	loaded, err := source.Load()
+	if errors.Is(err, config.ErrConfig) {
+		return nil, cli.WrongUsage("%v", err)
+	}
+	return loaded, err
+}
+
 // readToken returns the token of a file or of the environment, "" if there is none.
 func readToken(file string) (string, error) {
 	if file == "" {
 		return os.Getenv(tokenVariable), nil
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(content))
-	if token == "" {
-		return "", fmt.Errorf("%s: there is no token in it", file)
-	}
-	return token, nil
+	return serve.ReadToken(file)
 }
 
 // serveResult says what is served and where, in the words of its JSON.

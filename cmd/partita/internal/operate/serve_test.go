@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -114,6 +115,20 @@ func awaitReady(t *testing.T, url string) {
 	}
 }
 
+// get returns what a server that is served answers.
+func (s *serving) get(path string) string {
+	s.t.Helper()
+	response, err := http.Get(s.URL + path)
+	check(s.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	check(s.t, err)
+	if response.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: got %s: %s", path, response.Status, text)
+	}
+	return string(text)
+}
+
 func askServer(t *testing.T, url, authorization string) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}
@@ -170,4 +185,47 @@ func TestServeTraces(t *testing.T) {
 	if o := run(t, "log", "--db", dir, "--trace", trace, "--json").has(t, exitFine); o.json(t)["trace"] != trace || o.json(t)["workspace"] != "6" {
 		t.Errorf("got %s", o.stdout)
 	}
+}
+
+// TestServeLogs: lines from the level on, in the format that was asked for, and counted.
+func TestServeLogs(t *testing.T) {
+	server := startServe(t, newStore(t), "--log-level", "info", "--log-format", "json")
+	awaitReady(t, server.URL)
+	page := server.get("/metrics")
+	if want := `partita_emitted_events_total{actor_group="partition",level="info"} 2`; !strings.Contains(page, want) {
+		t.Errorf("want %s in %s", want, page)
+	}
+	server.cancel()
+	if status := <-server.ended; status != exitFine {
+		t.Errorf("got status %d, %s", status, &server.stderr)
+	}
+	told := 0
+	for line := range strings.Lines(server.stderr.String()) {
+		var l struct{ Level, Logger, Msg, Actor string }
+		check(t, json.Unmarshal([]byte(line), &l))
+		if l.Level == "info" && l.Logger == "shops.partition" && l.Msg == "partition is normal" && strings.HasPrefix(l.Actor, "partition/") {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("got %s", &server.stderr)
+	}
+	run(t, "serve", "--db", "x", "--log-level", "loud").fails(t, exitBlind, "log-level", "want debug, info, warn or error")
+	run(t, "serve", "--db", "x", "--log-format", "xml").fails(t, exitBlind, "log-format", "want console or json")
+}
+
+// TestServeStoppedEarly: a stop before anything was done is clean and says nothing, be it before the store is open or
+// before a partition takes events.
+func TestServeStoppedEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(limit(t))
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if status := Run(ctx, []string{"serve", "--db", newStore(t), "--listen", "127.0.0.1:0"}, strings.NewReader(""), &stdout, &stderr); status != exitFine || stderr.Len() > 0 {
+		t.Errorf("got status %d, %q", status, &stderr)
+	}
+	dir := newStore(t)
+	for range 10 {
+		startServe(t, dir).stop()
+	}
+	run(t, "verify", "--db", dir).has(t, exitFine)
 }

@@ -50,14 +50,14 @@ func subscriptionsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: subscriptionsName + " VERB", Short: "Look after the durable consumers of a store",
 		Long: `Look after the durable consumers of a store: with --db of one that nobody has
-open, which a change opens as the application does; with --url in a program that
-serves the HTTP API, while it runs them.`,
+open, which a change opens as the application does, or that partita serve has;
+with --url in a program that serves the HTTP API, while it runs them.`,
 	}
 	for _, v := range []struct{ verb, short string }{
 		{verbList, "Show all of them"},
 		{verbShow, "Show one, with each log that it reads"},
 		{verbParked, "Show the events that it has given up, and why"},
-		{verbReplay, "Hand a parked event, or all, to the handler once more (--url only)"},
+		{verbReplay, "Hand a parked event, or all, to the handler once more"},
 		{verbDrop, "Forget a parked event"},
 		{verbPause, "Deliver nothing until it is resumed"},
 		{verbResume, "Go on"},
@@ -83,7 +83,7 @@ type subscriptionsVerb struct {
 func verbCommand(verb, short string) *cobra.Command {
 	c := &cobra.Command{Use: verb + " {--db DIR | --url URL}", Short: short}
 	k, set := subscriptionsVerb{verb: verb, name: new(string)}, c.Flags()
-	set.StringVar(&k.dir, "db", "", "the directory of the store, `DIR`, which nobody has open")
+	set.StringVar(&k.dir, "db", "", "the directory of the store, `DIR`, which nobody or a server has open")
 	set.StringVar(&k.url, "url", "", "the `URL` of a program that serves the HTTP API")
 	set.StringVar(&k.tokenFile, "token-file", "", "`FILE` of the bearer token for --url; or it is in the environment, as "+tokenVariable)
 	if verb != verbList {
@@ -129,8 +129,6 @@ func (k *subscriptionsVerb) check() error {
 		return cli.WrongUsage("want either --db or --url")
 	case k.dir != "" && k.tokenFile != "":
 		return cli.WrongUsage("--token-file goes with --url")
-	case k.verb == verbReplay && k.dir != "":
-		return cli.WrongUsage("want --url: only a running program has the handler")
 	case k.all && (k.partition != nil || k.offset != nil):
 		return cli.WrongUsage("--all excludes --partition and --offset")
 	}
@@ -158,6 +156,16 @@ func (k *subscriptionsVerb) checkEvent() error {
 
 func (k *subscriptionsVerb) open(ctx context.Context, c *console.Console) (keeper, error) {
 	if k.url == "" {
+		server, err := serverOf(ctx, k.dir)
+		if err != nil {
+			return nil, err
+		}
+		if server != nil {
+			return server, nil
+		}
+		if k.verb == verbReplay {
+			return nil, cli.WrongUsage("--db: no server has the store open: only a running program has the handler")
+		}
 		reads := k.verb == verbList || k.verb == verbShow || k.verb == verbParked
 		return openStoreKeeper(ctx, k.dir, reads, showRebuild(c))
 	}
@@ -165,7 +173,11 @@ func (k *subscriptionsVerb) open(ctx context.Context, c *console.Console) (keepe
 	if err != nil {
 		return nil, err
 	}
-	return newServerKeeper(k.url, token)
+	server, err := newServerKeeper(k.url, token)
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
 }
 
 // showRebuild shows how far an open has come that makes state.db anew. All else that it does is short.
@@ -188,9 +200,12 @@ func (k *subscriptionsVerb) run(ctx context.Context, from keeper, r *subscriptio
 	case k.verb == verbList:
 		r.Subscriptions, err = from.list(ctx)
 	case k.verb == verbShow:
-		var one httpapi.Subscription
-		one, err = from.show(ctx, *k.name)
-		r.Subscription = &one
+		return k.show(ctx, from, r)
+	case k.verb == verbResume:
+		if err := from.change(ctx, k.verb, *k.name, k.at); err != nil {
+			return err
+		}
+		return k.show(ctx, from, r) // whether anything runs it
 	case k.verb == verbParked:
 		r.Parked, err = from.parked(ctx, *k.name)
 	case k.all:
@@ -198,6 +213,12 @@ func (k *subscriptionsVerb) run(ctx context.Context, from keeper, r *subscriptio
 	default:
 		err = from.change(ctx, k.verb, *k.name, k.at)
 	}
+	return err
+}
+
+func (k *subscriptionsVerb) show(ctx context.Context, from keeper, r *subscriptionsResult) error {
+	one, err := from.show(ctx, *k.name)
+	r.Subscription = &one
 	return err
 }
 

@@ -27,6 +27,9 @@ type subscriptionsResult struct {
 	Replayed []httpapi.ParkedEvent `json:"replayed,omitzero"`
 }
 
+// notRunning is the state of a subscription whose handler is in another program, or in none, as the HTTP API has it.
+const notRunning = "not-running"
+
 // outcomes say what a verb has done.
 var outcomes = map[string]string{
 	verbReplay: "the handler has taken the event",
@@ -46,6 +49,8 @@ func (r *subscriptionsResult) text(c *console.Console) {
 		showText(c, r.Subscription)
 	case r.Verb == verbParked:
 		r.parkedText(c)
+	case r.Verb == verbResume && r.Subscription.State == notRunning:
+		c.Say("%s: is paused no more. Nothing runs it now: it goes on when the program that has its handler does", r.Name)
 	case r.Replayed != nil:
 		c.Say("%s: the handler has taken %s", r.Name, human.Counted(len(r.Replayed), "event"))
 	default:

@@ -35,10 +35,12 @@ type serverKeeper struct {
 	base   *url.URL
 	token  string
 	client *http.Client
+	// place is the directory in which the server was found, "" if it was asked by its URL.
+	place string
 }
 
 // newServerKeeper checks where the server is. A token is not sent where others can read it.
-func newServerKeeper(base, token string) (keeper, error) {
+func newServerKeeper(base, token string) (*serverKeeper, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
@@ -94,22 +96,35 @@ func (k *serverKeeper) pathOf(name string) *url.URL {
 	return k.base.JoinPath("v1", "subscriptions", strings.ReplaceAll(url.PathEscape(name), ".", "%2E"))
 }
 
-// pages follows the links of a list to its end.
+// pages returns all of a list.
 func pages[T any](ctx context.Context, k *serverKeeper, u *url.URL) ([]T, error) {
 	all := []T{}
+	err := eachOf(ctx, k, u, func(one T) error {
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
+// eachOf follows the links of a list to its end, and calls take for each element.
+func eachOf[T any](ctx context.Context, k *serverKeeper, u *url.URL, take func(T) error) error {
 	u.RawQuery = fmt.Sprintf("limit=%d", pageLimit)
 	for {
 		var page httpapi.Page[T]
 		if err := k.ask(ctx, http.MethodGet, u, nil, &page); err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, page.Results...)
+		for _, one := range page.Results {
+			if err := take(one); err != nil {
+				return err
+			}
+		}
 		if page.Next == nil {
-			return all, nil
+			return nil
 		}
-		next, err := u.Parse(*page.Next)
-		if err != nil || next.Host != u.Host || next.Scheme != u.Scheme || len(page.Results) == 0 {
-			return nil, fmt.Errorf("%s: the answer is no page: it goes on at %q", u, *page.Next)
+		next, ok := page.NextOf(u)
+		if !ok {
+			return fmt.Errorf("%s: the answer is no page: it goes on at %q", u, *page.Next)
 		}
 		u = next
 	}

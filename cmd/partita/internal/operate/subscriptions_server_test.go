@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -182,9 +183,28 @@ func TestSubscriptionsOfServe(t *testing.T) {
 	}
 	run(t, append([]string{"subscriptions", "replay", "--name", "mails", "--all"}, at...)...).fails(t, exitBlind, "does not run here")
 	run(t, append([]string{"subscriptions", "rewind", "--name", "mails", "--partition", "0", "--offset", "5"}, at...)...).fails(t, exitBlind, "beyond the next event")
-	run(t, "subscriptions", "list", "--db", dir).fails(t, exitBlind, "--url")
+	run(t, "subscriptions", "show", "--name", "mails", "--db", dir).has(t, exitFine)
 	server.stop()
 	run(t, "verify", "--db", dir).has(t, exitFine)
+}
+
+// TestSubscriptionsBehindPrefix: a list is read to its end also if somebody between takes a prefix off the path.
+func TestSubscriptionsBehindPrefix(t *testing.T) {
+	const page = `{"results": [{"name": "%s"}], "next": %s}`
+	s := httptest.NewServer(http.StripPrefix("/shops", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/v1/subscriptions":
+			http.NotFound(w, r)
+		case r.URL.Query().Get("after") == "":
+			_, _ = fmt.Fprintf(w, page, "first", `"/v1/subscriptions?after=first&limit=1"`)
+		default:
+			_, _ = fmt.Fprintf(w, page, "second", "null")
+		}
+	})))
+	defer s.Close()
+	if list := subscriptions(t, "list", "--url", s.URL+"/shops")["subscriptions"].([]any); len(list) != 2 {
+		t.Errorf("got %v", list)
+	}
 }
 
 // TestServerCannotBeAsked: each error says what is wrong, and the token is not given away.

@@ -22,7 +22,7 @@ type storeKeeper struct {
 func openStoreKeeper(ctx context.Context, dir string, reads bool, progress func(bolt.Progress)) (keeper, error) {
 	store, err := bolt.OpenExisting(ctx, dir, bolt.Options{ReadOnly: reads, Progress: progress})
 	if errors.Is(err, storage.ErrLocked) {
-		return nil, fmt.Errorf("%s: %w: a running process has it open. Ask that one, with --url, if it serves HTTP", dir, err)
+		return nil, fmt.Errorf("%s: %w: a running process has it open, and does not answer. %s", dir, err, howToAsk(dir))
 	}
 	if err != nil {
 		return nil, about(dir, err)

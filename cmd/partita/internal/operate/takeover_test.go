@@ -12,7 +12,7 @@ import (
 // The log says what was taken over from an old system; the numbers are above it, and verify finds nothing.
 func TestTakenOverIsTold(t *testing.T) {
 	dir := t.TempDir()
-	s, err := bolt.Open(limit(t), dir, storagetest.Descriptor(messages.TrustNone), bolt.Options{})
+	s, err := bolt.Open(limit(t), dir, storagetest.Descriptor(messages.TrustNone), bolt.Options{Create: true})
 	check(t, err)
 	storagetest.Take(t, s, 0).Append(t, storagetest.Spec{
 		Workspace: 3, Bring: []storagetest.Ahead{{Seq: storagetest.SeqInvoice, By: 6}}, Give: []messages.SeqID{storagetest.SeqInvoice},

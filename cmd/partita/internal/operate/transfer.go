@@ -65,7 +65,7 @@ func (x *exporter) check() error {
 	case *x.subscriptions != "" && !whole:
 		return cli.WrongUsage("export: --subscriptions wants the whole store: positions are of its logs")
 	}
-	return nil
+	return errors.Join(checkOutside("to", *x.to), checkOutside("subscriptions", *x.subscriptions))
 }
 
 // exportResult is what was exported, in the words of its JSON.
@@ -87,6 +87,9 @@ func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if err := checkWorkspaces(ctx, store, x.part.Workspaces...); err != nil {
+		return about(*x.db, err)
+	}
 	var done transfer.Exported
 	c.Phase("export", 0)
 	toStdout := *x.to == "-"
@@ -191,6 +194,9 @@ or has failed, is gone on with by the same command.`,
 			if err := cli.InRange("partitions", *m.partitions, 1, messages.MaxPartitions); err != nil {
 				return err
 			}
+		}
+		if err := checkOutside("to", *m.to); err != nil {
+			return err
 		}
 		c := console.New(s, *asJSON)
 		if err := m.run(ctx, s, c); err != nil {

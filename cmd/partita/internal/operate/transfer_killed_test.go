@@ -23,7 +23,7 @@ const largeEvents = 40
 func newLargeStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{})
+	s, err := bolt.Open(limit(t), dir, descriptor(), bolt.Options{Create: true})
 	check(t, err)
 	_, err = s.TakeEpoch(limit(t), 0)
 	check(t, err)

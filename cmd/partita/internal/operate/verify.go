@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,14 +23,15 @@ const maxFaults = 1_000_000
 
 func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "verify --db DIR", Short: "Check a store, and say what repairs each fault",
+		Use: "verify " + sourceUse, Short: "Check a store, and say what repairs each fault",
 		Long: `Check all that the files can show, and say what repairs each fault: holes,
 numbers given twice, damaged values, projections that are not what the log says.
-Nothing is repaired, and no byte of the store is changed.
+Nothing is repaired, and no byte of the store is changed. Of a store that a
+server has open a copy is checked, which is made in TMPDIR and removed.
 
 Without state.db it looks at log.db alone, and says so as a fault.`,
 	}
-	dir := cli.DB(c)
+	from := sourceFlags(c)
 	defaults := verify.Options{}.WithDefaults()
 	faults := c.Flags().Int("max-faults", defaults.MaxFaults, "how many faults are told in words, `N`; all are counted")
 	memory := c.Flags().Int("max-memory", int(defaults.MaxMemory>>20), "what the check may remember, in `MiB`; with more it reads the files several times")
@@ -36,7 +40,15 @@ Without state.db it looks at log.db alone, and says so as a fault.`,
 		if err := errors.Join(cli.InRange("max-faults", *faults, 1, maxFaults), cli.InRange("max-memory", *memory, 1, 1<<20)); err != nil {
 			return err
 		}
-		return runVerify(ctx, console.New(s, *asJSON), *dir, verify.Options{MaxFaults: *faults, MaxMemory: int64(*memory) << 20})
+		o := verify.Options{MaxFaults: *faults, MaxMemory: int64(*memory) << 20}
+		server, err := from.server(ctx)
+		if err != nil {
+			return err
+		}
+		if server != nil {
+			return server.verify(ctx, console.New(s, *asJSON), from.name(), o)
+		}
+		return runVerify(ctx, console.New(s, *asJSON), from.dir, from.dir, o)
 	})
 	return c
 }
@@ -105,7 +117,24 @@ func newFaultResult(f verify.Fault, needed remedies) faultResult {
 	return result
 }
 
-func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Options) error {
+// verify checks a copy of what a server has open.
+func (k *serverKeeper) verify(ctx context.Context, c *console.Console, name string, o verify.Options) (err error) {
+	defer func() { err = errors.Join(err, k.close()) }()
+	temporary, err := os.MkdirTemp("", "partita-verify-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	dir := filepath.Join(temporary, "copy")
+	if _, err := k.backup(ctx, dir, bolt.CopyOptions{SkipVerify: true, Progress: showCopy(c)}); err != nil {
+		c.Done()
+		return err
+	}
+	return runVerify(ctx, c, dir, name, o)
+}
+
+// runVerify checks the store in a directory, and tells of it under a name.
+func runVerify(ctx context.Context, c *console.Console, dir, name string, o verify.Options) error {
 	begun, needed := time.Now(), make(remedies)
 	o.Progress, o.EachFault = showCheck(c), needed.add
 	report, err := bolt.Verify(ctx, dir, o)
@@ -114,8 +143,9 @@ func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Opt
 		return about(dir, err)
 	}
 	took := time.Since(begun)
+	rename(&report, dir, name)
 	result := verifyResult{
-		Command: "verify", Store: dir, checkResult: newCheckResult(report, needed), Actions: needed.actions(dir),
+		Command: "verify", Store: name, checkResult: newCheckResult(report, needed), Actions: needed.actions(name),
 		Seconds: console.Seconds(took), PerSecond: console.PerSecond(report.Events, took),
 	}
 	err = c.Result(result, func(c *console.Console) {
@@ -126,7 +156,21 @@ func runVerify(ctx context.Context, c *console.Console, dir string, o verify.Opt
 	if err != nil {
 		return err
 	}
-	return faulty(dir, report)
+	return faulty(name, report)
+}
+
+// rename lets a report tell of a directory under a name.
+func rename(r *verify.Report, dir, name string) {
+	if dir == name {
+		return
+	}
+	for i := range r.Faults {
+		f := &r.Faults[i]
+		f.Where, f.Text = strings.ReplaceAll(f.Where, dir, name), strings.ReplaceAll(f.Text, dir, name)
+	}
+	for i := range r.Unread {
+		r.Unread[i] = strings.ReplaceAll(r.Unread[i], dir, name)
+	}
 }
 
 // showCheck shows the phases of a check.

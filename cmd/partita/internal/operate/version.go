@@ -16,10 +16,7 @@ func version() string {
 
 // versionOf tells the module's version, and the revision if the program was built in a repository.
 func versionOf(info *debug.BuildInfo) string {
-	settings := make(map[string]string)
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
+	settings := settingsOf(info)
 	text := cmp.Or(info.Main.Version, "(unknown version)")
 	if revision := settings["vcs.revision"]; revision != "" {
 		text += ", revision " + revision
@@ -31,4 +28,12 @@ func versionOf(info *debug.BuildInfo) string {
 		text += ", " + info.GoVersion
 	}
 	return text
+}
+
+func settingsOf(info *debug.BuildInfo) map[string]string {
+	settings := make(map[string]string)
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return settings
 }

@@ -1,53 +1,88 @@
 package serve
 
 import (
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/cmd/partita/internal/config"
 	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/ids"
+	"github.com/partita-go/partita/logs"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // ErrConfig is returned when a configuration is wrong, or not safe. Nothing was opened.
-var ErrConfig = errors.New("bad configuration")
+var ErrConfig = config.ErrConfig
 
 // minToken is how short a token may be, in bytes: one of 128 bits in hexadecimal is longer.
 const minToken = 16
 
 // Config says what is served, where, and to whom. Every field but the token, the files of the
-// certificate and the node of traces must be set.
+// certificate, what is about dumps and metrics, and the node of traces must be set.
 type Config struct {
 	// Dir is the directory of the store.
 	Dir string
+	// Descriptor is the file that says what the store must be, which it may extend. Empty: as the store has it.
+	Descriptor string
+	// Create lets a new store be made of the descriptor if there is none.
+	Create bool
 	// Listen is the address to listen on, as host:port. The host is an IP address, localhost
 	// or, for all addresses, nothing. Any but a loopback address needs a certificate and a
 	// token.
 	Listen string
 	// CertFile and KeyFile have the certificate and its key as PEM. Without them there is
-	// no TLS.
+	// no TLS. They are read again at a hangup.
 	CertFile, KeyFile string
-	// Token is what every request must bring; if it is empty, none.
-	Token string
-	// Dump is the file that messages of actors are written to; if it is empty, none are. It is opened anew when
-	// there is something in Reopen.
+	// Token is what every request must bring; if it is empty, none. If there is a TokenFile, the token is what that has,
+	// and is read again at a hangup.
+	Token, TokenFile string
+	// Logs say which log lines are written, by group: see [logs.Logs]. Nil means those from warn on.
+	Logs map[string]logs.Group
+	// LogJSON says that log lines are JSON.
+	LogJSON bool
+	// Dump is the file that messages of actors are written to; if it is empty, none are.
 	Dump string
 	// Dumps say how, see [dumps.Options].
-	Dumps  dumps.Options
-	Reopen <-chan os.Signal
+	Dumps dumps.Options
+	// Keys are the groups of actors of which each has metrics of its own.
+	Keys []string
+	// Settings, Application and Store are those of the partitions, the application and the store.
+	Settings    partition.Settings
+	Application config.Application
+	Store       bolt.Options
+	// Hangups tell that the configuration, the certificate and the token are to be read again, and the dump to be opened anew.
+	Hangups <-chan os.Signal
 	// Connections is how many connections there may be at the same time. At most a quarter of
-	// them are streams, and half of them wait for an event: the rest is left for appends.
+	// them are streams, an eighth are operations, and half of them wait for an event: the rest is left for appends.
 	Connections int
+	// Origins are the web pages, as https://shop.example, that may ask the server from a browser. Default: none.
+	Origins []string
 	// TraceNode is the node's number in the trace ids that requests get: no other server has it. Nil means that they
 	// get none.
 	TraceNode *uint16
+	// Scrub says how the store is scrubbed. Default: not at all.
+	Scrub Scrubbing
+	// Operations are what an operator can ask of the store. Default: nothing.
+	Operations func(*bolt.Store) []Operation
+
+	// source is where all of this comes from, as loaded says; nil if it cannot change.
+	source *config.Source
+	loaded *config.Loaded
+}
+
+// application returns what is deployed.
+func (c *Config) application(d messages.Descriptor) partition.Application {
+	return partition.Application{
+		Descriptor: d, Settings: c.Settings, CacheNumbers: c.Application.CacheNumbers, Actualizations: c.Application.Actualizations,
+		RequestLane: c.Application.RequestLane, RequestLaneBytes: c.Application.RequestLaneBytes,
+	}
 }
 
 // traces returns what gives trace ids, nil if nothing does.
@@ -66,31 +101,40 @@ func (c *Config) options(logger *zap.Logger) httpapi.Options {
 	return o
 }
 
-// place is where a server listens.
-type place struct {
-	address *net.TCPAddr
-	// tls is nil without TLS.
-	tls *tls.Config
+// Check returns ErrConfig if it is wrong, or not safe.
+func (c *Config) Check() error {
+	_, err := c.check()
+	return err
 }
 
 // check returns where to listen, or ErrConfig.
 func (c *Config) check() (p place, err error) {
-	if c.Token != "" && len(c.Token) < minToken {
-		return p, fmt.Errorf("%w: token: got %d bytes, want at least %d", ErrConfig, len(c.Token), minToken)
+	if err := checkOrigins(c.Origins); err != nil {
+		return p, err
 	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return p, fmt.Errorf("%w: token: it has a space or a character that is not printable ASCII, which no client can send", ErrConfig)
+	if c.Descriptor != "" {
+		if p.descriptor, err = config.ReadDescriptor(c.Descriptor); err != nil {
+			return p, err
+		}
 	}
 	if p.address, err = parseAddress(c.Listen); err != nil {
 		return p, err
 	}
-	if p.tls, err = c.loadTLS(); err != nil {
+	if p.secrets, err = c.readSecrets(); err != nil {
 		return p, err
 	}
-	if !p.address.IP.IsLoopback() && (p.tls == nil || c.Token == "") {
+	if !p.address.IP.IsLoopback() && (p.certificate == nil || p.token == "") {
 		return p, fmt.Errorf("%w: address %.80q is not a loopback address: it needs a certificate and a token", ErrConfig, c.Listen)
 	}
 	return p, nil
+}
+
+// place is where a server listens, what it serves, and by what it begins to know its clients and they it.
+type place struct {
+	address *net.TCPAddr
+	// descriptor is that of the file, if there is one.
+	descriptor messages.Descriptor
+	secrets
 }
 
 // parseAddress reads an address without asking anybody what a name means.
@@ -112,18 +156,4 @@ func parseAddress(text string) (*net.TCPAddr, error) {
 	}
 	address.Port = int(number)
 	return address, nil
-}
-
-func (c *Config) loadTLS() (*tls.Config, error) {
-	if c.CertFile == "" && c.KeyFile == "" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if c.CertFile == "" || c.KeyFile == "" {
-		return nil, fmt.Errorf("%w: a certificate and its key are needed, got one of them", ErrConfig)
-	}
-	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("%w: certificate: %w", ErrConfig, err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }

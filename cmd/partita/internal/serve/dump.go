@@ -10,6 +10,7 @@ import (
 
 	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 )
 
 // dumpLimit is how long the end of a dump may take: a disk that hangs does not keep the server.
@@ -30,35 +31,55 @@ func (s *server) startDump() (end func() error, err error) {
 		return nil, err
 	}
 	s.dumps = w
+	s.metrics.WatchDumps(w)
+	return func() error { return inTime(dumpLimit, w.Close) }, nil
+}
+
+// observer returns who is told what actors do.
+func (s *server) observer() partition.Observer {
+	if s.dumps == nil {
+		return s.metrics
+	}
+	return partition.Observers(s.metrics, s.dumps)
+}
+
+func (s *server) dumpFails(err error) {
+	logger := s.logger.Named("dumps")
+	if err == nil {
+		logger.Warn("dump is written again", zap.String("file", s.config.Dump))
+		return
+	}
+	logger.Warn("dump cannot be written, or not be opened anew", zap.String("file", s.config.Dump), zap.Error(err))
+}
+
+// heed does what hangups ask for, until it is stopped.
+func (s *server) heed(l *live) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.reopenDump(ctx, w)
+		for {
+			select {
+			case <-s.config.Hangups:
+				s.hangup(ctx, l)
+			case <-ctx.Done():
+				return
+			}
+		}
 	}()
-	return func() error {
+	return func() {
 		cancel()
 		<-ended
-		return inTime(dumpLimit, w.Close)
-	}, nil
-}
-
-func (s *server) dumpFails(err error) {
-	if err == nil {
-		s.logger.Warn("dump is written again", zap.String("file", s.config.Dump))
-		return
 	}
-	s.logger.Warn("dump cannot be written, or not be opened anew", zap.String("file", s.config.Dump), zap.Error(err))
 }
 
-// reopenDump opens the file anew when it is told to, until ctx ends. If that fails, the writer tells.
-func (s *server) reopenDump(ctx context.Context, w *dumps.Writer) {
-	for {
-		select {
-		case <-s.config.Reopen:
-			_ = w.Reopen(ctx)
-		case <-ctx.Done():
-			return
-		}
+// hangup reads the configuration, the certificate and the token again, and opens the dump anew. Who fails tells.
+func (s *server) hangup(ctx context.Context, l *live) {
+	if l != nil {
+		l.reload(ctx)
+	}
+	s.reloadSecrets()
+	if s.dumps != nil {
+		_ = s.dumps.Reopen(ctx)
 	}
 }

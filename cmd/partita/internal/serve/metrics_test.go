@@ -2,8 +2,11 @@ package serve
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/partita-go/partita/dumps"
 )
 
 // TestMetrics: whoever may ask the API may ask for the metrics, and nobody else. What was done stands in them.
@@ -13,7 +16,7 @@ func TestMetrics(t *testing.T) {
 	bearer := []string{"Authorization", "Bearer " + token}
 	r.awaitReady()
 	r.expect(http.StatusCreated, http.MethodPost, "/v1/workspaces/42/events", `{"kind": 1}`, bearer...)
-	r.expect(http.StatusNotFound, http.MethodPost, "/metrics", "{}", bearer...)
+	r.expect(http.StatusMethodNotAllowed, http.MethodPost, "/metrics", "{}", bearer...)
 	page := r.expect(http.StatusOK, http.MethodGet, "/metrics", "", bearer...)
 	for _, want := range []string{
 		`partita_events_total{application="shops"} 1`,
@@ -37,4 +40,27 @@ func TestMetricsOfOthersNames(t *testing.T) {
 	r := start(t, Config{Dir: newStore(t), Listen: "127.0.0.1:0", Connections: 8})
 	r.expect(http.StatusMisdirectedRequest, http.MethodGet, "/metrics", "", "Host", "example.com")
 	r.expect(http.StatusOK, http.MethodGet, "/metrics", "")
+}
+
+// TestMetricsOfDumpsAndKeys: what was dumped is counted, and a group that is named is told apart by its actors.
+func TestMetricsOfDumpsAndKeys(t *testing.T) {
+	r := start(t, Config{
+		Dir: newStore(t), Listen: "127.0.0.1:0", Connections: 8, Keys: []string{"partition"},
+		Dump: filepath.Join(t.TempDir(), "dump"), Dumps: dumps.Options{Groups: map[string]dumps.Group{"partition": {Messages: []string{"Append"}}}},
+	})
+	r.awaitReady()
+	r.expect(http.StatusCreated, http.MethodPost, "/v1/workspaces/43/events", `{"kind": 1}`)
+	page := r.expect(http.StatusOK, http.MethodGet, "/metrics", "")
+	for _, want := range []string{
+		`partita_emitted_dumps_total{actor_group="partition"} 1`,
+		`partita_limited_dumps_total{actor_group="partition"} 0`,
+		`partita_lost_dumps_total{actor_group="partition"} 0`,
+		`partita_unwritten_dumps_total 0`,
+		`partita_sent_messages_total{actor_group="partition",actor_key="1",message="Append",protocol="partition"} 1`,
+		`partita_message_waiting_time_seconds_count{actor_group="actualizer",actor_key=""} `,
+	} {
+		if !strings.Contains(page, "\n"+want) {
+			t.Errorf("got %s\nwant %s", page, want)
+		}
+	}
 }

@@ -9,14 +9,17 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"golang.org/x/net/netutil"
 
+	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/logs"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
@@ -40,7 +43,8 @@ const (
 
 // Run serves the application that a store holds, and returns when ctx has ended and
 // everything is stopped and closed: requests under way are finished, those that wait for
-// events are answered at once. Started is called when the server listens, with its URL and
+// events are answered at once. While the store is being opened the server says that it lives, and
+// how far it is. Started is called when that is done, with the server's URL and
 // the name of the application. Notes gets a line for what goes wrong.
 //
 // It returns ErrConfig; the error of opening the store or of listening; ErrNotClean of
@@ -50,23 +54,46 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 	if err != nil {
 		return err
 	}
-	store, err := bolt.OpenExisting(ctx, c.Dir, bolt.Options{})
+	damage := new(damage)
+	l, err := c.newLogs(notes, damage)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, inTime(closeLimit, store.Close)) }()
+	defer func() { _ = l.Sync() }() // a terminal cannot be synced
 	listener, err := net.ListenTCP("tcp", place.address)
 	if err != nil {
 		return err
 	}
-	s := &server{config: &c, place: place, listener: listener, logger: newLogger(notes), metrics: metrics.New(metrics.Options{})}
+	s := &server{
+		config: &c, listener: listener, logs: l, logger: zap.New(l), metrics: metrics.New(metrics.Options{Keys: c.Keys, Logs: l}),
+		damage: damage,
+	}
+	s.secrets.Store(&place.secrets)
 	defer s.closeListener()
 	endDump, err := s.startDump()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, endDump()) }()
-	return s.run(ctx, store, started)
+	opening, err := s.startOpening()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opening.end()) }()
+	store, err := opening.open(ctx, &c, place.descriptor)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, inTime(closeLimit, store.Close)) }()
+	return s.run(ctx, store, opening.handOver, started)
+}
+
+// unlessStopped returns an error of a start, nil if it is that somebody wants an end: nothing was begun that had to be ended.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
 }
 
 // inTime calls what ends something, and gives it some time, whoever wants an end now.
@@ -76,99 +103,171 @@ func inTime(limit time.Duration, end func(context.Context) error) error {
 	return end(ctx)
 }
 
-func newLogger(w io.Writer) *zap.Logger {
-	config := zap.NewProductionEncoderConfig()
-	config.EncodeTime = zapcore.RFC3339TimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(zapcore.AddSync(w)), zap.WarnLevel))
-}
-
 // server is an application that is served.
 type server struct {
 	config   *Config
-	place    place
-	listener net.Listener
-	logger   *zap.Logger
-	metrics  *metrics.Metrics
+	listener *net.TCPListener
+	// secrets are those of now.
+	secrets atomic.Pointer[secrets]
+	logs    *logs.Logs
+	logger  *zap.Logger
+	metrics *metrics.Metrics
 	// dumps is nil if nothing is dumped.
-	dumps partition.Observer
-	// maxHeader is how large the headers of a request may be, in bytes.
-	maxHeader int
+	dumps *dumps.Writer
+	// damage is what was found damaged, scrubs are what looks for it.
+	damage *damage
+	scrubs *scrubber
 }
 
 // closeListener is for a listener that nobody has come to serve.
 func (s *server) closeListener() { _ = s.listener.Close() }
 
-// run deploys the application, serves it, and undeploys it.
-func (s *server) run(ctx context.Context, store *bolt.Store, started func(url, application string)) (err error) {
+// run deploys the application, serves it when handOver has given it the listener, and undeploys it.
+func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() error, started func(url, application string)) (err error) {
 	system := actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
 	parts := partition.NewAppParts(system, partition.Options{
-		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
+		Logger: s.logger, Observer: s.observer(), Traces: s.config.traces(),
 	})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
-	app, err := parts.Deploy(ctx, partition.Application{Descriptor: store.Descriptor()}, store)
+	app, err := parts.Deploy(ctx, s.config.application(store.Descriptor()), store)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer s.metrics.Watch(app, store)()
-	api, err := httpapi.New(app, app.Reader(), s.config.options(s.logger))
+	scrubs, endScrubs := s.startScrubbing(store)
+	defer endScrubs()
+	s.scrubs = scrubs
+	s.metrics.WatchUpkeep(upkeep{s.damage, scrubs})
+	o := s.config.options(s.logger)
+	o.Others = func() []httpapi.ActorStatus { return append(s.damage.statuses(), scrubs.statuses()...) }
+	api, err := httpapi.New(app, app.Reader(), o)
 	if err != nil {
 		return err
 	}
-	s.maxHeader = maxHeader + 2*maxCursorShare*int(app.Partitions())
+	l := s.live(app)
+	defer s.heed(l)()
+	operating, endOperating := context.WithCancel(context.Background())
+	defer endOperating()
+	handler := s.withMetrics(s.withConfig(l, s.withOperations(operating, store, api)))
+	fronts, closeFronts, err := s.fronts(handler, maxHeader+2*maxCursorShare*int(app.Partitions()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeFronts()) }()
+	if err := handOver(); err != nil {
+		return err
+	}
 	started(s.url(), app.Name())
-	return s.serve(ctx, api)
+	endNotifying := s.startNotifying(app)
+	defer context.AfterFunc(ctx, endNotifying)()
+	return s.serve(ctx, fronts, func() {
+		api.Stop()
+		endOperating()
+	})
+}
+
+// front is a server and what it listens to.
+type front struct {
+	server *http.Server
+	accept func(*http.Server) error
+}
+
+// fronts returns the servers of a handler: for those who may ask over the net, and for the operator, who has the
+// socket. Headers of a request may have so many bytes.
+func (s *server) fronts(handler http.Handler, headers int) (all []front, end func() error, err error) {
+	end = func() error { return nil }
+	open, err := s.newServer(s.guard(handler), headers)
+	if err != nil {
+		return nil, end, err
+	}
+	all = []front{{open, func(server *http.Server) error { return s.accept(server, s.limit(s.listener)) }}}
+	socket := s.startSocket()
+	if socket == nil {
+		return all, end, nil
+	}
+	own, err := s.newServer(handler, headers)
+	own.ConnState = nil // these connections are not of those that are bounded
+	return append(all, front{own, func(server *http.Server) error { return server.Serve(socket) }}), socket.remove, err
 }
 
 func (s *server) url() string {
 	scheme := "http://"
-	if s.place.tls != nil {
+	if s.secrets.Load().certificate != nil {
 		scheme = "https://"
 	}
 	return scheme + s.listener.Addr().String()
 }
 
-// serve answers requests until ctx ends, and finishes those under way.
-func (s *server) serve(ctx context.Context, api *httpapi.API) error {
-	errorLog, err := zap.NewStdLogAt(s.logger, zap.WarnLevel)
+// newServer returns a server of a handler. Headers of a request may have so many bytes.
+func (s *server) newServer(handler http.Handler, headers int) (*http.Server, error) {
+	errorLog, err := zap.NewStdLogAt(s.logger.Named("http"), zap.WarnLevel)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := &http.Server{
-		Handler:           s.metrics.CountRequests(s.guard(s.withMetrics(api))),
+		Handler:           s.metrics.CountRequests(handler),
 		ConnState:         s.metrics.ConnState,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    s.maxHeader,
+		MaxHeaderBytes:    headers,
 		Protocols:         new(http.Protocols),
-		TLSConfig:         s.place.tls,
+		TLSConfig:         s.tlsConfig(),
 		ErrorLog:          errorLog,
 	}
 	// One request at a time on each connection: so the connections bound all of them.
 	server.Protocols.SetHTTP1(true)
-	ended := make(chan error, 1)
-	go func() { ended <- s.accept(server) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	api.Stop()
-	if err = inTime(requestsLimit, server.Shutdown); err != nil {
-		err = errors.Join(partition.ErrNotClean, err, server.Close())
-	}
-	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+	return server, nil
 }
 
-func (s *server) accept(server *http.Server) error {
-	listener := netutil.LimitListener(s.listener, s.config.Connections)
-	if s.place.tls != nil {
+// serve answers requests until ctx ends, and finishes those under way.
+func (s *server) serve(ctx context.Context, fronts []front, stop func()) error {
+	ended := make(chan error, len(fronts))
+	for _, f := range fronts {
+		go func() { ended <- f.accept(f.server) }()
+	}
+	running := len(fronts)
+	var failed error
+	select {
+	case failed = <-ended:
+		running--
+	case <-ctx.Done():
+	}
+	stop()
+	err := inTime(requestsLimit, func(ctx context.Context) error { return shutDown(ctx, fronts) })
+	for range running {
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+	}
+	return errors.Join(failed, err)
+}
+
+// shutDown lets servers finish the requests under way, those of all at the same time.
+func shutDown(ctx context.Context, fronts []front) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(fronts))
+	for i, f := range fronts {
+		all.Go(func() {
+			if err := f.server.Shutdown(ctx); err != nil {
+				errs[i] = errors.Join(partition.ErrNotClean, err, f.server.Close())
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// limit bounds the connections.
+func (s *server) limit(l net.Listener) net.Listener {
+	return netutil.LimitListener(l, s.config.Connections)
+}
+
+func (s *server) accept(server *http.Server, listener net.Listener) error {
+	if server.TLSConfig != nil {
 		return server.ServeTLS(listener, "", "")
 	}
 	return server.Serve(listener)
@@ -178,19 +277,25 @@ func (s *server) accept(server *http.Server) error {
 func (s *server) withMetrics(api http.Handler) http.Handler {
 	page := s.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/metrics" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		switch {
+		case r.URL.Path != "/metrics":
 			api.ServeHTTP(w, r)
-			return
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			r.Pattern = "GET /metrics" // it counts by it
+			page.ServeHTTP(w, r)
+		default:
+			r.Pattern = "/metrics"
+			tellMethods(w, r, "GET, HEAD, OPTIONS")
 		}
-		r.Pattern = "GET /metrics" // it counts by it
-		page.ServeHTTP(w, r)
 	})
 }
 
-// guard lets in those who may ask.
+// guard lets in those who may ask. A browser asks without a token whether a page may.
 func (s *server) guard(next http.Handler) http.Handler {
-	if s.config.Token == "" {
-		return httpapi.OnlyLoopback(next)
+	if s.secrets.Load().token == "" {
+		return allowOrigins(httpapi.OnlyLoopback(next), s.config.Origins)
 	}
-	return httpapi.RequireToken(next, s.config.Token)
+	return allowOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpapi.RequireToken(next, s.secrets.Load().token).ServeHTTP(w, r)
+	}), s.config.Origins)
 }

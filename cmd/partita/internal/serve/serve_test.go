@@ -53,7 +53,7 @@ func check(t testing.TB, err error) {
 func newStore(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := bolt.Open(limit(t), dir, messages.Descriptor{Application: "shops", Partitions: 2, Kinds: []messages.Kind{{ID: 1, Name: "shop"}}}, bolt.Options{})
+	s, err := bolt.Open(limit(t), dir, messages.Descriptor{Application: "shops", Partitions: 2, Kinds: []messages.Kind{{ID: 1, Name: "shop"}}}, bolt.Options{Create: true})
 	check(t, err)
 	check(t, s.Close(limit(t)))
 	return dir

@@ -6,12 +6,13 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// version is that of the files of events. Other ones are refused.
-const version = 1
+// Version is that of the files of events. Other ones are refused.
+const Version = 1
 
 // Header is what the first line of a file of events says.
 type Header struct {
@@ -29,11 +30,11 @@ type Header struct {
 func (h *Header) Whole() bool { return len(h.Only.Partitions)+len(h.Only.Workspaces) == 0 }
 
 type headerJSON struct {
-	Version    int            `json:"partita_export"`
-	Descriptor descriptorJSON `json:"descriptor"`
-	Only       *partJSON      `json:"only,omitempty"`
-	Launches   []uint32       `json:"launches,omitempty"`
-	Events     uint64         `json:"events"`
+	Version    int                `json:"partita_export"`
+	Descriptor httpapi.Descriptor `json:"descriptor"`
+	Only       *partJSON          `json:"only,omitempty"`
+	Launches   []uint32           `json:"launches,omitempty"`
+	Events     uint64             `json:"events"`
 }
 
 type partJSON struct {
@@ -52,7 +53,7 @@ type endJSON struct {
 }
 
 func (h *Header) json() headerJSON {
-	j := headerJSON{Version: version, Descriptor: descriptorOf(&h.Descriptor), Launches: h.Launches, Events: h.Events}
+	j := headerJSON{Version: Version, Descriptor: httpapi.DescriptorOf(&h.Descriptor), Launches: h.Launches, Events: h.Events}
 	if !h.Whole() {
 		j.Only = &partJSON{Partitions: h.Only.Partitions}
 		for _, ws := range h.Only.Workspaces {
@@ -87,8 +88,8 @@ func readHeader(w *writer, content []byte) (Header, error) {
 	if err := json.Unmarshal(text, &v); err != nil || v.Version == 0 {
 		return Header{}, errNoLine
 	}
-	if v.Version != version {
-		return Header{}, fmt.Errorf("version of the file: got %d, want %d", v.Version, version)
+	if v.Version != Version {
+		return Header{}, fmt.Errorf("version of the file: got %d, want %d", v.Version, Version)
 	}
 	var j headerJSON
 	if err := json.Unmarshal(text, &j); err != nil {
@@ -102,7 +103,7 @@ func readHeader(w *writer, content []byte) (Header, error) {
 		}
 	}
 	var err error
-	if h.Descriptor, err = j.Descriptor.read(); err != nil {
+	if h.Descriptor, err = j.Descriptor.Read(); err != nil {
 		return h, err
 	}
 	again := h.json()

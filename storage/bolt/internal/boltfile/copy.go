@@ -21,6 +21,13 @@ func (e *Entries) Add(k, v []byte) {
 	e.Bytes += len(k) + len(v)
 }
 
+// Each calls fn with each entry, in their order.
+func (e *Entries) Each(fn func(k, v []byte)) {
+	for i, k := range e.Keys {
+		fn(k, e.values[i])
+	}
+}
+
 // Full reports whether the entries are enough for a transaction.
 func (e *Entries) Full() bool { return len(e.Keys) >= CopyChunkEntries || e.Bytes >= copyChunkBytes }
 

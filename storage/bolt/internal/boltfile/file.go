@@ -71,6 +71,7 @@ func OpenFile(d *Directory, name, title string, o *bbolt.Options) (*File, error)
 	})
 	switch {
 	case err == nil:
+		hold(f)
 		return f, nil
 	case caught(err):
 		// It was only read, and nobody else has it. bbolt's map of it stays, and would keep
@@ -78,7 +79,7 @@ func OpenFile(d *Directory, name, title string, o *bbolt.Options) (*File, error)
 		_ = errors.Join(unlock(f.Handle), f.Handle.Close())
 		return nil, f.damaged(err)
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: %s", storage.ErrLocked, path)
+		return nil, fmt.Errorf("%w %s: %s", storage.ErrLocked, holder(d, name), path)
 	case errors.Is(err, berrors.ErrInvalid), tooShort(err):
 		return nil, f.unrecognised(d, name, err)
 	case errors.Is(err, berrors.ErrVersionMismatch):
@@ -234,6 +235,7 @@ func (f *File) stillBefore(id int) bool {
 
 // Close releases the file. It waits for transactions under way.
 func (f *File) Close() error {
+	defer letGo(f)
 	if f.poisoned.Load() != nil {
 		return errors.Join(unlock(f.Handle), f.Handle.Close())
 	}

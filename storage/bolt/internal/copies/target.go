@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -37,31 +38,51 @@ func (t *Target) Log(ctx context.Context, log *logdb.Log, last messages.LSN) err
 	if err != nil {
 		return err
 	}
-	// First: what is not pending any more is in log.db.
-	first, values := log.Pending()
-	tell := func(done uint64) {
+	done := uint64(0)
+	tell := func(entries int) {
+		done += uint64(entries)
 		t.Tell(format.LogFileName, done, uint64(last))
 	}
-	done := uint64(0)
 	tell(0)
-	wanted := func(k []byte) bool {
-		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
-	}
-	err = Bucket(ctx, log.File, to, format.BucketLog, boltfile.LogFill, wanted, func(n, _ int) {
-		done += uint64(n)
-		tell(done)
+	err = eachOfLog(ctx, log, last, func(bucket []byte, e *boltfile.Entries) error {
+		if bytes.Equal(bucket, format.BucketLog) {
+			tell(len(e.Keys))
+		}
+		return to.Put(bucket, boltfile.LogFill, e)
 	})
-	if err == nil && first <= last {
-		err = to.Update(func(tx *bbolt.Tx) error { return logdb.Put(tx, first, values[:last+1-first]) })
-		tell(uint64(last))
-	}
-	if err == nil {
-		err = Bucket(ctx, log.File, to, format.BucketEpochs, boltfile.LogFill, Every, func(int, int) {})
-	}
+	return t.endLog(to, last, err)
+}
+
+// endLog notes in log.db where it ends, and closes it.
+func (t *Target) endLog(to *boltfile.File, last messages.LSN, err error) error {
 	if err == nil {
 		err = to.Update(func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketLog).SetSequence(uint64(last)) })
 	}
 	return to.CloseCopy(err)
+}
+
+// eachOfLog hands out the entries of log.db in pieces: events up to an LSN, and then the epochs.
+func eachOfLog(ctx context.Context, log *logdb.Log, last messages.LSN, take func(bucket []byte, e *boltfile.Entries) error) error {
+	// First: what is not pending any more is in log.db.
+	first, values := log.Pending()
+	wanted := func(k []byte) bool {
+		return len(k) != format.LSNKeyLen || messages.LSN(format.Uint64(k)) <= min(last, first-1)
+	}
+	events := func(e *boltfile.Entries) error { return take(format.BucketLog, e) }
+	if err := pieces(ctx, log.File, format.BucketLog, wanted, events); err != nil {
+		return err
+	}
+	if first <= last {
+		var pending boltfile.Entries
+		var key [format.LSNKeyLen]byte
+		for i, v := range values[:last+1-first] {
+			pending.Add(format.AppendLSNKey(key[:0], first+messages.LSN(i)), v)
+		}
+		if err := events(&pending); err != nil {
+			return err
+		}
+	}
+	return pieces(ctx, log.File, format.BucketEpochs, Every, func(e *boltfile.Entries) error { return take(format.BucketEpochs, e) })
 }
 
 // Entries copies a file bucket by bucket into one of the copy, and what
@@ -113,19 +134,30 @@ func (t *Target) Pages(ctx context.Context, from *boltfile.File, r format.Role) 
 	if err != nil {
 		return err
 	}
-	err = from.View(func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(&copyWriter{ctx: ctx, w: to, tell: t.Tell, name: r.FileName(), total: uint64(tx.Size())})
-		return err
-	})
-	switch {
-	case err == nil:
+	return closePages(to, writePages(ctx, from, &copyWriter{w: to, tell: t.Tell, name: r.FileName()}))
+}
+
+// closePages makes a file durable unless it has failed already, and closes it.
+func closePages(to *os.File, err error) error {
+	if err == nil {
 		err = to.Sync()
-	case ctx.Err() != nil:
-		// bbolt keeps the text only.
-		err = ctx.Err()
 	}
 	if closeErr := to.Close(); err == nil {
 		err = closeErr
+	}
+	return err
+}
+
+// writePages writes the pages of a file as of one moment.
+func writePages(ctx context.Context, from *boltfile.File, w *copyWriter) error {
+	w.ctx = ctx
+	err := from.View(func(tx *bbolt.Tx) error {
+		w.total = uint64(tx.Size())
+		_, err := tx.WriteTo(w)
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // bbolt keeps the text only
 	}
 	return err
 }
@@ -154,6 +186,19 @@ func (w *copyWriter) Write(b []byte) (int, error) {
 func Bucket(
 	ctx context.Context, from, to *boltfile.File, bucket []byte, fill float64,
 	wanted func(k []byte) bool, progress func(entries, bytes int),
+) error {
+	return pieces(ctx, from, bucket, wanted, func(e *boltfile.Entries) error {
+		err := to.Put(bucket, fill, e)
+		if err == nil {
+			progress(len(e.Keys), e.Bytes)
+		}
+		return err
+	})
+}
+
+// pieces reads what [Bucket] copies.
+func pieces(
+	ctx context.Context, from *boltfile.File, bucket []byte, wanted func(k []byte) bool, take func(*boltfile.Entries) error,
 ) error {
 	var next, last []byte // last is bbolt's, as long as the transaction
 	for more := true; more; {
@@ -184,10 +229,9 @@ func Bucket(
 		if err != nil {
 			return err
 		}
-		if err := to.Put(bucket, fill, &chunk); err != nil {
+		if err := take(&chunk); err != nil {
 			return err
 		}
-		progress(len(chunk.Keys), chunk.Bytes)
 	}
 	return nil
 }

@@ -1,3 +1,8 @@
-// Package dedup is the index of deduplication ids in state.db: sorted runs of hashes, each in blocks
-// (format.go), how they are merged (merge.go), and how an id is looked up (reader.go, all.go).
+// Package dedup is the index of deduplication ids in state.db: sorted runs of hashes, each in blocks.
+//
+//	format.go  runs and blocks as bytes
+//	merge.go   how runs are merged
+//	reader.go  hashes in one transaction: which events may have an id
+//	lookup.go  ids in state.db and the log: which event has it
+//	all.go     all that the index has, for who checks it
 package dedup

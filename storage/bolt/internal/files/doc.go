@@ -8,4 +8,7 @@
 //	stand.go   how far state.db is, and the epochs of log.db
 //	origin.go  whether state.db is of this log, and this log whole
 //	ask.go     the same for a store that may be damaged: restoring and verifying
+//	fill.go    log.db of a store that is being made by itself
+//	ids.go     ids.db, which is open for a moment only
+//	inspect.go what the files say about themselves, and how large they are
 package files

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,12 +19,24 @@ import (
 var ErrNoState = errors.New("state.db is missing")
 
 // Open opens the files of a store. It finds out what is there without changing anything, and creates what is missing: the
-// store too, if there is none. The descriptor that is wanted must extend the one that the store was made with. If it is
-// nil, the store's own is wanted, and no store is created.
+// store too, if there is none and the options say so. The descriptor that is wanted must extend the one that the store
+// was made with. If it is nil, the store's own is wanted, and no store is created.
 func Open(ctx context.Context, dir string, wanted *messages.Descriptor, o Options) (*Set, error) {
-	mayCreate := wanted != nil && !o.ReadOnly
+	s, err := open(ctx, dir, wanted, o)
+	if wanted != nil && !o.ReadOnly && errors.Is(err, storage.ErrNotFound) {
+		err = fmt.Errorf("%w: is the path right, and its volume mounted? Only Options.Create makes a new store", err)
+	}
+	return s, err
+}
+
+func open(ctx context.Context, dir string, wanted *messages.Descriptor, o Options) (*Set, error) {
+	mayCreate := wanted != nil && o.Create && !o.ReadOnly
 	s, err := Hold(dir, o)
 	if mayCreate && errors.Is(err, storage.ErrNotFound) {
+		// What is refused leaves no directory behind.
+		if err := wanted.CheckNames(nil); err != nil {
+			return nil, err
+		}
 		if err := boltfile.MakeDirs(dir, boltfile.SyncAbove); err != nil {
 			return nil, err
 		}
@@ -58,6 +71,9 @@ func (s *Set) open(wanted *messages.Descriptor, mayCreate bool) error {
 	}
 	if !mayCreate {
 		return fmt.Errorf("%w: %s", storage.ErrNotFound, s.Directory.Path)
+	}
+	if err := wanted.CheckNames(nil); err != nil {
+		return err
 	}
 	return s.createStore(wanted)
 }
@@ -133,15 +149,31 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 
 // describe takes over whose store it is, and what the descriptor that is wanted changes.
 func (s *Set) describe(wanted *messages.Descriptor, log *format.Header) error {
-	s.ID, s.Descriptor = log.ID, log.Descriptor
+	s.ID, s.Descriptor, s.Found = log.ID, log.Descriptor, &log.Descriptor
 	if wanted != nil {
-		if err := wanted.Extends(&log.Descriptor); err != nil {
+		if err := s.extend(wanted); err != nil {
 			return err
 		}
-		s.Descriptor = wanted.Over(&log.Descriptor)
 	}
 	s.staleLog = log.Format < format.Version || !sameDescriptor(&s.Descriptor, &log.Descriptor)
 	return nil
+}
+
+// extend lets the store have what a descriptor adds. One that has less than the store, or smaller limits, may be an older
+// program's, which may have the store as it is, or one from which somebody has taken away: nobody can tell.
+func (s *Set) extend(wanted *messages.Descriptor) error {
+	err := cmp.Or(wanted.Extends(&s.Descriptor), wanted.CheckNames(&s.Descriptor))
+	switch {
+	case err == nil:
+		s.Descriptor = wanted.Over(&s.Descriptor)
+		return nil
+	case s.Descriptor.Covers(wanted) != nil:
+		return err
+	case s.options.AcceptNewer:
+		return nil
+	}
+	return fmt.Errorf("%w: what a store has is never taken away or lowered: put it back; "+
+		"or, if a newer program has added it, run that one, or open the store with Options.AcceptNewer", err)
 }
 
 // mayRebuild returns why a state.db that is not there, or is of an older format, cannot be made anew, nil if it need not be.

@@ -20,6 +20,10 @@ import (
 type Options struct {
 	// ReadOnly opens them without changing a byte.
 	ReadOnly bool
+	// Create makes a store where there is none.
+	Create bool
+	// AcceptNewer lets a descriptor be wanted that lacks what the store has.
+	AcceptNewer bool
 	// LockTimeout is how long to wait for another process to release a file.
 	LockTimeout time.Duration
 	// MmapSize is how much address space is reserved for each file, in bytes.
@@ -35,8 +39,10 @@ type Set struct {
 	// ID and Descriptor are the store's.
 	ID         format.StoreID
 	Descriptor messages.Descriptor
-	Log        *logdb.Log
-	State      *boltfile.File
+	// Found is the descriptor that the store had; nil if there was no store.
+	Found *messages.Descriptor
+	Log   *logdb.Log
+	State *boltfile.File
 	// Subscriptions is nil until there is one. The keeper makes it.
 	Subscriptions atomic.Pointer[boltfile.File]
 	// OldSubscriptions is the header of a subscriptions.db of an older format, which the first commit makes one of this

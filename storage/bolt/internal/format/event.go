@@ -44,7 +44,7 @@ const (
 )
 
 // MaxEventSize bounds an event's value in bytes.
-const MaxEventSize = 16 << 20
+const MaxEventSize = messages.MaxEventBytes
 
 const recordFlagNew = 1
 

@@ -59,6 +59,7 @@ var (
 
 	KeyHeader    = []byte("header")
 	KeyWAL       = []byte("wal")
+	KeyReplica   = []byte("replica")
 	KeyProjected = []byte("projected")
 	KeyDedup     = []byte("dedup")
 	KeyWitness   = []byte("witness")

@@ -79,7 +79,7 @@ func (r Role) HeaderKeys() [][]byte {
 	switch r {
 	case RoleState:
 	case RoleLog:
-		return [][]byte{KeyHeader, KeyWAL}
+		return [][]byte{KeyHeader, KeyReplica, KeyWAL}
 	case RoleSubscriptions:
 		return [][]byte{KeyHeader, KeySubscriptions}
 	case RoleIDs:

@@ -15,10 +15,7 @@ import (
 )
 
 // Epoch is the current epoch of a partition.
-type Epoch struct {
-	Partition messages.PartitionID
-	Epoch     messages.Epoch
-}
+type Epoch = format.Epoch
 
 // Append makes durable the events behind the last LSN, and epochs: in log.wal, or in log.db if that must have them at
 // once. Its error means that nothing was written, but for [messages.ErrOutcomeUnknown].
@@ -34,7 +31,7 @@ func (l *Log) Append(last messages.LSN, values [][]byte, epochs []Epoch) error {
 // closed when log.db has more of what stands there.
 func (l *Log) Busy(last messages.LSN, values [][]byte) <-chan struct{} {
 	now := l.pending.state()
-	if now.failed != nil || l.WAL.IsFree(wal.Size(values), now.next-1, last) {
+	if l.trim != nil || now.failed != nil || l.WAL.IsFree(wal.Size(values), now.next-1, last) {
 		return nil
 	}
 	l.applier.hurry()
@@ -77,25 +74,31 @@ func (l *Log) awaitMemory(size int64) error {
 	return nil
 }
 
-// writeAhead writes to log.wal.
-func (l *Log) writeAhead(last messages.LSN, size int64, values [][]byte) error {
-	applied := l.pending.state()
-	if applied.failed != nil {
-		// There may be space by now.
-		if err := l.AwaitApplied(context.Background(), last); err != nil {
+// Room waits until there is room for events behind the last LSN, and makes sure that their place in log.db is free.
+func (l *Log) Room(last messages.LSN, values [][]byte) error {
+	if len(values) > 0 {
+		if l.pending.state().failed != nil {
+			// There may be space by now.
+			if err := l.AwaitApplied(context.Background(), last); err != nil {
+				return err
+			}
+		}
+		if err := l.awaitMemory(wal.Size(values)); err != nil {
 			return err
 		}
 	}
-	if err := l.awaitMemory(size); err != nil {
-		return err
-	}
-	applied = l.pending.state()
-	err := l.File.View(func(tx *bbolt.Tx) error {
+	applied := l.pending.state()
+	return l.File.View(func(tx *bbolt.Tx) error {
 		return checkEnd(tx.Bucket(format.BucketLog), applied.next-1, last, values)
 	})
-	if err != nil {
+}
+
+// writeAhead writes to log.wal.
+func (l *Log) writeAhead(last messages.LSN, size int64, values [][]byte) error {
+	if err := l.Room(last, values); err != nil {
 		return err
 	}
+	applied := l.pending.state()
 	if err := l.beginWAL(last); err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -80,23 +78,26 @@ func (a *applier) run() {
 // applyAll brings to log.db what is pending.
 func (l *Log) applyAll() error {
 	for {
-		first, values := l.pending.take(applyMost)
-		if len(values) == 0 {
+		t := l.pending.take(applyMost)
+		if len(t.values)+len(t.entries) == 0 {
 			return nil
 		}
-		err := l.File.Update(func(tx *bbolt.Tx) error { return Put(tx, first, values) })
+		err := l.File.Update(t.put)
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown):
 			// They are in log.wal, and the next open brings them. Of what is asked for from
 			// now on nothing is written.
-			l.pending.tell(0, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
+			l.pending.tell(taken{}, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
 			return err
 		case errors.Is(err, storage.ErrConflict):
 			l.failed(err)
 		}
-		l.pending.tell(len(values), err)
+		l.pending.tell(t, err)
 		if err != nil {
 			return err
+		}
+		if n := len(t.entries); n > 0 {
+			l.trim(t.entries[n-1].at.Index)
 		}
 	}
 }

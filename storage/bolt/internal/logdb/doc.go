@@ -5,6 +5,7 @@
 //	settle.go   what a crash has left: it is written again, brought to log.db, and removed
 //	append.go   log.wal or log.db: one synced write
 //	applier.go  brings many commits from log.wal to log.db, in the background
+//	replica.go  the entries of a replicated log, which may take the place of log.wal
 //	pending.go  what log.wal has and log.db has not
 //	read.go     values and events by LSN, wherever they are
 package logdb

@@ -31,6 +31,9 @@ func (l *Log) Load(store format.StoreID) (messages.LSN, error) {
 func (l *Log) endOfDB() (end messages.LSN, err error) {
 	err = l.File.View(func(tx *bbolt.Tx) error {
 		l.commit = uint64(tx.ID())
+		if err := l.loadPosition(tx); err != nil {
+			return err
+		}
 		b := tx.Bucket(format.BucketLog)
 		if k, _ := b.Cursor().Last(); k != nil {
 			lsn, ok := format.ParseLSN(k)

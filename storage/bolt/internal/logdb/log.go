@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // Log is log.db and log.wal as one log. Load reads where it ends; then it can be read. Vouch, Settle and Start, in
@@ -26,6 +27,10 @@ type Log struct {
 	applier *applier
 	// failed is told why log.db cannot take what is in log.wal.
 	failed func(error)
+	// Position is up to where log.db had a replicated log when Load read it, zero if it never had one; trim is told up to
+	// where log.db has one, and is nil if it has none.
+	Position replog.Position
+	trim     func(index uint64)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
 	// left is the log.wal that a crash has left, until log.db has what is in it. Its commits are to be written to log.db
@@ -70,3 +75,6 @@ func (l *Log) InPlace() error {
 // Pending returns the events that log.db has not yet, and the LSN of the first. Who reads log.db after that finds there
 // what is not among them.
 func (l *Log) Pending() (first messages.LSN, values [][]byte) { return l.pending.all() }
+
+// Refused returns why log.db has not taken what it was given last, nil if it has.
+func (l *Log) Refused() error { return l.pending.state().failed }

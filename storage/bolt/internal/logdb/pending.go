@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // pending are the events at the end of the log that log.wal has and log.db has not. Their
@@ -15,6 +16,8 @@ type pending struct {
 	first  messages.LSN
 	values [][]byte
 	bytes  int64
+	// entries are what was taken of a replicated log; the values are theirs. They come to log.db whole.
+	entries []pendingEntry
 	// applied is closed, and made anew, whenever the applier has tried to bring them to
 	// log.db; failed says why it could not, tries how often it tried.
 	applied chan struct{}
@@ -31,12 +34,37 @@ func (p *pending) restart(next messages.LSN) {
 func (p *pending) push(values [][]byte) (before, after int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.add(values)
+}
+
+// add adds events to the end. The caller has the lock.
+func (p *pending) add(values [][]byte) (before, after int64) {
 	before = p.bytes
 	p.values = append(p.values, values...)
 	for _, v := range values {
 		p.bytes += int64(len(v))
 	}
 	return before, p.bytes
+}
+
+// pendingEntry is an entry of a replicated log.
+type pendingEntry struct {
+	at     replog.Position
+	events int
+	epochs []Epoch
+}
+
+// pendingEntryBytes is about what an entry takes beside its values: one without any is to come to log.db, too.
+const pendingEntryBytes = 128
+
+// pushEntry adds an entry of a replicated log to the end. It returns how many bytes there were and are.
+func (p *pending) pushEntry(e *Entry) (before, after int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock() // the applier must not find an entry without its values
+	p.entries = append(p.entries, pendingEntry{at: e.At, events: len(e.Values), epochs: e.Epochs})
+	p.bytes += pendingEntryBytes
+	before, after = p.add(e.Values)
+	return before - pendingEntryBytes, after
 }
 
 // skip says that log.db was given so many events at once. Nothing is pending.
@@ -53,29 +81,49 @@ func (p *pending) all() (first messages.LSN, values [][]byte) {
 	return p.first, slices.Clip(p.values)
 }
 
-// take returns the first values, of about so many bytes.
-func (p *pending) take(most int64) (messages.LSN, [][]byte) {
+// taken is what one transaction brings to log.db.
+type taken struct {
+	first   messages.LSN
+	values  [][]byte
+	entries []pendingEntry
+}
+
+// take returns the first values, of about so many bytes, and the entries whose values they are.
+func (p *pending) take(most int64) taken {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
+	if len(p.entries) > 0 {
+		entries := 0
+		for bytes := int64(0); entries < len(p.entries) && bytes < most; entries++ {
+			for range p.entries[entries].events {
+				bytes += int64(len(p.values[n]))
+				n++
+			}
+			bytes += pendingEntryBytes
+		}
+		return taken{first: p.first, values: p.values[:n:n], entries: p.entries[:entries:entries]}
+	}
 	for bytes := int64(0); n < len(p.values) && bytes < most; n++ {
 		bytes += int64(len(p.values[n]))
 	}
-	return p.first, p.values[:n:n]
+	return taken{first: p.first, values: p.values[:n:n]}
 }
 
-// tell says what became of an attempt to bring the first so many values to log.db.
-func (p *pending) tell(events int, err error) {
+// tell says what became of an attempt to bring the first values to log.db.
+func (p *pending) tell(t taken, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++
 	if p.failed = err; err == nil {
-		for _, v := range p.values[:events] {
+		for _, v := range t.values {
 			p.bytes -= int64(len(v))
 		}
 		// Readers may have the old list.
-		p.values = slices.Clone(p.values[events:])
-		p.first += messages.LSN(events)
+		p.values = slices.Clone(p.values[len(t.values):])
+		p.first += messages.LSN(len(t.values))
+		p.entries = slices.Clone(p.entries[len(t.entries):])
+		p.bytes -= pendingEntryBytes * int64(len(t.entries))
 	}
 	close(p.applied)
 	p.applied = make(chan struct{})

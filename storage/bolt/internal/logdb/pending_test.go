@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // pendingOf returns what is pending behind LSN 10: events of these lengths.
@@ -24,11 +26,11 @@ func TestPendingBytes(t *testing.T) {
 	expect.Equal(t, []int64{0, 7}, []int64{before, after})
 	before, after = p.push(values[2:])
 	expect.Equal(t, []int64{7, 12}, []int64{before, after})
-	p.tell(2, nil)
+	p.tell(taken{values: values[:2]}, nil)
 	expect.Equal(t, int64(5), p.bytes)
-	p.tell(1, errors.New("no"))
+	p.tell(taken{values: values[:1]}, errors.New("no"))
 	expect.Equal(t, int64(5), p.bytes)
-	p.tell(1, nil)
+	p.tell(taken{values: values[2:]}, nil)
 	before, _ = p.push(values)
 	expect.Equal(t, int64(0), before)
 }
@@ -38,10 +40,10 @@ func TestPendingTake(t *testing.T) {
 	p, values := pendingOf(4, 4, 4)
 	p.push(values)
 	for most, want := range map[int64]int{1: 1, 4: 1, 5: 2, 8: 2, 9: 3, 100: 3} {
-		first, got := p.take(most)
-		expect.Equal(t, 11, first)
-		expect.Equal(t, want, len(got), most)
-		expect.Equal(t, want, cap(got), most)
+		got := p.take(most)
+		expect.Equal(t, 11, got.first)
+		expect.Equal(t, want, len(got.values), most)
+		expect.Equal(t, want, cap(got.values), most)
 	}
 }
 
@@ -53,13 +55,13 @@ func TestPendingState(t *testing.T) {
 	begun := p.state()
 	expect.Equal(t, 13, begun.next)
 	no := errors.New("no")
-	p.tell(2, no)
+	p.tell(taken{values: values[:2]}, no)
 	<-begun.more
 	failed := p.state()
 	expect.Equal(t, 13, failed.next)
 	expect.Equal(t, true, failed.tries != begun.tries)
 	expect.ErrorIs(t, failed.failed, no)
-	p.tell(2, nil)
+	p.tell(taken{values: values[:2]}, nil)
 	<-failed.more
 	done := p.state()
 	expect.Equal(t, 15, done.next)
@@ -79,4 +81,30 @@ func TestApplierHurries(t *testing.T) {
 	expect.Equal(t, 1, len(a.wake))
 	a.added(applyBytes, applyBytes+1)
 	expect.Equal(t, 1, len(a.wake))
+}
+
+// What was taken of a replicated log comes to log.db by whole entries, and those without events do, too.
+func TestPendingEntries(t *testing.T) {
+	p, values := pendingOf(4, 4, 4)
+	entry := func(head uint64, values ...[]byte) (before, after int64) {
+		return p.pushEntry(&Entry{At: replog.Position{Head: head}, Entry: format.Entry{Values: values}})
+	}
+	before, after := entry(1, values[:2]...)
+	expect.Equal(t, []int64{0, 8 + pendingEntryBytes}, []int64{before, after})
+	entry(2)
+	before, after = entry(3, values[2])
+	expect.Equal(t, []int64{8 + 2*pendingEntryBytes, 12 + 3*pendingEntryBytes}, []int64{before, after})
+
+	for most, want := range map[int64][]int{1: {2, 1}, 8 + pendingEntryBytes: {2, 1}, 9 + pendingEntryBytes: {2, 2}, 1 << 20: {3, 3}} {
+		got := p.take(most)
+		expect.Equal(t, want, []int{len(got.values), len(got.entries)}, most)
+	}
+	p.tell(p.take(9+pendingEntryBytes), nil)
+	first, left := p.all()
+	expect.Equal(t, 13, first)
+	expect.Equal(t, values[2:], left)
+	got := p.take(1)
+	expect.Equal(t, 3, got.entries[0].at.Head)
+	p.tell(got, nil)
+	expect.Equal(t, int64(0), p.bytes)
 }

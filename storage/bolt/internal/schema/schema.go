@@ -37,6 +37,12 @@ func Sequence(all []messages.Sequence, id messages.SeqID) *messages.Sequence {
 	return &all[i]
 }
 
+// KeepsSome reports whether a sequence of a kind keeps only some of its periods.
+func (s *Schema) KeepsSome(kind messages.WSKind, seq messages.SeqID) bool {
+	def := Sequence(s.Kinds[kind], seq)
+	return def != nil && def.Restart.Keep > 0
+}
+
 // CheckEvent returns an [storage.ErrInvalidEvent] that names the first field that
 // contradicts the descriptor, or nil. numbering are the event's numbers, then
 // the explicit ids of its new records, then its moves; given reports whether an event of the batch before

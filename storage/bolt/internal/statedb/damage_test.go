@@ -300,15 +300,7 @@ func dump(tx *bbolt.Tx) string {
 }
 
 // content returns the bytes of the file.
-func (x *filled) content() (content []byte) {
-	x.t.Helper()
-	view(x.t, x.state, func(tx *bbolt.Tx) error {
-		content = make([]byte, tx.Size())
-		_, err := x.state.Handle.ReadAt(content, 0)
-		return err
-	})
-	return content
-}
+func (x *filled) content() []byte { return contentOf(x.t, x.state) }
 
 // branchKeys returns where the bytes of keys of branches are in the file.
 func (x *filled) branchKeys() (places []int64) {

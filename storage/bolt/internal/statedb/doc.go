@@ -5,6 +5,7 @@
 //	rows.go    rows: in packs, or in the events that pointers lead to
 //	writer.go  what events change of a workspace's head
 //	packer.go  pointers become rows in packs
+//	periods.go the last numbers of sequences that restart: the newest in heads, older ones behind them
 //	search.go  looking for a key where any key can be damaged
 //
 // A workspace has one head, which names its last events and the records written last; the others are behind it, in lists

@@ -58,6 +58,17 @@ func openState(t testing.TB) *boltfile.File {
 	return f
 }
 
+// contentOf returns the bytes of a file.
+func contentOf(t expect.T, f *boltfile.File) (content []byte) {
+	t.Helper()
+	view(t, f, func(tx *bbolt.Tx) error {
+		content = make([]byte, tx.Size())
+		_, err := f.Handle.ReadAt(content, 0)
+		return err
+	})
+	return content
+}
+
 func update(t expect.T, f *boltfile.File, fn func(*bbolt.Tx) error) {
 	t.Helper()
 	expect.NoError(t, f.Update(fn))

@@ -2,6 +2,7 @@ package statedb
 
 import (
 	"slices"
+	"sort"
 
 	"go.etcd.io/bbolt"
 
@@ -117,4 +118,19 @@ func Projected(state *boltfile.File) (messages.LSN, error) {
 		return err
 	})
 	return messages.LSN(n), err
+}
+
+// HasPLog reports whether an entry of the log is in the projection of a partition's log, where LSNs go up with the offsets,
+// below a checkpoint.
+func HasPLog(tx *bbolt.Tx, p messages.PartitionID, checkpoint messages.PLogOffset, lsn messages.LSN) bool {
+	at := func(o int) messages.LSN {
+		lsns, err := PLogIn(tx, p, messages.PLogOffset(o+1), messages.PLogOffset(o+2))
+		if err != nil {
+			return 0
+		}
+		return lsns[0]
+	}
+	n := int(checkpoint - 1)
+	o := sort.Search(n, func(o int) bool { return at(o) >= lsn })
+	return o < n && at(o) == lsn
 }

@@ -98,6 +98,10 @@ func (w *Writer) closePeriods(s *format.HeadSequence, restart *messages.Restart)
 	s.Periods = slices.Delete(s.Periods, 0, kept)
 }
 
+// gatheredBytes is what a transaction takes in memory at most, garbage included, for a period that it takes out of bucket
+// index: bbolt has each key of a page that changes, and what was read of it is sorted out in the head.
+const gatheredBytes = 640
+
 // gather takes the older periods of a sequence into the head: it has kept all of them until now, and does so no more.
 func (w *Writer) gather(s *format.HeadSequence) error {
 	var all []format.PeriodNumber
@@ -112,6 +116,7 @@ func (w *Writer) gather(s *format.HeadSequence) error {
 		w.older = append(w.older, olderPut{s.Seq, format.PeriodNumber{Period: p.Period}})
 	}
 	s.Periods, s.Older = slices.Insert(s.Periods, 0, all...), false
+	w.Gathered += int64(len(all)) * gatheredBytes
 	return nil
 }
 
@@ -129,7 +134,6 @@ func (w *Writer) putOlder() error {
 			return err
 		}
 	}
-	w.older = w.older[:0]
 	return nil
 }
 

@@ -12,6 +12,9 @@ import (
 // Writer changes the heads of workspaces in a transaction, one after the other: Load, change Head, Store.
 type Writer struct {
 	Head format.Head
+	// Gathered is about how many bytes of memory the transaction takes for periods that were in bucket index, and are no
+	// more. One workspace may have many: so many as its sequences have had while they kept all.
+	Gathered int64
 
 	ws                  messages.WSID
 	tx                  *bbolt.Tx

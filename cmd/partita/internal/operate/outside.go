@@ -1,0 +1,38 @@
+package operate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+)
+
+// checkOutside returns wrong usage if what a flag names would be made within a store, where it would be taken for a part of
+// it, and copied and removed with it.
+func checkOutside(flag, path string) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	for at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		// A link is followed: it may lead into a store.
+		target, err := filepath.EvalSymlinks(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it will be made
+		}
+		if err != nil {
+			return err
+		}
+		at = target
+		if _, err := os.Lstat(filepath.Join(at, "log.db")); err == nil {
+			return cli.WrongUsage("--%s: %s is within the store %s: want a place outside of it", flag, path, at)
+		}
+	}
+	return nil
+}

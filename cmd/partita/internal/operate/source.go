@@ -1,0 +1,94 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/partita/internal/serve"
+)
+
+// source is where a command finds a store: in a directory, which a server may have open, or at a server.
+type source struct{ dir, url, tokenFile string }
+
+// sourceFlags defines those that say where the store is.
+func sourceFlags(c *cobra.Command) *source {
+	s, set := new(source), c.Flags()
+	set.StringVar(&s.dir, "db", "", "the store's directory, `DIR`; a server that has it open is asked")
+	set.StringVar(&s.url, "url", "", "the `URL` of a server that has the store open")
+	set.StringVar(&s.tokenFile, "token-file", "", "`FILE` of the bearer token for --url; or it is in the environment, as "+tokenVariable)
+	return s
+}
+
+// sourceUse is what the usage line of such a command says.
+const sourceUse = "{--db DIR | --url URL}"
+
+func (s *source) check() error {
+	switch {
+	case (s.dir == "") == (s.url == ""):
+		return cli.WrongUsage("want either --db or --url")
+	case s.dir != "" && s.tokenFile != "":
+		return cli.WrongUsage("--token-file goes with --url")
+	}
+	return nil
+}
+
+// name is what errors and results call the store.
+func (s *source) name() string { return s.dir + s.url }
+
+// server returns the server that has the store open, nil if none has that answers in its directory.
+func (s *source) server(ctx context.Context) (*serverKeeper, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.url == "" {
+		return serverOf(ctx, s.dir)
+	}
+	token, err := readToken(s.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return newServerKeeper(s.url, token)
+}
+
+// serverOf returns the server that answers at the socket of a store's directory, nil if none does. A socket that a
+// server has left that was killed answers nobody.
+func serverOf(ctx context.Context, dir string) (*serverKeeper, error) {
+	path, err := serve.SocketPath(dir)
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // then there is no server
+	}
+	var dialer net.Dialer
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+	c, err := dial(ctx, "", "")
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENOTSOCK):
+		return nil, nil //nolint:nilnil // nobody listens
+	case err != nil:
+		return nil, fmt.Errorf("%s: a server has the store open, and cannot be asked: %w", dir, err)
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	k, err := newServerKeeper("http://localhost", "")
+	if err == nil {
+		k.client.Transport = &http.Transport{DialContext: dial}
+		k.place = dir
+	}
+	return k, err
+}
+
+// howToAsk says how a process is asked that has a store open and does not answer in its directory.
+func howToAsk(dir string) string {
+	if _, err := serve.SocketPath(dir); err != nil {
+		return fmt.Sprintf("If it serves HTTP, ask it with --url (%v)", err)
+	}
+	return "If it is partita serve, it is still opening the store, or stops: try again. If it serves HTTP, ask it with --url. Else stop it, or let it make a backup (bolt.Store.Backup)"
+}

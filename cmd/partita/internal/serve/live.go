@@ -1,0 +1,160 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/cmd/partita/internal/config"
+	"github.com/partita-go/partita/dumps"
+	"github.com/partita-go/partita/logs"
+	"github.com/partita-go/partita/metrics"
+	"github.com/partita-go/partita/partition"
+)
+
+// applyLimit is how long partitions may take to change their settings.
+const applyLimit = 30 * time.Second
+
+// live is the configuration of a server that runs, and what changes it.
+type live struct {
+	source  *config.Source
+	app     *partition.App
+	logs    *logs.Logs
+	metrics *metrics.Metrics
+	// dumps is nil if there is no dump.
+	dumps *dumps.Writer
+	// scrubs is nil if nobody scrubs.
+	scrubs *scrubber
+	logger *zap.Logger
+
+	mu  sync.Mutex
+	now *config.Loaded
+	// changed is when it was changed last, zero if it was not.
+	changed time.Time
+	// refused is why the last try has failed, wholly or in part, nil if it has not.
+	refused error
+}
+
+// live returns what changes the configuration, nil if it cannot change.
+func (s *server) live(app *partition.App) *live {
+	if s.config.source == nil {
+		return nil
+	}
+	return &live{
+		source: s.config.source, app: app, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
+	}
+}
+
+// reload reads the file again, if there is one, and takes the flags and the environment as they are.
+func (l *live) reload(ctx context.Context) { _ = l.change(ctx, l.source.Load) }
+
+// replace takes a document in place of the file.
+func (l *live) replace(ctx context.Context, document []byte) error {
+	return l.change(ctx, func() (*config.Loaded, error) { return l.source.LoadDocument(document) })
+}
+
+// change takes another configuration, or nothing of it, and tells.
+func (l *live) change(ctx context.Context, load func() (*config.Loaded, error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next, err := load()
+	if err != nil {
+		return l.refuse(err)
+	}
+	changes, err := l.now.Changes(next)
+	if err != nil {
+		return l.refuse(err)
+	}
+	err = l.apply(ctx, next.Config)
+	l.now, l.refused, l.changed = next, err, time.Now()
+	for _, c := range changes {
+		l.logger.Warn("setting has changed", zap.String("setting", c.Key), zap.Any("from", c.From), zap.Any("to", c.To))
+	}
+	if err != nil {
+		l.logger.Error("configuration was taken over, but is not in force everywhere", zap.Error(err))
+		return err
+	}
+	l.logger.Warn("configuration was taken over", zap.Int("changes", len(changes)))
+	return nil
+}
+
+func (l *live) refuse(err error) error {
+	l.refused = err
+	l.logger.Error("configuration is refused, nothing has changed", zap.Error(err))
+	return err
+}
+
+// apply changes all that can change. The configuration is valid: only a partition that has ended does not follow.
+func (l *live) apply(ctx context.Context, c *config.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
+	err := l.logs.SetGroups(logGroups(c))
+	if l.dumps != nil {
+		err = errors.Join(err, l.dumps.SetGroups(dumpGroups(c)))
+	}
+	l.metrics.SetKeys(metricKeys(c))
+	if l.scrubs != nil {
+		l.scrubs.configure(scrubbing(c))
+	}
+	err = errors.Join(err, l.app.Configure(ctx, partition.Config{
+		Settings: c.Settings, RequestLane: c.Application.RequestLane, RequestLaneBytes: c.Application.RequestLaneBytes,
+	}))
+	if err != nil {
+		return fmt.Errorf("not in force everywhere: %w", err)
+	}
+	return nil
+}
+
+// ConfigOf returns what a server needs of a configuration.
+func ConfigOf(l *config.Loaded, source *config.Source) Config {
+	c := l.Config
+	return Config{
+		Dir: c.DB, Descriptor: c.Descriptor, Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey, Token: c.Token, TokenFile: c.TokenFile, Connections: c.Connections, TraceNode: c.TraceNode, Origins: c.AllowOrigin,
+		Logs: logGroups(c), LogJSON: c.LogFormat == "json",
+		Dump: c.Dump, Dumps: dumps.Options{Groups: dumpGroups(c), Memory: c.DumpMemory << 20},
+		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
+		loaded: l, source: source,
+	}
+}
+
+func scrubbing(c *config.Config) Scrubbing { return Scrubbing{Every: c.Scrub, Share: c.ScrubShare} }
+
+func logGroups(c *config.Config) map[string]logs.Group {
+	groups := map[string]logs.Group{logs.AllGroups: {Level: c.LogLevel, Rate: c.LogRate}}
+	for _, name := range config.LogGroups {
+		g := c.Groups[name].Logging
+		groups[name] = logs.Group{Level: g.Level, Rate: g.Rate}
+	}
+	return groups
+}
+
+// dumpGroups returns those that are dumped: all, with what is said of single ones, or those that are named.
+func dumpGroups(c *config.Config) map[string]dumps.Group {
+	groups := make(map[string]dumps.Group)
+	for _, name := range c.DumpGroups {
+		groups[name] = dumps.Group{Messages: c.DumpMessages, Rate: c.DumpRate, Longest: c.DumpLongest, Bodies: c.DumpBodies}
+	}
+	_, all := groups[dumps.AllGroups]
+	for _, name := range config.ActorGroups {
+		if _, named := groups[name]; named || all {
+			g := c.Groups[name].Dumping
+			groups[name] = dumps.Group{Messages: g.Messages, Rate: g.Rate, Longest: g.Longest, Bodies: g.Bodies}
+		}
+	}
+	return groups
+}
+
+func metricKeys(c *config.Config) (keys []string) {
+	keys = slices.Clone(c.MetricsKeys)
+	for _, name := range config.ActorGroups {
+		if c.Groups[name].Telemetry.Keys && !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}

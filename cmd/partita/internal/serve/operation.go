@@ -1,0 +1,176 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+)
+
+// OperationsPath is what the path of every operation begins with.
+const OperationsPath = "/v1/store/"
+
+// ErrorTrailer is the trailer of a stream that is not whole: it says why.
+const ErrorTrailer = "Partita-Error"
+
+// acceptLimit is how long a client may take to accept what an operation writes at a time.
+const acceptLimit = 30 * time.Second
+
+// Operation is something that an operator asks of a store that is open. It changes nothing.
+type Operation struct {
+	// Name is the last part of its path.
+	Name string
+	// Answer returns a value, which is answered as JSON.
+	Answer func(ctx context.Context, query url.Values) (any, error)
+	// Stream writes what is answered instead, of a content type, until it is done or ctx ends. What it has written is
+	// sent when it calls flush.
+	Stream      func(ctx context.Context, query url.Values, w io.Writer, flush func() error) error
+	ContentType string
+}
+
+// operations answers those who ask for one of them.
+type operations struct {
+	logger *zap.Logger
+	// stopping ends when streams have to.
+	stopping context.Context
+	all      map[string]Operation
+	// streams has room for those that may be under way.
+	streams chan struct{}
+}
+
+// errStopping is why a stream ends that has no end.
+var errStopping = errors.New("the server is stopping")
+
+// withOperations answers who asks for an operation; the API answers all others.
+func (s *server) withOperations(stopping context.Context, store *bolt.Store, api http.Handler) http.Handler {
+	if s.config.Operations == nil {
+		return api
+	}
+	o := &operations{
+		logger: s.logger.Named("serve"), stopping: stopping, all: make(map[string]Operation),
+		streams: make(chan struct{}, max(1, s.config.Connections/8)),
+	}
+	for _, operation := range s.config.Operations(store) {
+		o.all[operation.Name] = operation
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, under := strings.CutPrefix(r.URL.Path, OperationsPath)
+		operation, there := o.all[name]
+		switch {
+		case !under || !there:
+			api.ServeHTTP(w, r)
+		case r.Method != http.MethodGet:
+			w.Header().Set("Allow", http.MethodGet)
+			refuse(w, http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is GET")
+		default:
+			r.Pattern = "GET " + OperationsPath + name // it counts by it
+			o.serve(w, r, operation)
+		}
+	})
+}
+
+func (o *operations) serve(w http.ResponseWriter, r *http.Request, operation Operation) {
+	if operation.Stream != nil {
+		o.stream(w, r, operation)
+		return
+	}
+	value, err := operation.Answer(r.Context(), r.URL.Query())
+	if err != nil {
+		o.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	answer(w, http.StatusOK, "application/json", value)
+}
+
+// stream answers with what an operation writes. An error before the first of it is a problem, a later one a trailer.
+func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Operation) {
+	select {
+	case o.streams <- struct{}{}:
+		defer func() { <-o.streams }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "Too many readers wait already", "too many operations are under way")
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(o.stopping, func() { cancel(errStopping) })()
+	out := &accepting{w: w, control: http.NewResponseController(w), begin: func(h http.Header) {
+		h.Set("Content-Type", operation.ContentType)
+		h.Set("Cache-Control", "no-store")
+		h.Set("Trailer", ErrorTrailer)
+	}}
+	err := operation.Stream(ctx, r.URL.Query(), out, out.flush)
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
+		err = errStopping
+	}
+	switch {
+	case err == nil:
+		_ = out.flush() // who has gone needs nothing
+	case !out.begun:
+		o.fail(w, r, err)
+	default:
+		o.tell(r, err)
+		w.Header().Set(ErrorTrailer, inLine(err))
+	}
+}
+
+// fail answers with a problem.
+func (o *operations) fail(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, cli.ErrUsage):
+		refuse(w, http.StatusBadRequest, "The request cannot be understood", inLine(err))
+	case errors.Is(err, partition.ErrNoEvent):
+		refuse(w, http.StatusNotFound, "There is no such thing", inLine(err))
+	case errors.Is(err, storage.ErrClosed), errors.Is(err, errStopping):
+		w.Header().Set("Retry-After", "30")
+		refuse(w, http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
+	default:
+		o.tell(r, err)
+		refuse(w, http.StatusInternalServerError, "The server has failed", inLine(err))
+	}
+}
+
+// tell logs why an operation has failed, unless it is that the client has gone, or the server goes.
+func (o *operations) tell(r *http.Request, err error) {
+	if r.Context().Err() == nil && !errors.Is(err, errStopping) {
+		o.logger.Error("an operation has failed", zap.String("path", r.URL.Path), zap.Error(err))
+	}
+}
+
+// accepting gives the client time to accept what is written.
+type accepting struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begin   func(http.Header)
+	begun   bool
+}
+
+func (a *accepting) Write(b []byte) (int, error) {
+	a.start()
+	return a.w.Write(b)
+}
+
+func (a *accepting) start() {
+	_ = a.control.SetWriteDeadline(time.Now().Add(acceptLimit))
+	if !a.begun {
+		a.begun = true
+		a.begin(a.w.Header())
+	}
+}
+
+func (a *accepting) flush() error {
+	a.start()
+	return a.control.Flush()
+}

@@ -1,0 +1,243 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/verifier"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// replica is the store as a replicated log sees it: what the log has accepted comes in here, and nowhere else. It
+// implements [replog.Replica].
+type replica struct {
+	s   *Store
+	log replog.Log
+	// head is that of the last entry that is published. It is read before anything is judged: if the judgement rests on
+	// less than what the log has accepted, the log refuses what was judged.
+	head atomic.Uint64
+	view format.EventView
+	// reads let those who read together ask once whether this node leads.
+	reads verifier.Verifier
+	// taken has room for one: it says that the log has grown.
+	taken chan struct{}
+	// followed is closed when nothing is flushed any more without a caller.
+	followed chan struct{}
+}
+
+// start begins to take what the log has and the store has not. A store that is no replica has nothing to take.
+func (r *replica) start() error {
+	if r == nil {
+		return nil
+	}
+	at := r.s.log.Position
+	r.head.Store(at.Head)
+	err := r.mayStart()
+	if err == nil {
+		err = r.log.Start(at, r)
+	}
+	if err != nil {
+		close(r.followed)
+		return fmt.Errorf("replicated log: %w", err)
+	}
+	go r.follow()
+	return nil
+}
+
+// mayStart refuses a log.wal that had to stay: its events are no entries.
+func (r *replica) mayStart() error {
+	if _, values := r.s.log.Pending(); len(values) > 0 {
+		return fmt.Errorf("%w: %s has no room for what %s has", storage.ErrFull, format.LogFileName, format.WALFileName)
+	}
+	return nil
+}
+
+// end lets nothing in any more.
+func (r *replica) end() error {
+	err := r.log.Close()
+	<-r.followed
+	return err
+}
+
+// propose writes what was accepted behind a head. When it returns without an error, that is published.
+func (r *replica) propose(head uint64, values [][]byte, epochs []logdb.Epoch) error {
+	if err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), values); err != nil {
+		return err
+	}
+	e := format.Entry{Epochs: epochs, Values: values}
+	return r.log.Append(context.Background(), head, e.Encode())
+}
+
+// Apply implements [replog.Replica].
+func (r *replica) Apply(at replog.Position, body []byte) error {
+	err := r.apply(at, body)
+	if err != nil {
+		r.s.breakBy(err)
+	}
+	return err
+}
+
+func (r *replica) apply(at replog.Position, body []byte) error {
+	content, err := format.DecodeEntry(body)
+	if err != nil {
+		return r.diverged(at, err)
+	}
+	requests, err := r.requests(&content)
+	if err != nil {
+		return r.diverged(at, err)
+	}
+	if err := r.s.log.Take(&logdb.Entry{At: at, Entry: content}); err != nil {
+		return err
+	}
+	r.s.publish(requests)
+	r.head.Store(at.Head)
+	select {
+	case r.taken <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (r *replica) diverged(at replog.Position, cause error) error {
+	return fmt.Errorf("%w: head %d: %w", replog.ErrDiverged, at.Head, cause)
+}
+
+// requests are what was accepted, as the committer of the node that wrote it had it: runs of events of one partition, and
+// the epochs taken, which are all behind the events of older ones.
+func (r *replica) requests(e *format.Entry) (all []*writeRequest, err error) {
+	lsn := messages.LSN(r.s.lastLSN.Load())
+	ends := make(map[*partition]*partitionEnd)
+	for _, value := range e.Values {
+		lsn++
+		if err := r.view.Decode(lsn, value); err != nil {
+			return nil, format.DamagedEvent(lsn, 0, 0, err)
+		}
+		p, err := r.s.partition(r.view.Partition)
+		if err != nil {
+			return nil, err
+		}
+		end := p.end(ends)
+		if err := end.follow(&r.view); err != nil {
+			return nil, err
+		}
+		last := len(all) - 1
+		if last < 0 || all[last].partition != p || all[last].epoch != r.view.Epoch {
+			all = append(all, &writeRequest{partition: p, epoch: r.view.Epoch, unseen: end.failed})
+			last++
+		}
+		all[last].add(&r.view, value)
+	}
+	for _, taken := range e.Epochs {
+		p, err := r.s.partition(taken.Partition)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &writeRequest{partition: p, epoch: taken.Epoch, takeEpoch: true, unseen: p.end(ends).failed})
+	}
+	return all, nil
+}
+
+// partitionEnd is where the log of a partition ends, in the course of an entry. Only who applies entries moves that.
+type partitionEnd struct {
+	last   messages.PLogOffset
+	failed bool
+}
+
+// end returns where the partition's log ends, as it was found first.
+func (p *partition) end(ends map[*partition]*partitionEnd) *partitionEnd {
+	if ends[p] == nil {
+		p.mu.RLock()
+		ends[p] = &partitionEnd{last: p.last, failed: p.failed != nil}
+		p.mu.RUnlock()
+	}
+	return ends[p]
+}
+
+// follow makes sure that an event continues the log.
+func (e *partitionEnd) follow(v *format.EventView) error {
+	if v.PLogOffset != e.last+1 && !e.failed {
+		return fmt.Errorf("%w: partition %d: got offset %d, want %d", storage.ErrOutOfOrder, v.Partition, v.PLogOffset, e.last+1)
+	}
+	e.last = v.PLogOffset
+	return nil
+}
+
+// add adds an event that the log has.
+func (r *writeRequest) add(v *format.EventView, value []byte) {
+	n := newEvent{
+		ws: v.Workspace, wsKind: v.WorkspaceKind, offset: v.PLogOffset, wlog: v.WLogOffset, at: v.RegisteredAt,
+		numbers: slices.Clone(v.Numbering()), records: recordRefs(nil, v.Records), dedup: v.DedupID, zone: v.Zone, value: value,
+	}
+	r.events = append(r.events, n)
+	r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
+	r.size.add(zoneSize(n.zone))
+}
+
+// followRest is for how long a node that does not lead lets its tails grow: nobody waits for its projections. Tests let
+// them grow for ever.
+var followRest = time.Second
+
+// follow flushes what the log has brought, as long as this node does not lead: nobody has its partitions then who would.
+func (r *replica) follow() {
+	defer close(r.followed)
+	rest := time.NewTimer(followRest)
+	defer rest.Stop()
+	for {
+		select {
+		case <-r.taken:
+			if !r.s.pressed() {
+				continue
+			}
+		case <-rest.C:
+			rest.Reset(followRest)
+		case <-r.s.closing:
+			return
+		}
+		r.flush()
+	}
+}
+
+// flush flushes all tails under the epochs that are the partitions' before this node begins to lead: who takes one
+// after that is not disturbed.
+func (r *replica) flush() {
+	var all []*flushRequest
+	for i := range r.s.partitions {
+		if f := r.s.partitions[i].derivedFlush(); f != nil {
+			all = append(all, f)
+		}
+	}
+	if now, _ := r.log.Leadership(); now.Term != 0 {
+		return
+	}
+	for _, f := range all { // so that they share transactions
+		select {
+		case r.s.flushes <- f:
+		case <-r.s.closing:
+			return
+		}
+	}
+	for _, f := range all {
+		// Why one is refused is told to who flushes as the owner, or by the partition's status.
+		_ = f.Await(context.Background(), r.s.flushed)
+	}
+}
+
+// derivedFlush returns a flush of all that the tail has, without a caller, nil if there is nothing.
+func (p *partition) derivedFlush() *flushRequest {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.failed != nil || p.tail.end() <= p.checkpoint {
+		return nil
+	}
+	return &flushRequest{
+		Ticket: queue.NewTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.tail.end(), derive: true,
+	}
+}

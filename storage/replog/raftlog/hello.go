@@ -1,0 +1,106 @@
+package raftlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// What stands first in a stream. Numbers are big-endian.
+//
+//	version  1
+//	shard    4  which log it is for
+//	from     1  length, and as many bytes: who opens it
+//	to       1  length, and as many bytes: who is meant
+//
+// The other side says one byte: an answer. Raft's own messages follow.
+//
+// to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two.
+type hello struct {
+	version  byte
+	shard    replog.Shard
+	from, to replog.NodeID
+}
+
+const (
+	helloVersion = 1
+	maxNodeID    = 255
+)
+
+// answer is what the other side says.
+type answer byte
+
+// The answers.
+const (
+	welcome answer = iota
+	otherVersion
+	otherNode
+	noLog
+)
+
+var answers = map[answer]string{
+	otherVersion: "it speaks another version",
+	otherNode:    "it is another node",
+	noLog:        "it does not have this log now",
+}
+
+func (h hello) bytes() []byte {
+	b := []byte{h.version}
+	b = binary.BigEndian.AppendUint32(b, uint32(h.shard))
+	for _, id := range []replog.NodeID{h.from, h.to} {
+		b = append(b, byte(len(id)))
+		b = append(b, id...)
+	}
+	return b
+}
+
+// readHello reads exactly the first bytes of a stream. What follows in another version is not read.
+func readHello(r io.Reader) (h hello, err error) {
+	var b [5]byte
+	if _, err := io.ReadFull(r, b[:1]); err != nil {
+		return h, err
+	}
+	if h.version = b[0]; h.version != helloVersion {
+		return h, nil
+	}
+	if _, err := io.ReadFull(r, b[:4]); err != nil {
+		return h, err
+	}
+	h.shard = replog.Shard(binary.BigEndian.Uint32(b[:4]))
+	for _, id := range []*replog.NodeID{&h.from, &h.to} {
+		if _, err := io.ReadFull(r, b[:1]); err != nil {
+			return h, err
+		}
+		name := make([]byte, b[0])
+		if _, err := io.ReadFull(r, name); err != nil {
+			return h, err
+		}
+		*id = replog.NodeID(name)
+	}
+	return h, nil
+}
+
+// exchange writes the first bytes, and reads the answer.
+func (h hello) exchange(c net.Conn) error {
+	if _, err := c.Write(h.bytes()); err != nil {
+		return err
+	}
+	var b [1]byte
+	if _, err := io.ReadFull(c, b[:]); err != nil {
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: it has closed it", errRefused)
+		}
+		return err
+	}
+	if a := answer(b[0]); a != welcome {
+		if why := answers[a]; why != "" {
+			return fmt.Errorf("%w: %s", errRefused, why)
+		}
+		return fmt.Errorf("%w: answer %d", errRefused, a)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package raftlog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// TestImpatientCaller gives up while its entry is under way. Raft leads on, and this node begins anew behind the entry.
+func TestImpatientCaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newCluster(t, newInProcess(), nil))
+	n := nodes[0]
+	r.lead(n)
+	r.must(n, 1)
+	before, _ := r.log(n).Leadership()
+	r.c.Cut(r, n)
+	ctx, cancel := context.WithTimeout(r.ctx, 100*time.Millisecond)
+	defer cancel()
+	err := r.log(n).Append(ctx, 1, []byte("doubtful"))
+	if !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+	}
+	if now, _ := r.log(n).Leadership(); now.Term == before.Term {
+		t.Errorf("it leads on: %+v", now)
+	}
+	r.c.Heal(r, n)
+	r.lead(n)
+	if got := r.books[n].end().Head; got != 2 {
+		t.Errorf("it leads with %d entries, want 2: its own log has it", got)
+	}
+	r.must(n, 1)
+}
+
+// TestBeginsBehindWhatIsThere elects a node whose replica is slow.
+func TestBeginsBehindWhatIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newCluster(t, newInProcess(), nil))
+	n, next := nodes[0], nodes[1]
+	r.lead(n)
+	r.must(n, 1)
+	r.catchUp(next, n)
+	b := r.books[next]
+	b.mu.Lock()
+	b.gate = make(chan struct{})
+	b.mu.Unlock()
+	r.must(n, 3)
+	r.c.Elect(r, next)
+	begun := make(chan uint64)
+	go func() {
+		r.await(next, "it leads", func(l replog.Leadership) bool { return l.Term != 0 })
+		begun <- b.end().Head
+	}()
+	select {
+	case head := <-begun:
+		t.Errorf("it leads with %d of 4 entries", head)
+		close(b.gate)
+	case <-time.After(50 * time.Millisecond):
+		close(b.gate)
+		if head := <-begun; head != 4 {
+			t.Errorf("it leads with %d of 4 entries", head)
+		}
+	}
+}
+
+// TestManyReaders shares questions.
+func TestManyReaders(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newCluster(t, newInProcess(), nil))
+	r.lead(nodes[0])
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for range 10 {
+				if err := r.log(nodes[0]).Verify(r.ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestOldAnswersDoNotCount: a process that was paused finds answers that were given before another node led.
+func TestOldAnswersDoNotCount(t *testing.T) {
+	t.Parallel()
+	servers := []raft.Server{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}, {ID: "n4", Suffrage: raft.Nonvoter}}
+	var a acks
+	before := a.now()
+	mark := a.mark()
+	a.add("n2", 5, before)
+	if a.majority(servers, nodes[0], 5, mark) {
+		t.Fatal("an answer counts that was asked for before")
+	}
+	a.add("n4", 5, a.now())
+	if a.majority(servers, nodes[0], 5, mark) {
+		t.Fatal("a node counts that does not vote")
+	}
+	a.add("n3", 4, a.now())
+	if a.majority(servers, nodes[0], 5, mark) {
+		t.Fatal("an answer counts of another term")
+	}
+	a.add("n2", 5, a.now())
+	a.add("n2", 5, before)
+	if !a.majority(servers, nodes[0], 5, mark) {
+		t.Fatal("two of three are no majority")
+	}
+	if a.majority(servers, nodes[0], 5, a.mark()) {
+		t.Fatal("it counts for readers who came later")
+	}
+}
+
+// TestOutcomes is the table of what raft's answers mean.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err      error
+		response any
+		want     error
+		leads    bool
+	}{
+		{nil, replog.Accepted, nil, true},
+		{nil, replog.Void, replog.ErrMoved, true},
+		{nil, replog.Seen, replog.ErrMoved, true},
+		{nil, errEIO, messages.ErrOutcomeUnknown, false},
+		{nil, nil, messages.ErrOutcomeUnknown, false},
+		{raft.ErrNotLeader, nil, replog.ErrNotOwner, false},
+		{raft.ErrEnqueueTimeout, nil, replog.ErrNotOwner, false},
+		{raft.ErrLeadershipTransferInProgress, nil, replog.ErrNotOwner, false},
+		{raft.ErrLeadershipLost, nil, messages.ErrOutcomeUnknown, false},
+		{raft.ErrRaftShutdown, nil, messages.ErrOutcomeUnknown, false},
+		{raft.ErrAbortedByRestore, nil, messages.ErrOutcomeUnknown, false},
+		{errEIO, nil, messages.ErrOutcomeUnknown, false},
+	} {
+		l, err := New(Options{Dir: t.TempDir(), Node: nodes[0], transport: func() raft.Transport { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.state.Term = 9
+		got := l.outcome(9, test.err, func() any { return test.response })
+		if !errors.Is(got, test.want) || test.want == nil && got != nil {
+			t.Errorf("%v, %v: got %v, want %v", test.err, test.response, got, test.want)
+		}
+		if leads := l.state.Term != 0; leads != test.leads {
+			t.Errorf("%v, %v: it leads: %v, want %v", test.err, test.response, leads, test.leads)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package raftlog
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// newPorts returns the ports of two nodes.
+func newPorts(t *testing.T, secure bool) (a, b *Port) {
+	s := newSockets(t, secure)
+	return s.ports[nodes[0]], s.ports[nodes[1]]
+}
+
+func open(t *testing.T, p *Port, shard replog.Shard) *streams {
+	s, err := p.open(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestOnePortForSeveralLogs lets two logs of a node talk to those of another one.
+func TestOnePortForSeveralLogs(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"open": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := newPorts(t, secure)
+			for shard := range replog.Shard(2) {
+				from, to := open(t, a, shard), open(t, b, shard)
+				c, err := from.Dial(address(nodes[1]), patience)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other, err := to.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				word := []byte{'w', byte(shard)}
+				if _, err := c.Write(word); err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, len(word))
+				if _, err := io.ReadFull(other, got); err != nil || string(got) != string(word) {
+					t.Fatalf("got %q, %v, want %q", got, err, word)
+				}
+				if err := from.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := other.Read(got); err == nil {
+					t.Fatalf("got %d bytes of a stream that is closed", n)
+				}
+			}
+			if _, err := a.open(0); err != nil {
+				t.Errorf("again: %v", err)
+			}
+			if _, err := a.open(0); !errors.Is(err, storage.ErrLocked) {
+				t.Errorf("twice: got %v, want ErrLocked", err)
+			}
+		})
+	}
+}
+
+func TestRefusedStreams(t *testing.T) {
+	t.Parallel()
+	a, b := newPorts(t, false)
+	open(t, b, 1)
+	for name, test := range map[string]struct {
+		h    hello
+		want answer
+	}{
+		"welcome":       {hello{version: 1, shard: 1, from: nodes[0], to: nodes[1]}, welcome},
+		"other version": {hello{version: 2, shard: 1, from: nodes[0], to: nodes[1]}, otherVersion},
+		"other node":    {hello{version: 1, shard: 1, from: nodes[0], to: nodes[2]}, otherNode},
+		"no log":        {hello{version: 1, shard: 2, from: nodes[0], to: nodes[1]}, noLog},
+	} {
+		if _, got := b.judge(test.h); got != test.want {
+			t.Errorf("%s: got answer %d, want %d", name, got, test.want)
+		}
+		c, err := net.Dial("tcp", b.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := test.h.exchange(c); errors.Is(err, errRefused) != (test.want != welcome) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		_ = c.Close()
+	}
+	if _, err := open(t, a, 2).Dial(address(nodes[1]), patience); !errors.Is(err, errRefused) {
+		t.Errorf("dial: got %v, want a refusal", err)
+	}
+}
+
+// TestSilentStreams opens more streams than may be without a log.
+func TestSilentStreams(t *testing.T) {
+	t.Parallel()
+	a, b := newPorts(t, false)
+	open(t, b, 1)
+	const more = 8
+	closed := make(chan error, maxHandshakes+more)
+	silent := make([]net.Conn, maxHandshakes+more)
+	for i := range silent {
+		c, err := net.Dial("tcp", b.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent[i] = c
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			closed <- err
+		}()
+	}
+	began := time.Now()
+	for range more {
+		if err := <-closed; !errors.Is(err, io.EOF) && !isReset(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if took := time.Since(began); took >= handshakeTime {
+		t.Errorf("they were closed after %v only", took)
+	}
+	for _, c := range silent {
+		_ = c.Close()
+	}
+	for range maxHandshakes {
+		<-closed
+	}
+	from := open(t, a, 1)
+	for end := time.Now().Add(patience); ; {
+		c, err := from.Dial(address(nodes[1]), patience)
+		if err == nil {
+			_ = c.Close()
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func isReset(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op)
+}
+
+// TestStrangers come without a certificate, or with one that somebody else has signed.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	_, b := newPorts(t, true)
+	open(t, b, 1)
+	good := b.o.TLS
+	foreign := newAuthority(t).config(t, "n1")
+	foreign.RootCAs = good.RootCAs
+	for name, config := range map[string]*tls.Config{
+		"no certificate": {RootCAs: good.RootCAs, MinVersion: tls.VersionTLS13},
+		"another signer": foreign,
+		"no TLS":         nil,
+	} {
+		raw, err := net.Dial("tcp", b.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := raw
+		if config != nil {
+			config.ServerName = "127.0.0.1"
+			c = tls.Client(raw, config)
+		}
+		if err := (hello{version: 1, shard: 1, from: nodes[0], to: nodes[1]}).exchange(c); err == nil {
+			t.Errorf("%s: welcome", name)
+		}
+		_ = raw.Close()
+	}
+	if _, err := Listen(PortOptions{
+		Node: "n9", Listen: "127.0.0.1:0", Address: func(replog.NodeID) string { return "" },
+		TLS: &tls.Config{RootCAs: good.RootCAs, MinVersion: tls.VersionTLS13},
+	}); !errors.Is(err, ErrOptions) {
+		t.Errorf("half of TLS: got %v, want ErrOptions", err)
+	}
+}
+
+// TestCutInOneDirection holds what goes one way.
+func TestCutInOneDirection(t *testing.T) {
+	t.Parallel()
+	s := newSockets(t, true)
+	a, b := open(t, s.ports[nodes[0]], 1), open(t, s.ports[nodes[1]], 1)
+	c, err := a.Dial(address(nodes[1]), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.link(nodes[0], nodes[1], false)
+	say(t, other, c)
+	if _, err := c.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := other.Read(make([]byte, 1)); err == nil {
+		t.Fatalf("got %d bytes through a link that is cut", n)
+	}
+	s.link(nodes[0], nodes[1], true)
+	c2, err := a.Dial(raft.ServerAddress(nodes[1]), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other2, err := b.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, c2, other2)
+}
+
+func say(t *testing.T, from, to net.Conn) {
+	t.Helper()
+	if _, err := from.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(to, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}

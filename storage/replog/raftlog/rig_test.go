@@ -1,0 +1,139 @@
+package raftlog
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// book is a replica that remembers what it was given.
+type book struct {
+	mu     sync.Mutex
+	at     replog.Position
+	bodies []string
+	grown  chan struct{}
+	// gate, if it is not nil, is what the next entries wait for.
+	gate chan struct{}
+}
+
+func newBook() *book { return &book{grown: make(chan struct{})} }
+
+func (b *book) Apply(at replog.Position, body []byte) error {
+	b.mu.Lock()
+	gate := b.gate
+	b.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at, b.bodies = at, append(b.bodies, string(body))
+	close(b.grown)
+	b.grown = make(chan struct{})
+	return nil
+}
+
+func (b *book) end() replog.Position {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.at
+}
+
+// rig is a cluster that runs, with books.
+type rig struct {
+	testing.TB
+	ctx   context.Context
+	c     *cluster
+	books map[replog.NodeID]*book
+}
+
+func newRig(t testing.TB, c *cluster) *rig {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	r := &rig{TB: t, ctx: ctx, c: c, books: make(map[replog.NodeID]*book)}
+	t.Cleanup(func() {
+		for id := range r.books {
+			r.stop(id)
+		}
+	})
+	for _, id := range nodes {
+		if err := r.start(id, newBook()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func (r *rig) log(id replog.NodeID) *Log {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	return r.c.logs[id]
+}
+
+func (r *rig) start(id replog.NodeID, b *book) error {
+	r.books[id] = b
+	return r.c.Log(r, id).Start(b.end(), b)
+}
+
+func (r *rig) stop(id replog.NodeID) {
+	if err := r.log(id).Close(); err != nil {
+		r.Errorf("node %s: close: %v", id, err)
+	}
+}
+
+func (r *rig) await(id replog.NodeID, what string, so func(replog.Leadership) bool) replog.Leadership {
+	r.Helper()
+	for {
+		now, changed := r.log(id).Leadership()
+		if so(now) {
+			return now
+		}
+		select {
+		case <-changed:
+		case <-r.ctx.Done():
+			r.Fatalf("node %s: waited in vain for: %s; it is %+v", id, what, now)
+		}
+	}
+}
+
+// lead elects a node, and waits until it leads.
+func (r *rig) lead(id replog.NodeID) {
+	r.Helper()
+	r.c.Elect(r, id)
+	r.await(id, "it leads", func(l replog.Leadership) bool { return l.Term != 0 })
+}
+
+// append writes one entry.
+func (r *rig) append(id replog.NodeID, body string) error {
+	return r.log(id).Append(r.ctx, r.books[id].end().Head, []byte(body))
+}
+
+func (r *rig) must(id replog.NodeID, times int) {
+	r.Helper()
+	for range times {
+		if err := r.append(id, "body"); err != nil {
+			r.Fatalf("node %s: append: %v", id, err)
+		}
+	}
+}
+
+// catchUp waits until a node has what another one has.
+func (r *rig) catchUp(id, with replog.NodeID) {
+	r.Helper()
+	b := r.books[id]
+	for {
+		b.mu.Lock()
+		head, grown := b.at.Head, b.grown
+		b.mu.Unlock()
+		if want := r.books[with].end().Head; head >= want {
+			return
+		}
+		select {
+		case <-grown:
+		case <-r.ctx.Done():
+			r.Fatalf("node %s: has %d entries", id, head)
+		}
+	}
+}

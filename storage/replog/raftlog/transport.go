@@ -1,0 +1,58 @@
+package raftlog
+
+import (
+	"github.com/hashicorp/raft"
+)
+
+// transport is raft's way to the other nodes, which notes who says that this node leads.
+type transport struct {
+	raft.Transport
+	acks acks
+}
+
+// rpcTime is how long a request may take, in failovers: a long one carries up to 32 entries.
+const rpcTime = 10
+
+// newTransport is the one through the node's port, or the test's.
+func newTransport(o Options) (*transport, error) {
+	if o.transport != nil {
+		return &transport{Transport: o.transport()}, nil
+	}
+	s, err := o.Port.open(o.Shard)
+	if err != nil {
+		return nil, err
+	}
+	return &transport{Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: s, MaxPool: 3, Timeout: rpcTime * o.Failover, Logger: newLogger(o.Logger),
+		MsgpackUseNewTimeFormat: true,
+		// No pipelines: there is one entry in flight, and raft 1.8 can hang in them when it is closed. Its sender waits for
+		// netPipeline.decodeResponses, which waits for a reader that has gone after an answer of a newer term.
+		MaxRPCsInFlight: 1,
+	})}, nil
+}
+
+// AppendEntries implements [raft.Transport]. Heartbeats go this way.
+func (t *transport) AppendEntries(
+	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	asked := t.acks.now()
+	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
+		return err
+	}
+	if resp.Success && resp.Term == args.Term {
+		t.acks.add(id, args.Term, asked)
+	}
+	return nil
+}
+
+// RequestPreVote implements [raft.WithPreVote]. Both transports do.
+func (t *transport) RequestPreVote(
+	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
+) error {
+	return t.Transport.(raft.WithPreVote).RequestPreVote(id, target, args, resp) //nolint:errcheck // they do
+}
+
+// Close implements [raft.WithClose].
+func (t *transport) Close() error {
+	return t.Transport.(raft.WithClose).Close() //nolint:errcheck // they do
+}
