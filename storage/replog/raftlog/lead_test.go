@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,16 +77,24 @@ func TestManyReaders(t *testing.T) {
 	r := newRig(t, newCluster(t, newInProcess(), nil))
 	r.lead(nodes[0])
 	var group sync.WaitGroup
+	var told atomic.Int64
 	for range 64 {
 		group.Go(func() {
 			for range 10 {
-				if err := r.log(nodes[0]).Verify(r.ctx); err != nil {
+				err := r.log(nodes[0]).Verify(r.ctx)
+				switch {
+				case err == nil:
+					told.Add(1)
+				case !errors.Is(err, replog.ErrNotOwner): // that may be, on a machine that stands still for a while
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
+	if told.Load() == 0 {
+		t.Error("nobody was told that the node leads")
+	}
 }
 
 // TestOldAnswersDoNotCount: a process that was paused finds answers that were given before another node led.

@@ -2,9 +2,11 @@ package raftlog
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -101,8 +103,13 @@ func (r *rig) await(id replog.NodeID, what string, so func(replog.Leadership) bo
 // lead elects a node, and waits until it leads.
 func (r *rig) lead(id replog.NodeID) {
 	r.Helper()
-	r.c.Elect(r, id)
-	r.await(id, "it leads", func(l replog.Leadership) bool { return l.Term != 0 })
+	for leads := false; !leads; {
+		r.c.Elect(r, id)
+		r.await(id, "it leads, or another node does", func(l replog.Leadership) bool {
+			leads = l.Term != 0
+			return leads || l.Leader != "" && l.Leader != id
+		})
+	}
 }
 
 // append writes one entry.
@@ -113,8 +120,26 @@ func (r *rig) append(id replog.NodeID, body string) error {
 func (r *rig) must(id replog.NodeID, times int) {
 	r.Helper()
 	for range times {
-		if err := r.append(id, "body"); err != nil {
+		r.write(id, "body")
+	}
+}
+
+// write writes one entry, once. On a machine that stands still for a while a leader loses the others: it leads again then.
+func (r *rig) write(id replog.NodeID, body string) {
+	r.Helper()
+	prev := r.books[id].end().Head
+	for {
+		err := r.log(id).Append(r.ctx, prev, []byte(body))
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, replog.ErrNotOwner) && !errors.Is(err, messages.ErrOutcomeUnknown) {
 			r.Fatalf("node %s: append: %v", id, err)
+		}
+		r.Logf("node %s: append: %v", id, err)
+		r.lead(id)
+		if r.books[id].end().Head > prev { // it was there after all
+			return
 		}
 	}
 }

@@ -26,9 +26,7 @@ func testNotOwner(r *rig) {
 		}
 		r.await(other, "it knows the leader", func(l replog.Leadership) bool { return l.Leader == n.id && l.Term == 0 })
 	}
-	if err := n.log.Verify(r.ctx); err != nil {
-		r.Errorf("verify: %v", err)
-	}
+	r.verify(n)
 }
 
 // testCutOff cuts off who leads, while it does not know.
@@ -51,9 +49,7 @@ func testCutOff(r *rig) {
 		}
 		r.elect(next)
 		r.must(next, 2)
-		if err := next.log.Verify(r.ctx); err != nil {
-			r.Errorf("verify: %v", err)
-		}
+		r.verify(next)
 		r.cluster.Heal(r, n.id)
 		if !n.replica.await(r.ctx, next.replica.end().Head) {
 			r.Fatalf("node %s does not catch up", n.id)

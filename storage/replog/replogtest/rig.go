@@ -136,14 +136,50 @@ func (r *rig) appendAt(n *node, prev uint64, body []byte) error {
 	return err
 }
 
-// must appends, successfully.
+// must appends, each entry once. On a machine that stands still for a while a leader loses the others: it is elected again
+// then.
 func (r *rig) must(n *node, times int) {
 	r.Helper()
 	for range times {
-		if err := r.append(n); err != nil {
-			r.Fatalf("node %s: append: %v", n.id, err)
+		r.write(n, r.body)
+	}
+}
+
+// write writes an entry, once.
+func (r *rig) write(n *node, body func() []byte) {
+	r.Helper()
+	for prev := n.replica.end().Head; n.replica.end().Head == prev; {
+		if err := r.appendAt(n, prev, body()); err != nil {
+			r.again(n, err)
 		}
 	}
+}
+
+// verify asks whether a node leads that should.
+func (r *rig) verify(n *node) {
+	r.Helper()
+	for {
+		err := n.log.Verify(r.ctx)
+		if err == nil {
+			return
+		}
+		r.again(n, err)
+	}
+}
+
+// again elects a node that has lost its leadership. Any other error ends the test.
+func (r *rig) again(n *node, err error) {
+	r.Helper()
+	if !disturbed(err) {
+		r.Fatalf("node %s: %v", n.id, err)
+	}
+	r.Logf("node %s: %v", n.id, err)
+	r.elect(n)
+}
+
+// disturbed says that an error may be a busy machine's.
+func disturbed(err error) bool {
+	return errors.Is(err, replog.ErrNotOwner) || errors.Is(err, messages.ErrOutcomeUnknown)
 }
 
 // check ends a test: all nodes have the same, each acknowledged entry once, and no other but those in doubt.
