@@ -195,6 +195,7 @@ func TestClientAgainstProcess(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	server.kill()
+	client.Close() // what is sent over a connection that has ended, and is not known to have, may have been done
 	ctx, cancel := context.WithTimeout(limit(t), 100*time.Millisecond)
 	defer cancel()
 	_, err = client.Append(ctx, partition.AppendTo{Workspace: 4, Kind: shop}, partition.Draft{})
