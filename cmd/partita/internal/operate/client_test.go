@@ -196,7 +196,7 @@ func TestClientAgainstProcess(t *testing.T) {
 	}
 	server.kill()
 	client.Close() // what is sent over a connection that has ended, and is not known to have, may have been done
-	ctx, cancel := context.WithTimeout(limit(t), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(limit(t), time.Second)
 	defer cancel()
 	_, err = client.Append(ctx, partition.AppendTo{Workspace: 4, Kind: shop}, partition.Draft{})
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, messages.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "connect") {
