@@ -7,7 +7,7 @@
 //	err = tx.Commit(ctx, body)
 //	err = app.Close(ctx)
 //
-// What can be done with an application is told in package partition. Who has an actor system, deploys several
+// What can be done with an application is told in package partition. Whoever has an actor system, deploys several
 // applications or keeps a store of another kind does each step there: [partition.NewAppParts].
 package partita
 
@@ -107,7 +107,7 @@ func (a *App) Close(ctx context.Context) error {
 	return a.answer
 }
 
-// enterClose waits until nobody else closes. Who need not wait needs no time.
+// enterClose waits until nobody else closes. Whoever need not wait needs no time.
 func (a *App) enterClose(ctx context.Context) error {
 	select {
 	case a.closing <- struct{}{}:

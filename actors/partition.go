@@ -372,7 +372,7 @@ func (p *partition) nowFor(ctx actor.Context, m messages.PartitionMessage) messa
 			return p.lastNow
 		}
 	case *messages.EventsWritten:
-		// Who was not written is judged again.
+		// Whoever was not written is judged again.
 		if m.Outcome == messages.WriteDone && !p.core.NeedsTime() {
 			return p.lastNow
 		}

@@ -56,7 +56,7 @@
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/keeper    subscriptions: who writes them, what a change must fulfil, where they stand
 //	internal/launches  who has ids.db open, one after the other
-//	internal/check     pages and contents of the files, as who verifies them sees them
+//	internal/check     pages and contents of the files, as whoever verifies them sees them
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
 //	internal/faulty    a disk and files that fail in tests

@@ -68,7 +68,7 @@ func TestFiguresOldestFollowsTheCheckpoint(t *testing.T) {
 	expect.Equal(t, w.at, figures(t, s).Oldest)
 }
 
-// TestFiguresWhileClosing: who asks a store that is being closed is told so.
+// TestFiguresWhileClosing: whoever asks a store that is being closed is told so.
 func TestFiguresWhileClosing(t *testing.T) {
 	for range 20 {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})

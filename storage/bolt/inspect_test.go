@@ -38,7 +38,7 @@ func TestInspectWhileWritten(t *testing.T) {
 	writing.Wait()
 }
 
-// TestInspectWhileClosing: who inspects a store that is being closed is told so.
+// TestInspectWhileClosing: whoever inspects a store that is being closed is told so.
 func TestInspectWhileClosing(t *testing.T) {
 	for range 20 {
 		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
