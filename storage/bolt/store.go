@@ -143,7 +143,7 @@ func (s *Store) start() {
 	// There is room if log.db takes what it is given, and the disk what log.wal grows by.
 	s.room = room.New(func() bool { return s.log.Refused() == nil && room.Try(s.files.Directory) == nil }, s.closing)
 	s.subscriptions = keeper.New(s.files, followed{s}, s.closing)
-	s.launches = launches.New(s.files, s.open)
+	s.launches = launches.New(s.files, s.checkOpen)
 	if s.options.ReadOnly {
 		s.subscriptions.End()
 		close(s.committed)
@@ -197,8 +197,8 @@ func (s *Store) release() {
 	close(s.released)
 }
 
-// open returns ErrClosed once the store is closing.
-func (s *Store) open() error {
+// checkOpen returns ErrClosed once the store is closing.
+func (s *Store) checkOpen() error {
 	select {
 	case <-s.closing:
 		if cause := s.cause.Load(); cause != nil {
@@ -215,7 +215,7 @@ func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.open()
+	return s.checkOpen()
 }
 
 // enterRead is enter for whoever is to read what anybody was told to be there.
