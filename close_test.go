@@ -83,7 +83,7 @@ func stopping(t *testing.T, app *partita.App) {
 	}
 }
 
-// Who closes at the same time, or later, gets the same answer. Who has no time to wait for it is told so.
+// Whoever closes at the same time, or later, gets the same answer. Whoever has no time to wait for it is told so.
 func TestCloseTwice(t *testing.T) {
 	dir, application := t.TempDir(), billing()
 	application.Settings.StopLimit = time.Second

@@ -7,8 +7,8 @@
 //	err = tx.Commit(ctx, body)
 //	err = app.Close(ctx)
 //
-// What can be done with an application is told in package partition. Who has an actor system, deploys several
-// applications or keeps a store of another kind does each step there: [partition.NewAppParts].
+// Package partition tells what can be done with an application. If you have an actor system, deploy several applications
+// or keep another kind of store, take each step there: [partition.NewAppParts].
 package partita
 
 import (
@@ -107,7 +107,7 @@ func (a *App) Close(ctx context.Context) error {
 	return a.answer
 }
 
-// enterClose waits until nobody else closes. Who need not wait needs no time.
+// enterClose waits until nobody else closes. If nobody does, ctx may have ended.
 func (a *App) enterClose(ctx context.Context) error {
 	select {
 	case a.closing <- struct{}{}:

@@ -134,6 +134,9 @@ func TestOpenAfterNewer(t *testing.T) {
 // maxQuickstart is how many lines of code a user has to write, without blank ones and the list of imports.
 const maxQuickstart = 25
 
+// screen is within how many lines README has told of installing, the limits, and the program.
+const screen = 60
+
 // TestQuickstart runs the program that README begins with, as a user would: the first start makes the store, the next
 // ones go on, and a wrong directory is refused. It prints what it says, and nothing else.
 func TestQuickstart(t *testing.T) {
@@ -173,10 +176,18 @@ func quickstart(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
 	check(t, err)
-	_, program, found := strings.Cut(string(readme), "```go\npackage main\n")
+	before, program, found := strings.Cut(string(readme), "```go\npackage main\n")
 	program, _, ended := strings.Cut(program, "```")
 	if !found || !ended {
 		t.Fatal("README has no program")
+	}
+	for _, want := range []string{"\ngo get ", "\n![", "\n**Limits**"} {
+		if !strings.Contains(before, want) {
+			t.Errorf("README has no %q before its program", want)
+		}
+	}
+	if lines := strings.Count(before+program, "\n") + 3; lines > screen {
+		t.Errorf("README's program ends in line %d, want %d at most", lines, screen)
 	}
 	return "package main\n" + program
 }

@@ -84,7 +84,7 @@ func TestWaitingCallersKeepNoCopies(t *testing.T) {
 	}
 }
 
-// TestFullLaneCopiesNothing: who is told at once that the lane is full has cost no copy, be
+// TestFullLaneCopiesNothing: whoever is told at once that the lane is full has cost no copy, be
 // it an append or a command.
 func TestFullLaneCopiesNothing(t *testing.T) {
 	const body, tries, bound = 1 << 20, 50, 10 << 20

@@ -135,7 +135,7 @@ func TestAppendInFlight(t *testing.T) {
 	r.check(tx.Cancel(r.ctx))
 }
 
-// What waits in the lane takes a bounded amount of memory: who comes then is told, or waits outside.
+// What waits in the lane takes a bounded amount of memory: whoever comes then is told, or waits outside.
 func TestAppendLaneBytes(t *testing.T) {
 	r := readyRig(t, setup{settings: messages.Settings{InFlightEvents: 1}, requestBytes: 600})
 	gate := r.newGate()

@@ -334,7 +334,7 @@ func TestAppendFenced(t *testing.T) {
 	wants(t, "append to a failed partition", err, messages.ErrPartitionFailed)
 }
 
-// An explicit id that is taken is refused; who gets a number of his own is not.
+// An explicit id that is taken is refused; whoever gets a number of his own is not.
 func TestAppendExplicitConflict(t *testing.T) {
 	r := readyRig(t, setup{})
 	r.append(7)

@@ -87,7 +87,7 @@ func TestCommandDraftRefused(t *testing.T) {
 	}
 }
 
-// Who has given up may use the memory of a command again, although it is still under way.
+// Whoever has given up may use the memory of a command again, although it is still under way.
 func TestCommandIsCopied(t *testing.T) {
 	r := readyRig(t, setup{})
 	entered, proceed := make(chan struct{}), make(chan struct{})
@@ -118,7 +118,7 @@ func TestCommandIsCopied(t *testing.T) {
 	}
 }
 
-// A repeated command has the first one's answer; only who appends can promise that.
+// A repeated command has the first one's answer; only whoever appends can promise that.
 func TestCommandRepeated(t *testing.T) {
 	r := readyRig(t, setup{})
 	p := r.spawnAppender(draftAll)

@@ -165,7 +165,7 @@ func (r *rig) executeUntil(p *actors.CommandProcessor, b *blocking, left time.Du
 	}
 }
 
-// Who stops waiting is told that the outcome is unknown, unless the command was
+// Whoever stops waiting is told that the outcome is unknown, unless the command was
 // never sent.
 func TestCommandExecuteContextEnds(t *testing.T) {
 	r := readyRig(t, setup{})

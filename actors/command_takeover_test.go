@@ -130,7 +130,7 @@ func TestCommandToldAndRefused(t *testing.T) {
 	wants(t, "after the stop", (&actors.Sending{To: p}).Tell(r.ctx, command()), messages.ErrStopped)
 }
 
-// Who waits for a place does not carry the command out itself: his context ends his wait.
+// Whoever waits for a place does not carry the command out itself: his context ends his wait.
 func TestCommandAskedIsNotTheAskersWork(t *testing.T) {
 	r := readyRig(t, setup{})
 	b := newBlocking()

@@ -172,7 +172,8 @@ func (p *partition) countOpen() {
 	}
 }
 
-// noteReach notes how far the log and the projections are. Who reads the checkpoint first never sees it beyond the log.
+// noteReach notes how far the log and the projections are. Whoever reads the checkpoint first never sees it beyond the
+// log.
 func (p *partition) noteReach() {
 	last, checkpoint := p.core.Reach()
 	if d := &p.handle.done; d.last.Load() != uint64(last) || d.checkpoint.Load() != uint64(checkpoint) {

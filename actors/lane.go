@@ -124,7 +124,7 @@ func (l *Lane) Partition() messages.PartitionID { return l.config.Lane.Partition
 func (l *Lane) Status() messages.LaneStatus { return *l.status.Load() }
 
 // Hold waits until the batch under way was handled and is stored, and keeps the lane from
-// going on until Release; who holds it may change where it stands. If it returns an error,
+// going on until Release; whoever holds it may change where it stands. If it returns an error,
 // the lane must be released all the same.
 func (l *Lane) Hold(ctx context.Context) error {
 	l.held.Store(true)

@@ -164,7 +164,7 @@ func (e ends) Handled(k actors.Key, message any) {
 	}
 }
 
-// Who asks a lane that waits for its handler to end, after a stop has given that up, is told
+// Whoever asks a lane that waits for its handler to end, after a stop has given that up, is told
 // that it has stopped, and does not wait for an answer that nobody will give.
 func TestLaneThatEndsAnswers(t *testing.T) {
 	h, store, watch := newHouse(t), newFollowed(t, 1), make(ends, 1)

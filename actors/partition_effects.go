@@ -190,7 +190,7 @@ func (p *partition) status(stopped bool) messages.PartitionStatus {
 	return s
 }
 
-// countAbandoned completes the answer to who stopped the partition.
+// countAbandoned completes the answer to whoever stopped the partition.
 func (p *partition) countAbandoned(replies []sequencer.Reply) {
 	for _, r := range replies {
 		if s, ok := r.Message.(*messages.Stopped); ok {

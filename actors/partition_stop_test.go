@@ -247,8 +247,8 @@ func TestPartitionStopsWhileARestartHangs(t *testing.T) {
 	}
 }
 
-// Nobody asked it to stop, and it waits for a leaf that hangs: who asks for something is answered, and
-// who stops it does not wait for ever.
+// Nobody asked it to stop, and it waits for a leaf that hangs: whoever asks for something is answered, and
+// whoever stops it does not wait for ever.
 func TestPartitionThatEndsAnswers(t *testing.T) {
 	r, gate := flushHangs(t)
 	system.Root.Stop(r.partitions[0].PID())

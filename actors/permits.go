@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Permits bounds how many actors do something at the same time. Who waits for a permit
+// Permits bounds how many actors do something at the same time. Whoever waits for a permit
 // keeps no goroutine meanwhile, so that any number may. Permits are given in the order in
 // which they were asked for. It is safe for concurrent use.
 type Permits struct {
@@ -35,7 +35,7 @@ func (p *Permits) Waiting() int {
 // permit is one that its owner holds or waits for.
 type permit struct {
 	of *Permits
-	// granted is called when the permit is given to who has waited for it, on the goroutine of who gave
+	// granted is called when the permit is given to whoever has waited for it, on the goroutine of whoever gave
 	// it back: it must not block.
 	granted func(*permit)
 	// place is where it waits, nil if it does not.

@@ -13,8 +13,8 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// Standing is where everybody sees what an actor does. Who looks does not keep the actor from changing it, however many
-// they are. It is safe for concurrent use.
+// Standing is where everybody sees what an actor does. Whoever looks does not keep the actor from changing it, however
+// many they are. It is safe for concurrent use.
 type Standing struct {
 	now atomic.Pointer[messages.ActorStatus]
 	// mu is of those who change it by what it is.

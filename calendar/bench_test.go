@@ -7,7 +7,7 @@ import (
 	"github.com/partita-go/partita/calendar"
 )
 
-// BenchmarkPeriodAt is what an instant costs: asked for anew, and if who asks knows until when the period lasts.
+// BenchmarkPeriodAt is what an instant costs: asked for anew, and if whoever asks knows until when the period lasts.
 func BenchmarkPeriodAt(b *testing.B) {
 	at := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
 	zurich, cairo := load(b, "Europe/Zurich"), load(b, "Africa/Cairo")

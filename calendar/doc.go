@@ -11,7 +11,7 @@
 //
 // Local time is set back at times, also over midnight. Periods are not: one begins at the first
 // instant at which local time has reached it, and ends when the next one begins. So the period
-// of rising instants never falls, and it is known until when it lasts: who asks again only then
+// of rising instants never falls, and it is known until when it lasts: whoever asks again only then
 // pays next to nothing for it.
 //
 // The files, in the order to read them:

@@ -1,5 +1,5 @@
 // Package dumps writes the messages that actors receive and send to a file, one line of JSON each,
-// and reads such files. It is for who wants to see what one command did on its way through the
+// and reads such files. It is for whoever wants to see what one command did on its way through the
 // system. A program that does not import it has none of it.
 //
 // A [Writer] is an observer of actors: give it to partition.Options. It writes nothing before it is

@@ -65,7 +65,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestTokensAreSecret: who reads a dump cannot end the transactions of others.
+// TestTokensAreSecret: whoever reads a dump cannot end the transactions of others.
 func TestTokensAreSecret(t *testing.T) {
 	got := bodyOf(t, Group{Bodies: true}, &messages.Started{Token: messages.Token{Partition: 1, Secret: 123456789}})
 	if strings.Contains(got, "123456789") || !strings.Contains(got, `"Secret":"<hidden>"`) {

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/partita-go/partita/internal/bygroup"
 	"github.com/partita-go/partita/internal/pace"
 	"github.com/partita-go/partita/messages"
 )
 
 // AllGroups is the name for the groups that are not named.
-const AllGroups = "*"
+const AllGroups = bygroup.All
 
 // What a [Group] has by default, and the largest line.
 const (
@@ -42,19 +42,16 @@ type Group struct {
 	Longest int
 }
 
-func (g Group) withDefaults() Group {
+// complete returns the rule of a name with its defaults, or what is wrong with it.
+func complete(name string, g Group) (Group, error) {
 	g.Rate, g.Longest = cmp.Or(g.Rate, defaultRate), cmp.Or(g.Longest, defaultLongest)
-	return g
-}
-
-func (g Group) validate(name string) error {
 	if g.Rate < 1 {
-		return fmt.Errorf("%w: group %q: Rate: got %d, want at least 1", messages.ErrSettings, name, g.Rate)
+		return g, fmt.Errorf("%w: group %q: Rate: got %d, want at least 1", messages.ErrSettings, name, g.Rate)
 	}
 	if g.Longest < 16 || g.Longest > maxLongest {
-		return fmt.Errorf("%w: group %q: Longest: got %d, want 16 to %d", messages.ErrSettings, name, g.Longest, maxLongest)
+		return g, fmt.Errorf("%w: group %q: Longest: got %d, want 16 to %d", messages.ErrSettings, name, g.Longest, maxLongest)
 	}
-	return nil
+	return g, nil
 }
 
 // rule is a [Group] in force.
@@ -117,23 +114,17 @@ func (gs *groups) of(name string) *group {
 
 // ruleOf returns the rule of a group, nil if nothing of it is dumped.
 func (gs *groups) ruleOf(name string) *rule {
-	for _, n := range []string{name, AllGroups} {
-		if g, ok := gs.rules[n]; ok {
-			return newRule(g)
-		}
+	if g, ok := bygroup.Find(gs.rules, name); ok {
+		return newRule(g)
 	}
 	return nil
 }
 
 // set changes all rules, or none.
 func (gs *groups) set(rules map[string]Group) error {
-	complete := make(map[string]Group, len(rules))
-	for _, name := range slices.Sorted(maps.Keys(rules)) {
-		g := rules[name].withDefaults()
-		if err := g.validate(name); err != nil {
-			return err
-		}
-		complete[name] = g
+	complete, err := bygroup.Complete(rules, complete)
+	if err != nil {
+		return err
 	}
 	gs.mu.Lock()
 	defer gs.mu.Unlock()

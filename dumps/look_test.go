@@ -105,7 +105,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestQueryLearns: who lets a query see all requests before finds answers that come first, and each once.
+// TestQueryLearns: whoever lets a query see all requests before finds answers that come first, and each once.
 func TestQueryLearns(t *testing.T) {
 	ws := messages.WSID(42)
 	lines := []Line{at(1, 2, Response, Out, 7, `{}`), at(2, 1, Request, In, 7, `{"Workspace":42}`), at(3, 3, Response, Out, 8, `{}`)}

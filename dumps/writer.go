@@ -41,7 +41,7 @@ const (
 const gatherTime = 5 * time.Millisecond
 
 // Writer is an observer of actors that writes their messages to a file. It is safe for concurrent use.
-// It never blocks who it observes: lines for which there is no room are lost, and counted.
+// It never blocks whoever it observes: lines for which there is no room are lost, and counted.
 type Writer struct {
 	path    string
 	node    string

@@ -179,7 +179,7 @@ func TestEventTooLarge(t *testing.T) {
 	}
 }
 
-// TestBusy: who comes when the lane is full is told when to come again, and is not kept.
+// TestBusy: whoever comes when the lane is full is told when to come again, and is not kept.
 func TestBusy(t *testing.T) {
 	for name, narrow := range map[string]func(*partition.Application){
 		"requests": func(a *partition.Application) { a.RequestLane = 1 },
@@ -226,7 +226,7 @@ func busyWhenFull(t *testing.T, narrow func(*partition.Application)) {
 	}
 }
 
-// TestOutcomeUnknown: who gives up while the store has the event in its hands is told that
+// TestOutcomeUnknown: whoever gives up while the store has the event in its hands is told that
 // nobody knows, and the same request with the same key tells that it was written.
 func TestOutcomeUnknown(t *testing.T) {
 	r := newRig(t, Options{AppendTimeout: time.Second})
@@ -272,8 +272,8 @@ func TestAppendTimeout(t *testing.T) {
 	}
 }
 
-// TestSequenceEnds: who asks for more than there is learns which sequence has ended; the numbers and the partition's
-// status said before that it would.
+// TestSequenceEnds: whoever asks for more than there is learns which sequence has ended; the numbers and the
+// partition's status said before that it would.
 func TestSequenceEnds(t *testing.T) {
 	r := newRig(t, Options{})
 	r.post(4, `{"kind": 1}`).has(http.StatusCreated)

@@ -17,7 +17,7 @@ import (
 	"github.com/partita-go/partita/storage/storagetest"
 )
 
-// TestUnreadBody: who announces a body and does not send it is answered, and loses the
+// TestUnreadBody: whoever announces a body and does not send it is answered, and loses the
 // connection.
 func TestUnreadBody(t *testing.T) {
 	const limit = 100 * time.Millisecond
@@ -92,7 +92,7 @@ func TestTakenNumber(t *testing.T) {
 	r.post(42, update).has(http.StatusCreated)
 }
 
-// TestBehindDamage: who goes on behind a damaged event can have a stream, too.
+// TestBehindDamage: whoever goes on behind a damaged event can have a stream, too.
 func TestBehindDamage(t *testing.T) {
 	r := newRig(t, Options{})
 	r.write(42, 3)

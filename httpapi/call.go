@@ -73,7 +73,7 @@ func newCall(a *API, w http.ResponseWriter, r *http.Request) *call {
 	return c
 }
 
-// boundBody gives the client time to send the body. Where there is no deadline, who embeds
+// boundBody gives the client time to send the body. Where there is no deadline, whoever embeds
 // the handler bounds the time.
 func (c *call) boundBody() {
 	_ = c.control.SetReadDeadline(time.Now().Add(c.api.options.BodyTimeout))
@@ -214,14 +214,14 @@ func (c *call) sendJSON(status int, contentType string, value any) error {
 }
 
 func (c *call) send(status int, contentType string, body []byte) error {
-	// Where there is no deadline, who embeds the handler bounds the time.
+	// Where there is no deadline, whoever embeds the handler bounds the time.
 	_ = c.control.SetWriteDeadline(time.Now().Add(c.api.options.WriteTimeout))
 	h := c.w.Header()
 	setCommon(h, contentType)
 	body = c.compressed(body)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(body) //nolint:gosec // JSON that is not sniffed; who does not listen any more is not told
+	_, _ = c.w.Write(body) //nolint:gosec // JSON that is not sniffed; whoever does not listen any more is not told
 	return nil
 }
 

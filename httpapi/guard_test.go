@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRequireToken lets in who has the token, and probes.
+// TestRequireToken lets in whoever has the token, and probes.
 func TestRequireToken(t *testing.T) {
 	r := newRig(t, Options{})
 	h := RequireToken(r.api, "0123456789abcdef")
@@ -31,7 +31,7 @@ func TestRequireToken(t *testing.T) {
 	}
 }
 
-// TestOnlyLoopback lets in who asks for this machine by a name that nobody else can have.
+// TestOnlyLoopback lets in whoever asks for this machine by a name that nobody else can have.
 func TestOnlyLoopback(t *testing.T) {
 	r := newRig(t, Options{})
 	h := OnlyLoopback(r.api)

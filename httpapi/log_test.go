@@ -238,7 +238,7 @@ func TestNumbersOfTheTail(t *testing.T) {
 	}
 }
 
-// TestDamage: what is before a damaged event can be read, and who goes on is told.
+// TestDamage: what is before a damaged event can be read, and whoever goes on is told.
 func TestDamage(t *testing.T) {
 	r := newRig(t, Options{})
 	r.write(42, 3)
@@ -325,7 +325,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 	r.get("/readyz").is(http.StatusOK, `{"status":"ok"}`)
 }
 
-// TestStreamNotAccepted: who does not accept a stream of all things gets a page.
+// TestStreamNotAccepted: whoever does not accept a stream of all things gets a page.
 func TestStreamNotAccepted(t *testing.T) {
 	r := newRig(t, Options{})
 	for _, accept := range []string{streamType + ";q=0", "application/json, " + streamType + "; q=0.000", "text/*;q=0.5", "*/*"} {

@@ -128,7 +128,7 @@ func TestGoneWhilePolling(t *testing.T) {
 	eventually(r.ctx, t, "its end", func() bool { return len(r.api.polls) == 0 })
 }
 
-// TestSeesTheAnswer: who polls when an append was answered sees that event, in every log,
+// TestSeesTheAnswer: whoever polls when an append was answered sees that event, in every log,
 // whoever else writes.
 func TestSeesTheAnswer(t *testing.T) {
 	r := newRig(t, Options{})

@@ -28,7 +28,7 @@ func TestContentTypes(t *testing.T) {
 	post("Content-Type", jsonType, "Content-Encoding", "identity", "Content-Encoding", "gzip").problem(wrongType, "Content-Encoding")
 }
 
-// TestCompressed: who asks for gzip gets large answers compressed, and nobody else does.
+// TestCompressed: whoever asks for gzip gets large answers compressed, and nobody else does.
 func TestCompressed(t *testing.T) {
 	r := newRig(t, Options{})
 	r.write(42, 20)

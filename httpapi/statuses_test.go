@@ -58,7 +58,7 @@ func TestStatuses(t *testing.T) {
 	r.get("/readyz").has(http.StatusOK)
 }
 
-// TestStatusStream: a stream has all statuses first, then what changes; who connects again gets all.
+// TestStatusStream: a stream has all statuses first, then what changes; whoever connects again gets all.
 func TestStatusStream(t *testing.T) {
 	r := newRig(t, Options{Streams: 2, Heartbeat: time.Millisecond})
 	s, client := serve(t, r.handler)

@@ -112,7 +112,7 @@ func (s *stream) tell(ctx context.Context, err error) {
 	}
 }
 
-// streamPiece is how much the client must accept at a time. Who loses the stream within an
+// streamPiece is how much the client must accept at a time. Whoever loses the stream within an
 // event is sent all of it again: over a slow line a large one would never come to its end.
 const streamPiece = 16 << 10
 

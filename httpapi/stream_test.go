@@ -286,7 +286,7 @@ func (s *strict) use(what string) {
 	s.bounded = false
 }
 
-// TestStreamEndsWithinAnEvent: who takes a large event slowly does not hold up a stop.
+// TestStreamEndsWithinAnEvent: whoever takes a large event slowly does not hold up a stop.
 func TestStreamEndsWithinAnEvent(t *testing.T) {
 	r := newRig(t, Options{WriteTimeout: time.Hour})
 	appendBody(r, 200<<10)

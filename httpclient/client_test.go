@@ -82,6 +82,13 @@ func TestSameResults(t *testing.T) {
 		}
 	}
 	same(t, collect(r.Client.WLog(r.ctx, 2, 5)), collect(r.reader.WLog(r.ctx, 2, 5)))
+	for _, from := range []messages.WLogOffset{0, 2, 80} {
+		got, err := r.Client.WLogPage(r.ctx, 2, from, 7)
+		check(t, err)
+		want, err := r.reader.WLogPage(r.ctx, 2, from, 7)
+		check(t, err)
+		same(t, got, want)
+	}
 	for p := range messages.PartitionID(3) {
 		same(t, collect(r.Client.PLog(r.ctx, p, 3)), collect(r.reader.PLog(r.ctx, p, 3)))
 		got, err := r.Client.PLogPage(r.ctx, p, 2, 7)

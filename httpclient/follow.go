@@ -42,7 +42,7 @@ func parseEvent(data []byte) (messages.Event, error) {
 	return j.Read()
 }
 
-// followed returns what comes to who follows something.
+// followed returns what comes to whoever follows something.
 func followed[T any](ctx context.Context, begin follower[T]) iter.Seq2[T, error] {
 	begin.query.header.Set("Accept", streamType)
 	begin.retry.options = &begin.client.options

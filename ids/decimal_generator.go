@@ -17,8 +17,8 @@ type GeneratorCounter interface {
 // DecimalGenerator makes decimal ids. It is safe for concurrent use. It gives ids that rise, and takes another number of
 // a generator after 922,337,202 of them: then they begin low again.
 //
-// Ids of generators that have the same [GeneratorCounter] never repeat, also across crashes. Who puts the counter back,
-// by restoring an old copy of it, must use a new launch number.
+// Ids of generators that have the same [GeneratorCounter] never repeat, also across crashes. Whoever puts the counter
+// back, by restoring an old copy of it, must use a new launch number.
 type DecimalGenerator struct {
 	// last is the last id.
 	last    atomic.Uint64

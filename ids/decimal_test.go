@@ -174,7 +174,7 @@ func TestDecimalGeneratorTriesAgain(t *testing.T) {
 	}
 }
 
-// stuck is a counter that answers when the context of who asks ends.
+// stuck is a counter that answers when the context of whoever asks ends.
 type stuck struct{ counter }
 
 func (s *stuck) NextGenerator(ctx context.Context, launch uint32) (uint32, error) {

@@ -80,7 +80,7 @@ func (c *fakeClock) pass(d time.Duration) {
 	}
 }
 
-// ended is a context that has ended: who has it does not wait.
+// ended is a context that has ended: whoever has it does not wait.
 func ended() context.Context { return endedContext }
 
 var endedContext = func() context.Context {

@@ -12,8 +12,8 @@ import (
 // do not look like that. It is the same for the same key and bits, for ever. The zero value has no number. It is safe for
 // concurrent use.
 //
-// It is no secret and no protection: who sees many ids may learn about the key, and who guesses ids finds some if many are
-// in use. What must not be found needs a check of who asks for it.
+// It is no secret and no protection: whoever sees many ids may learn about the key, and whoever guesses ids finds some
+// if many are in use. What must not be found needs a check of who asks for it.
 //
 // It is a balanced Feistel network of 10 rounds, as many as FF1 has (NIST SP 800-38G), whose round function is
 // SipHash-2-4 (Aumasson, Bernstein 2012) of the round, the bits and a half. What comes out beyond the domain goes in

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,12 +12,13 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/partita-go/partita/internal/bygroup"
 	"github.com/partita-go/partita/internal/pace"
 	"github.com/partita-go/partita/messages"
 )
 
 // AllGroups is the name for the groups that are not named.
-const AllGroups = "*"
+const AllGroups = bygroup.All
 
 const (
 	// defaultRate is that of [Group.Rate].
@@ -38,19 +38,16 @@ type Group struct {
 	Rate int
 }
 
-func (g Group) withDefaults() Group {
+// complete returns the rule of a name with its defaults, or what is wrong with it.
+func complete(name string, g Group) (Group, error) {
 	g.Rate = cmp.Or(g.Rate, defaultRate)
-	return g
-}
-
-func (g Group) validate(name string) error {
 	if g.Level < zapcore.DebugLevel || g.Level > zapcore.FatalLevel {
-		return fmt.Errorf("%w: group %q: Level: got %v, want debug to fatal", messages.ErrSettings, name, g.Level)
+		return g, fmt.Errorf("%w: group %q: Level: got %v, want debug to fatal", messages.ErrSettings, name, g.Level)
 	}
 	if g.Rate < 1 {
-		return fmt.Errorf("%w: group %q: Rate: got %d, want at least 1", messages.ErrSettings, name, g.Rate)
+		return g, fmt.Errorf("%w: group %q: Rate: got %d, want at least 1", messages.ErrSettings, name, g.Rate)
 	}
-	return nil
+	return g, nil
 }
 
 // rule is a [Group] in force.
@@ -124,23 +121,17 @@ func (gs *groups) of(logger string) *group {
 }
 
 func (gs *groups) ruleOf(name string) Group {
-	for _, n := range []string{name, AllGroups} {
-		if g, ok := gs.rules[n]; ok {
-			return g
-		}
+	if g, ok := bygroup.Find(gs.rules, name); ok {
+		return g
 	}
-	return Group{}.withDefaults()
+	return Group{Rate: defaultRate}
 }
 
 // set changes all rules, or none.
 func (gs *groups) set(rules map[string]Group) error {
-	complete := make(map[string]Group, len(rules))
-	for _, name := range slices.Sorted(maps.Keys(rules)) {
-		g := rules[name].withDefaults()
-		if err := g.validate(name); err != nil {
-			return err
-		}
-		complete[name] = g
+	complete, err := bygroup.Complete(rules, complete)
+	if err != nil {
+		return err
 	}
 	gs.mu.Lock()
 	defer gs.mu.Unlock()

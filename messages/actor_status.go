@@ -27,7 +27,7 @@ type StatusMessage interface{ statusMessage() }
 
 // SubscribeToStatuses asks for the statuses of all actors. The sender gets a [StatusReport] with all of them, and others
 // with those that have changed. They end when it stops, when it sends [UnsubscribeFromStatuses], or when the application
-// is undeployed: then the last report says so. Who has subscribed already gets all of them once more.
+// is undeployed: then the last report says so. Whoever has subscribed already gets all of them once more.
 type SubscribeToStatuses struct{}
 
 // UnsubscribeFromStatuses ends the reports. One that is under way may still come.

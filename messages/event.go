@@ -157,7 +157,7 @@ type Record struct {
 	// record is written only if its key is free; an update is always a put, be there
 	// a row or not. It must not be of a number that its sequence has still to give
 	// out: see [RecordAheadError]. Partitions and typed clients refuse it, the store
-	// does not: who writes an event of his own sees to it.
+	// does not: whoever writes an event of his own sees to it.
 	New bool
 
 	Data []byte

@@ -60,7 +60,7 @@ type LaneStatus struct {
 	Err error
 }
 
-// LaneMessage is what a lane takes: from who changes the subscription, from the
+// LaneMessage is what a lane takes: from whoever changes the subscription, from the
 // subscription's other lanes, from its deliverer and from its timer.
 //
 //sumtype:decl

@@ -265,7 +265,7 @@ func TestMetricsOfNamesThatAreNoText(t *testing.T) {
 	r.gather().want(0, "partita_events_total", "application=\uFFFDbilling")
 }
 
-// TestMetricsOfActorsThatEnd: who has ended is not active.
+// TestMetricsOfActorsThatEnd: whoever has ended is not active.
 func TestMetricsOfActorsThatEnd(t *testing.T) {
 	r := newRig(t, metrics.Options{})
 	r.load()
@@ -279,7 +279,7 @@ func TestMetricsOfActorsThatEnd(t *testing.T) {
 	g.want(1, "partita_active_actors", "actor_group=command-processor", "status=terminated")
 }
 
-// TestMetricsOfActorsThatFail: who has failed is active again when it was restarted.
+// TestMetricsOfActorsThatFail: whoever has failed is active again when it was restarted.
 func TestMetricsOfActorsThatFail(t *testing.T) {
 	r := newRig(t, metrics.Options{})
 	o := r.metrics.ForActor(partition.ActorKey{Group: "flusher", ID: "7"})

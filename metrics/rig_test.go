@@ -176,7 +176,7 @@ func (dumped) Counts(tell func(group string, emitted, limited, lost uint64)) (un
 	return 4
 }
 
-// lookedAfter is what who looks after a store tells.
+// lookedAfter is what whoever looks after a store tells.
 type lookedAfter struct{}
 
 // DamageMet implements [metrics.Upkeep].

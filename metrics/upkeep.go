@@ -32,7 +32,7 @@ type Upkeep interface {
 	Scrubbed() Scrubbed
 }
 
-// WatchUpkeep tells from now on what is found by who looks after a store.
+// WatchUpkeep tells from now on what is found by whoever looks after a store.
 func (m *Metrics) WatchUpkeep(u Upkeep) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/partita-go/partita/metrics"
 )
 
-// TestUpkeep: what is found by who looks after a store is told, what nobody has looked for is not.
+// TestUpkeep: what is found by whoever looks after a store is told, what nobody has looked for is not.
 func TestUpkeep(t *testing.T) {
 	r := newRig(t, metrics.Options{})
 	g := r.gather()

@@ -44,7 +44,7 @@ type App struct {
 	// subscriptions are those that run, or are being started, by name; started counts them.
 	subscriptions map[string]*Subscription
 	started       uint64
-	// starting is taken by who starts a subscription, or changes one that does not run.
+	// starting is taken by whoever starts a subscription, or changes one that does not run.
 	starting turn
 	// changes are those of the actors' statuses, shown are the actors. A list that is there is never changed.
 	changes changes

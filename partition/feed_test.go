@@ -179,7 +179,7 @@ func TestFeedFollow(t *testing.T) {
 	})
 }
 
-// TestFeedFollowAgain: who breaks off, after an event, a page or a wait, goes on with the
+// TestFeedFollowAgain: whoever breaks off, after an event, a page or a wait, goes on with the
 // next event.
 func TestFeedFollowAgain(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, l *library) {

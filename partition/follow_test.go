@@ -130,7 +130,7 @@ func TestFollowBodyCallsTheStore(t *testing.T) {
 	})
 }
 
-// TestFollowAgain: who breaks off goes on where he likes.
+// TestFollowAgain: whoever breaks off goes on where he likes.
 func TestFollowAgain(t *testing.T) {
 	eachFollowed(t, func(t *testing.T, l *library, log followed) {
 		l.fill(20, 3)

@@ -78,7 +78,7 @@ func TestGroupRouter(t *testing.T) {
 	}
 }
 
-// Of several, each outcome comes by itself, and who leaves the loop waits for no more.
+// Of several, each outcome comes by itself, and whoever leaves the loop waits for no more.
 func TestGroupOutcomesOneByOne(t *testing.T) {
 	c := newCrew(t, 3, byBody)
 	errNo := errors.New("no")
@@ -130,7 +130,7 @@ func TestGroupOutcomesOneByOne(t *testing.T) {
 	}
 }
 
-// Who is told and has no room is named; the others have the command.
+// Whoever is told and has no room is named; the others have the command.
 func TestGroupTellNamesWhoHasNoRoom(t *testing.T) {
 	app := billing("one")
 	app.RequestLane = 1

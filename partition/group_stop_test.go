@@ -63,8 +63,8 @@ func TestGroupEndsBetweenSubscriptionsAndPartitions(t *testing.T) {
 	d.check(group.Stop(d.ctx))
 }
 
-// A group that is stopped answers everybody: who waits in a lane, for a place in it, for a member that leaves, and for
-// the end of a resize.
+// A group that is stopped answers everybody: whoever waits in a lane, for a place in it, for a member that leaves, and
+// for the end of a resize.
 func TestGroupStopAnswersEverybody(t *testing.T) {
 	app := billing("one")
 	app.RequestLane = 1

@@ -67,7 +67,8 @@ func TestGroupGrowsUnderAWorkspace(t *testing.T) {
 	}
 }
 
-// A group that shrinks: the member that leaves carries out what it has, and only who has something there waits for it.
+// A group that shrinks: the member that leaves carries out what it has, and only whoever has something there waits for
+// it.
 func TestGroupShrinksUnderAWorkspace(t *testing.T) {
 	c := newCrew(t, 2, nil)
 	busy, idle := c.of(1, 2, 0, 1), c.of(1, 2, 0, 1)+1

@@ -142,7 +142,7 @@ func TestStatusOfNow(t *testing.T) {
 	}
 }
 
-// Who has no time for a stop is told so, and nobody is blamed.
+// Whoever has no time for a stop is told so, and nobody is blamed.
 func TestStopWithoutTime(t *testing.T) {
 	h := newHouse(t, partition.Options{})
 	a := h.deploy(billing("one"), h.newStore(billing("one").Descriptor))

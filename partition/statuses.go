@@ -85,9 +85,9 @@ type Watcher struct {
 func (a *App) Watcher() *Watcher { return &Watcher{app: a} }
 
 // Next returns the statuses of all actors when it is called first, in the order of [App.Actors], and then those that have
-// changed since it has returned: it waits until there are some. Who calls it seldom misses changes that another one has
-// followed, and never the last one. No actor waits for it. It returns io.EOF when all that is left was told: every partition has
-// ended; or the error of ctx, after which it may be called again.
+// changed since it has returned: it waits until there are some. Whoever calls it seldom misses changes that another one
+// has followed, and never the last one. No actor waits for it. It returns io.EOF when all that is left was told: every
+// partition has ended; or the error of ctx, after which it may be called again.
 func (w *Watcher) Next(ctx context.Context) ([]ActorStatus, error) {
 	for ctx.Err() == nil {
 		changed := w.app.changes.await()

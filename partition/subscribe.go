@@ -30,7 +30,7 @@ func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscriptio
 	if !ok {
 		return nil, fmt.Errorf("%w: %T", ErrKeepsNone, a.store)
 	}
-	// Who changes one that does not run must be done with it.
+	// Whoever changes one that does not run must be done with it.
 	done, err := a.starting.take(ctx)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (a *App) stopSubscriptions(ctx context.Context, limit time.Duration) error 
 	defer cancel()
 	all := a.Subscriptions()
 	err := together(len(all), func(i int) error { return all[i].stop(ctx, limit) })
-	// Who changes one that does not run may still be writing: the next deployment's would not
+	// Whoever changes one that does not run may still be writing: the next deployment's would not
 	// know of it.
 	if done, busy := a.starting.take(limited); busy == nil {
 		done()

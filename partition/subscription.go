@@ -45,7 +45,7 @@ type Subscription struct {
 	app    *App
 	config SubscriptionConfig
 	kept   kept
-	// control is taken by who changes where the subscription stands.
+	// control is taken by whoever changes where the subscription stands.
 	control turn
 
 	mu    sync.Mutex
@@ -152,7 +152,7 @@ func (s *Subscription) End(ctx context.Context) error {
 	defer s.app.forget(s)
 	limit := s.app.stopLimit()
 	err := s.stop(ctx, limit)
-	// Who changes where it stands may still be writing: the next one of that name would not
+	// Whoever changes where it stands may still be writing: the next one of that name would not
 	// know of it, and store what it knows over it.
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -93,7 +93,7 @@ func (s stumbling) MoveSubscription(ctx context.Context, m storage.SubscriptionM
 	return s.Subscribing.MoveSubscription(ctx, m)
 }
 
-// Who holds a lane that fails meanwhile, holds the next incarnation of it.
+// Whoever holds a lane that fails meanwhile, holds the next incarnation of it.
 func TestHoldOverARestart(t *testing.T) {
 	h, holds := subscribingHouse(t)
 	inner, err := storagetest.NewSubscribing(h.newStore(descriptor))

@@ -10,8 +10,9 @@ import (
 )
 
 // Watch yields the status of each actor, as [App.Actors] has them, and then each one that has changed, until every
-// partition has ended. When ctx ends first, it yields the error of ctx at last. Who is slow to take them misses changes that
-// another one has followed, and never the last one. No actor waits for who watches it, or does more the more they are.
+// partition has ended. When ctx ends first, it yields the error of ctx at last. Whoever is slow to take them misses
+// changes that another one has followed, and never the last one. No actor waits for whoever watches it, or does more
+// the more they are.
 func (a *App) Watch(ctx context.Context) iter.Seq2[ActorStatus, error] {
 	return func(yield func(ActorStatus, error) bool) {
 		w := a.Watcher()

@@ -11,7 +11,7 @@ import (
 	"github.com/partita-go/partita/partition"
 )
 
-// TestWatch: who watches gets all partitions first, then what changes, up to the end.
+// TestWatch: whoever watches gets all partitions first, then what changes, up to the end.
 func TestWatch(t *testing.T) {
 	h := newHouse(t, partition.Options{})
 	app := h.deploy(partition.Application{Descriptor: descriptor}, h.newStore(descriptor))

@@ -13,5 +13,5 @@
 //	partita.deliver               events are handed to a subscription's handler
 //
 // They lie below the span of the context with which the request was made, and a handler's context has the span that it
-// is called in. Who does not import the package does not link OpenTelemetry's trace API by it.
+// is called in. Whoever does not import the package does not link OpenTelemetry's trace API by it.
 package spans

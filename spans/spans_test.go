@@ -275,7 +275,8 @@ func (r *rig) events() (all []messages.Event, err error) {
 	return all, nil
 }
 
-// TestSpansTakeTheTimeOfTheirSteps: who waits for the batch before numbers for as long, and who waits for the disk commits.
+// TestSpansTakeTheTimeOfTheirSteps: whoever waits for the batch before numbers for as long, and whoever waits for the
+// disk commits.
 func TestSpansTakeTheTimeOfTheirSteps(t *testing.T) {
 	r := newRig(t)
 	r.check(r.append(r.ctx))
@@ -570,7 +571,7 @@ func TestSpansOfTraceparent(t *testing.T) {
 	}
 }
 
-// TestSpansThatAreNotSampled: who is not sampled has no spans, and handlers learn that.
+// TestSpansThatAreNotSampled: whoever is not sampled has no spans, and handlers learn that.
 func TestSpansThatAreNotSampled(t *testing.T) {
 	r := newSampledRig(t, sdktrace.ParentBased(sdktrace.NeverSample()))
 	var seen atomic.Bool
@@ -587,7 +588,7 @@ func TestSpansThatAreNotSampled(t *testing.T) {
 	}
 }
 
-// TestSpansOfCallersThatGo: who does not wait any more has a span that says so.
+// TestSpansOfCallersThatGo: whoever does not wait any more has a span that says so.
 func TestSpansOfCallersThatGo(t *testing.T) {
 	r := newRig(t)
 	tx, err := r.seq.Start(r.ctx, shop, 7)

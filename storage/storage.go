@@ -198,7 +198,7 @@ type Flush struct {
 	// The kind is set for the workspaces whose first event is among them.
 	// The store derives the same values from the log and refuses a difference. A
 	// sequence that did not change may be listed, with its stored value or with the
-	// largest that these events say, since who replays a tail cannot know which is
+	// largest that these events say, since whoever replays a tail cannot know which is
 	// larger: the store merges by maximum. Of a sequence that restarts that holds for
 	// each period, also for those that this Flush closes. Of a period that is closed already
 	// the numbers of the events may be listed or not.

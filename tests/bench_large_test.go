@@ -198,7 +198,7 @@ func peakHeap(ctx context.Context) <-chan uint64 {
 }
 
 // untilEnd does something again and again, and reports whether it was done: it ends with the
-// context. Who is told to come back later does so at once.
+// context. Whoever is told to come back later does so at once.
 func untilEnd(ctx context.Context, b *testing.B, do func() error) bool {
 	for ctx.Err() == nil {
 		switch err := do(); {

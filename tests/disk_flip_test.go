@@ -99,7 +99,7 @@ func TestFlips(t *testing.T) {
 	t.Logf("flips: kinds=%d %v", len(kinds), &all)
 }
 
-// TestDamagedEvents flips a bit of each event in the log, one at a time: who opens or
+// TestDamagedEvents flips a bit of each event in the log, one at a time: whoever opens or
 // reads the store is told, without verify.
 func TestDamagedEvents(t *testing.T) {
 	s, want := damagedSite(t, 6, 2)

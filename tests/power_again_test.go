@@ -69,7 +69,7 @@ func (p *power) again(n uint64) childConfig {
 }
 
 // TestPowerLossAfterFailedSync lets a sync of a child fail, opens the store again, and cuts the
-// power then: what the sync was about is seen by who opens the store, and may still be lost.
+// power then: what the sync was about is seen by whoever opens the store, and may still be lost.
 func TestPowerLossAfterFailedSync(t *testing.T) {
 	t.Parallel()
 	p := newPower(t)

@@ -38,7 +38,7 @@ func (c *copying) copies() bool {
 	}
 }
 
-// TestMailboxCopiesWithAPlace: who waits for a place has copied nothing; who copies has his
+// TestMailboxCopiesWithAPlace: whoever waits for a place has copied nothing; whoever copies has his
 // place, which nobody else gets; and it is one like any other when he has copied.
 func TestMailboxCopiesWithAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestMailboxCopiesWithAPlace(t *testing.T) {
 	})
 }
 
-// TestMailboxGivesAPlaceBack: of who was given a place when his context had ended, and of
+// TestMailboxGivesAPlaceBack: of whoever was given a place when his context had ended, and of
 // bytes as well.
 func TestMailboxGivesAPlaceBack(t *testing.T) {
 	for range 50 { // the end of the context and the place come at once: either may be seen first
@@ -101,8 +101,8 @@ func TestMailboxGivesAPlaceBack(t *testing.T) {
 	}
 }
 
-// TestMailboxGivesAPlaceBackToWhoHasNothingToCopy: he is queued by who gives it back, while the actor is idle: it is
-// woken.
+// TestMailboxGivesAPlaceBackToWhoHasNothingToCopy: he is queued by whoever gives it back, while the actor is idle: it
+// is woken.
 func TestMailboxGivesAPlaceBackToWhoHasNothingToCopy(t *testing.T) {
 	for range 50 { // the end of the context and the place come at once: either may be seen first
 		synctest.Test(t, func(t *testing.T) {

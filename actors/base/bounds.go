@@ -2,8 +2,8 @@ package base
 
 import "math"
 
-// SetBounds changes the bounds of the request lane, see [MailboxConfig]. What is queued stays, also above them; who waits gets
-// the room that there is now.
+// SetBounds changes the bounds of the request lane, see [MailboxConfig]. What is queued stays, also above them; whoever
+// waits gets the room that there is now.
 func (m *Mailbox) SetBounds(requests, bytes int) {
 	m.mu.Lock()
 	m.config.Requests, m.config.RequestBytes = bounds(requests, bytes)

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestMailboxSetBounds: who waits gets the room of a wider lane; a narrower one keeps what it has, and takes nothing until
-// there is room again.
+// TestMailboxSetBounds: whoever waits gets the room of a wider lane; a narrower one keeps what it has, and takes
+// nothing until there is room again.
 func TestMailboxSetBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSizedBench(t)

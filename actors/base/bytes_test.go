@@ -62,7 +62,7 @@ func TestMailboxAwaitPostOfBytes(t *testing.T) {
 	})
 }
 
-// Who waits for bytes and gives up is not in the way of who takes none.
+// Whoever waits for bytes and gives up is not in the way of whoever takes none.
 func TestMailboxAwaitPostBehindBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchOf(t, base.MailboxConfig{

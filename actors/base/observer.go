@@ -13,7 +13,7 @@ package base
 // way, its memory may be in use again.
 //
 // The goroutine of an actor that is a partition is, for a few messages, that of a sender
-// who waits for the answer: see [Mailbox.PostAndRun].
+// whoever waits for the answer: see [Mailbox.PostAndRun].
 //
 // The methods are called without any lock held. They must be safe for concurrent
 // use, must not block and must not panic.
@@ -29,7 +29,7 @@ type Observer interface {
 }
 
 // KeyedObserver is an Observer that has another one for each actor: it is asked once, when the actor's mailbox is
-// made, and what happens to the actor is told to the one that it has returned, nil for none. So who tells actors
+// made, and what happens to the actor is told to the one that it has returned, nil for none. So whoever tells actors
 // apart need not look them up at every message. Its own methods are never called by a [Mailbox].
 type KeyedObserver interface {
 	Observer

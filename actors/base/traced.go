@@ -79,7 +79,7 @@ func TraceField(id ids.TraceID) zap.Field {
 	return zap.Stringer("trace", id)
 }
 
-// tracedRequester is who has asked for something, with the trace of that: his answers belong to it.
+// tracedRequester is whoever has asked for something, with the trace of that: his answers belong to it.
 type tracedRequester struct {
 	pid   *actor.PID
 	trace ids.TraceID

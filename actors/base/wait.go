@@ -92,7 +92,7 @@ func (m *Mailbox) awaitPlace(ctx context.Context, w *waiter, place *list.Element
 	default:
 		m.waiters.Remove(place)
 	}
-	m.admitWaiters() // also if it had no place: who is behind may take nothing
+	m.admitWaiters() // also if it had no place: whoever is behind may take nothing
 	// Where all places are those of requests being copied, the actor is idle.
 	m.unlockAndWake()
 	return context.Cause(ctx)
@@ -117,7 +117,7 @@ func (m *Mailbox) request(message any) request {
 	return request{message, m.config.SizeOf(actor.UnwrapEnvelopeMessage(message))}
 }
 
-// hasRoom reports whether the request lane takes one more. Who waits for bytes, and who waits behind him, can
+// hasRoom reports whether the request lane takes one more. Whoever waits for bytes, and whoever waits behind him, can
 // be overtaken by what takes none only, until the lane is below its bound.
 func (m *Mailbox) hasRoom(r request) bool {
 	return m.requests.length+m.reserved < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)

@@ -12,7 +12,7 @@ import (
 )
 
 // Ask sends a command to the member that the router chooses, and waits until ctx ends for a place there, and for the
-// answer. Who waits for a place keeps no copy of the command.
+// answer. Whoever waits for a place keeps no copy of the command.
 //
 // It returns ErrNoMember; ErrRoute if the router chooses several; ErrStopped; and else what
 // [actors.CommandProcessor.Execute] does. When ctx ends while the command waits for a place, it was not sent.
@@ -114,7 +114,8 @@ const NoMember = -1
 // as ErrNoMember. Each member carries the command out by itself: of a command that writes, there are as many events, unless
 // it has a deduplication id.
 //
-// Who leaves the loop early waits for the other answers no more, as if ctx had ended: the command may be carried out there.
+// Whoever leaves the loop early waits for the other answers no more, as if ctx had ended: the command may be carried
+// out there.
 func (g *Group) AskEach(ctx context.Context, c messages.Command) iter.Seq2[int, Outcome] {
 	return g.askEach(ctx, c, true)
 }

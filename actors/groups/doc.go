@@ -1,7 +1,7 @@
 // Package groups puts several command processors behind one handle.
 //
-// Who sends a command calls the group's router, on his own goroutine: it chooses the members that get the command. The
-// members are actors, each with a bounded request lane of its own.
+// Whoever sends a command calls the group's router, on his own goroutine: it chooses the members that get the command.
+// The members are actors, each with a bounded request lane of its own.
 //
 // # By the workspace
 //

@@ -33,7 +33,7 @@ type Config struct {
 // Group is several command processors behind one handle. It is safe for concurrent use.
 type Group struct {
 	config Config
-	// resizing is held by who changes the number of members.
+	// resizing is held by whoever changes the number of members.
 	resizing chan struct{}
 	// stopping is closed when the group is.
 	stopping chan struct{}
@@ -146,7 +146,7 @@ func (g *Group) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close lets nothing more in, and returns the members, those that leave too: who closes the group stops them.
+// Close lets nothing more in, and returns the members, those that leave too: whoever closes the group stops them.
 func (g *Group) Close() []*actors.CommandProcessor {
 	g.mu.Lock()
 	if !g.closed {
@@ -154,7 +154,7 @@ func (g *Group) Close() []*actors.CommandProcessor {
 		close(g.stopping)
 	}
 	g.mu.Unlock()
-	// Who resizes the group does so no more, and it has all that were spawned.
+	// Whoever resizes the group does so no more, and it has all that were spawned.
 	g.resizing <- struct{}{}
 	defer func() { <-g.resizing }()
 	g.mu.Lock()

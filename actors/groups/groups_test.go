@@ -194,7 +194,7 @@ type model struct {
 	at map[messages.WSID]*member
 	// under are the workspaces of commands under way, in the order in which they were let in.
 	under []messages.WSID
-	// left is what who waits for a workspace has got.
+	// left is what whoever waits for a workspace has got.
 	left map[messages.WSID]<-chan struct{}
 }
 

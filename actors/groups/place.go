@@ -32,7 +32,7 @@ type place struct {
 	left chan struct{}
 }
 
-// busyFor is the hint to who has to wait until a member has left.
+// busyFor is the hint to whoever has to wait until a member has left.
 const busyFor = 10 * time.Millisecond
 
 // enter lets a command of a workspace in: the member has one more under way.

@@ -59,9 +59,9 @@ func (g *Group) grow(members int) error {
 	for _, m := range more {
 		g.configure(m.processor)
 	}
-	// Who looks at the members it has got does so without the lock.
+	// Whoever looks at the members it has got does so without the lock.
 	g.members = append(slices.Clip(g.members), more...)
-	if g.closed { // who closes it stops them
+	if g.closed { // whoever closes it stops them
 		return messages.ErrStopped
 	}
 	return nil

@@ -78,5 +78,5 @@ func (s *service) list(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // who does not listen any more is not told
+	_ = json.NewEncoder(w).Encode(value) // whoever does not listen any more is not told
 }

@@ -242,7 +242,7 @@ func TestManyRefused(t *testing.T) {
 	w.finish()
 }
 
-// TestFewRefusedOfMany: who is not refused is written with many others all the same.
+// TestFewRefusedOfMany: whoever is not refused is written with many others all the same.
 func TestFewRefusedOfMany(t *testing.T) {
 	for _, bad := range []int{1, 4, 8, 12, 32} {
 		w := warm(t, messages.Settings{})

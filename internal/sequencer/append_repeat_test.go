@@ -72,7 +72,7 @@ func TestRepeatedIsLong(t *testing.T) {
 	w.finish()
 }
 
-// TestRepeatedIsLarge: likewise of the limit in bytes. Who is too large without having been
+// TestRepeatedIsLarge: likewise of the limit in bytes. Whoever is too large without having been
 // written is told so, and what he is told counts his bytes.
 func TestRepeatedIsLarge(t *testing.T) {
 	w := warm(t, messages.Settings{})

@@ -9,7 +9,7 @@ import (
 )
 
 // TestFailureEndsTheTransaction: nobody is watched any more, and the request lane is taken, so
-// that who waits in it is refused.
+// that whoever waits in it is refused.
 func TestFailureEndsTheTransaction(t *testing.T) {
 	w := up(t, messages.Settings{FlushThreshold: 1})
 	w.event2(1)
@@ -43,7 +43,7 @@ func TestFailureAnswersLateFlushes(t *testing.T) {
 	w.mustRefuse(late, messages.ErrOutcomeUnknown)
 }
 
-// TestActualizationForgetsLoads: who waited for one waits for another, and is counted once.
+// TestActualizationForgetsLoads: whoever waited for one waits for another, and is counted once.
 func TestActualizationForgetsLoads(t *testing.T) {
 	w := warm(t, messages.Settings{})
 	o := w.begun(1, kindWide)

@@ -39,7 +39,8 @@ func (l *lasts) copyFrom(from *lasts) {
 	l.zones = from.zones
 }
 
-// share returns the list of the others for a copy of the numbers. From now on who changes it makes a list of his own.
+// share returns the list of the others for a copy of the numbers. From now on whoever changes it makes a list of his
+// own.
 func (l *lasts) share() []messages.SequenceNumber {
 	l.owned = false
 	return l.others

@@ -165,7 +165,7 @@ func (c *Core) stepStopping(from Requester, m messages.PartitionMessage) { //nol
 	case *messages.Reconfigure:
 		c.reconfigure(from, m.Settings)
 	case *messages.Loaded, *messages.Taken, *messages.Replayed, *messages.ReplayFailed:
-		// Who waited for it was answered when the stop began.
+		// Whoever waited for it was answered when the stop began.
 	}
 }
 

@@ -17,7 +17,7 @@ var errStopping error = &messages.BusyError{Reason: messages.BusyStopping}
 // replayed.
 func (c *Core) isStopping() bool { return len(c.stop.requesters) > 0 }
 
-// askStop refuses who waits, and lets what is under way end: the open transaction, the
+// askStop refuses whoever waits, and lets what is under way end: the open transaction, the
 // batch, an actualization. A partition that has failed has nothing to wait for.
 func (c *Core) askStop(from Requester) {
 	c.stop.requesters = append(c.stop.requesters, from)

@@ -214,7 +214,7 @@ func TestZoneOfARefusedAppend(t *testing.T) {
 	w.finish()
 }
 
-// TestZoneOfTheTail: a zone that is only in the log counts for who looks its workspace up after a replay.
+// TestZoneOfTheTail: a zone that is only in the log counts for whoever looks its workspace up after a replay.
 func TestZoneOfTheTail(t *testing.T) {
 	w := tillAt(t, "Europe/Zurich", "2026-06-30T12:00:00Z")
 	w.done(w.append(w.moved("America/New_York")))

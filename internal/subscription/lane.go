@@ -205,7 +205,7 @@ func (l *Lane) becomeFailed(err error) {
 	l.batch, l.pending, l.next, l.err = batch{}, nil, l.stored, err
 }
 
-// becomeHeld answers who holds the lane.
+// becomeHeld answers whoever holds the lane.
 func (l *Lane) becomeHeld() {
 	l.become(messages.LaneHeld, (*Lane).stepHeld)
 	l.forget()

@@ -286,7 +286,7 @@ func TestStopSaysWhatIsNotStored(t *testing.T) {
 	}
 }
 
-// Who waits is answered when the actor fails.
+// Whoever waits is answered when the actor fails.
 func TestAbort(t *testing.T) {
 	b := handling().step(&messages.HoldLane{}).step(&messages.StopLane{})
 	if n := len(b.lane.Abort(messages.ErrInterrupted).Replies); n != 2 {

@@ -151,7 +151,7 @@ func (l *Lane) hold(from Requester) {
 	l.settleBehindPassed()
 }
 
-// releaseLater takes back a hold that was noted: who wanted to hold the lane has given up,
+// releaseLater takes back a hold that was noted: whoever wanted to hold the lane has given up,
 // or has changed where it stands while one event was tried.
 func (l *Lane) releaseLater() {
 	l.refuseHolders(ErrNotHeld)

@@ -12,7 +12,7 @@ import (
 // floors are the module's directories, the lowest first. A package belongs to the longest name that it lies below,
 // and imports, in its tests too, only what is on floors further down, or lies below the same name.
 var floors = [][]string{
-	{"calendar", "ids", "internal/backoff", "internal/pace", "internal/quiet", "internal/tools", "storage/bolt/internal/expect", "storage/internal/watch"},
+	{"calendar", "ids", "internal/backoff", "internal/bygroup", "internal/pace", "internal/quiet", "internal/tools", "storage/bolt/internal/expect", "storage/internal/watch"},
 	{"internal/numfmt"},
 	{"messages"},
 	{"internal/sequencer", "internal/subscription", "storage"},

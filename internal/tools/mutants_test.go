@@ -56,6 +56,7 @@ func TestMutants(t *testing.T) {
 
 func TestMutate(t *testing.T) {
 	zero := "sum.go Zero: == -> !="
+	dir := sum(t, "") // the same for all: what is not changed is compiled once
 	for _, tt := range []struct{ name, excuses, match, output, want string }{
 		{"survives", "", ".", "mutate: " + zero + " SURVIVED (line 10)", "1 changes were not noticed"},
 		{"excused", zero + "\tnobody calls it\n", ".", "planted=6 caught=6 survived=0 unbuilt=1", ""},
@@ -68,7 +69,6 @@ func TestMutate(t *testing.T) {
 		{"nothing", "", "Product", "", "nothing to change"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := sum(t, "")
 			excuses := filepath.Join(write(t, "excused.tsv", tt.excuses), "excused.tsv")
 			var out strings.Builder
 			err := mutate(t.Context(), dir, []string{"-timeout", "12s", "-excused", excuses, "-match", tt.match, "sum.go", "sum_elsewhere.go"}, &out)
@@ -108,6 +108,7 @@ func house(t *testing.T) string {
 // What is changed in a room meets the tests of the room and of the package that it belongs to.
 func TestMutateRooms(t *testing.T) {
 	const room, owner, alone = "sub/internal/room/sum.go", "sub/sum.go", "other/internal/room/sum.go"
+	whole := house(t)
 	for _, tt := range []struct{ name, without, match, output, want string }{
 		{"owner", "", room + ` Sum: \+ -> -`, "mutate: " + room + " Sum: + -> - caught by TestRoom of sub\n", ""},
 		{"room", "", room + " Nothing: ", "mutate: " + room + " Nothing: - -> + caught by TestRoom\n", ""},
@@ -119,8 +120,9 @@ func TestMutateRooms(t *testing.T) {
 		{"all", "", owner + "|" + room + " Sum|" + alone, "planted=2 caught=2 survived=0 unbuilt=1\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := house(t)
+			dir := whole
 			if tt.without != "" {
+				dir = house(t)
 				if err := os.Remove(filepath.Join(dir, tt.without)); err != nil {
 					t.Fatal(err)
 				}

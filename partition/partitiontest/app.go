@@ -111,8 +111,8 @@ func (a *App) Restart() {
 
 // Crash ends the application as if its process had been killed; Restart starts it again. What was acknowledged is in
 // the store then, and nothing else, except for writes that are under way in this moment: each of them is there or not.
-// Who wants to choose uses [App.CrashInNextWrite]. All faults are healed, and who is held is released, and writes
-// nothing.
+// Whoever wants to choose uses [App.CrashInNextWrite]. All faults are healed, and whoever is held is released, and
+// writes nothing.
 func (a *App) Crash() {
 	a.t.Helper()
 	// What still runs gets nothing into the store any more.

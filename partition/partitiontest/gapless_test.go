@@ -37,7 +37,7 @@ func (b busyOnce) Register(ctx context.Context, p messages.PartitionID) (storage
 	return b.Store.Register(ctx, p)
 }
 
-// TestGapless: a hole is seen, and who writes meanwhile is waited for.
+// TestGapless: a hole is seen, and whoever writes meanwhile is waited for.
 func TestGapless(t *testing.T) {
 	memory, err := storagetest.NewMemory(storagetest.Descriptor(messages.TrustNone))
 	if err != nil {

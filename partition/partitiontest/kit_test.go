@@ -304,7 +304,7 @@ func (*posted) Taken(actors.Key, any) {}
 // Handled implements [partition.Observer].
 func (*posted) Handled(actors.Key, any) {}
 
-// TestClockEndsNoWait: who waits for an answer while the test moves the clock by days gets it.
+// TestClockEndsNoWait: whoever waits for an answer while the test moves the clock by days gets it.
 func TestClockEndsNoWait(t *testing.T) {
 	observer := &posted{}
 	app := partitiontest.Deploy(t, counted(), partitiontest.Options{Runtime: partition.Options{Observer: observer}})

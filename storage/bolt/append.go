@@ -70,7 +70,7 @@ func (s *Store) Append(ctx context.Context, b storage.Batch) error {
 
 // request checks and encodes a batch.
 func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
-	if err := s.open(); err != nil {
+	if err := s.checkOpen(); err != nil {
 		return nil, err
 	}
 	if s.options.ReadOnly {
@@ -253,12 +253,12 @@ func (s *Store) TakeEpoch(ctx context.Context, id messages.PartitionID) (storage
 	if err := queue.HandOver(ctx, s.writes, r, &r.Ticket, s.closing, s.committed); err != nil {
 		return storage.Register{}, err
 	}
-	return p.awaitFlush(ctx, s.open)
+	return p.awaitFlush(ctx, s.checkOpen)
 }
 
 // awaitFlush waits for a flush of the partition that began under an older epoch,
-// since it may still move the checkpoint. Later ones are refused. open says whether the store is, by then.
-func (p *partition) awaitFlush(ctx context.Context, open func() error) (storage.Register, error) {
+// since it may still move the checkpoint. Later ones are refused. checkOpen says whether the store is open by then.
+func (p *partition) awaitFlush(ctx context.Context, checkOpen func() error) (storage.Register, error) {
 	p.mu.RLock()
 	register, failed, flushing := p.register(), p.failed, p.flushing
 	p.mu.RUnlock()
@@ -270,7 +270,7 @@ func (p *partition) awaitFlush(ctx context.Context, open func() error) (storage.
 	case <-ctx.Done():
 		return storage.Register{}, fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, ctx.Err())
 	}
-	if err := open(); err != nil {
+	if err := checkOpen(); err != nil {
 		return storage.Register{}, err
 	}
 	p.mu.RLock()

@@ -272,7 +272,7 @@ func TestAwaitMeetsDamagedIndex(t *testing.T) {
 	}
 }
 
-// A store that is open to be read gets no events: who waits for one ends with the store.
+// A store that is open to be read gets no events: whoever waits for one ends with the store.
 func TestAwaitReadOnly(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})

@@ -118,7 +118,7 @@ func (c *committer) serveTogether(first *writeRequest) bool {
 	defer c.staged.reset()
 	events := 0
 	for r := first; r != nil; r = queue.Next(&c.pace, c.s.writes) {
-		// One without events counts, too: who is refused may come back for ever.
+		// One without events counts, too: whoever is refused may come back for ever.
 		events += max(1, len(r.events))
 		if size := r.bytes(); c.isAside(r, size) {
 			c.aside = append(c.aside, r)

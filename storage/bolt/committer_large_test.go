@@ -175,7 +175,7 @@ func TestSmallPassALargeThatWaits(t *testing.T) {
 	})
 }
 
-// TestLargeIsToldOfTheEnd: who was put aside is answered when the store must not be written
+// TestLargeIsToldOfTheEnd: whoever was put aside is answered when the store must not be written
 // any more, and when it is closed.
 func TestLargeIsToldOfTheEnd(t *testing.T) {
 	for name, broken := range map[string]error{"unknown outcome": errors.New("injected"), "closed": nil} {

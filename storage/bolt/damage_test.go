@@ -158,7 +158,7 @@ func TestDamagedEvent(t *testing.T) {
 	}
 }
 
-// A damaged event that is projected already does not stop anybody; who reads it is
+// A damaged event that is projected already does not stop anybody; whoever reads it is
 // told.
 // The last entries of the log are gone, as if their page had lost them: the log
 // says itself that it went further, also when no projection does.

@@ -106,7 +106,7 @@ func TestDedupHashesMeet(t *testing.T) {
 	}
 }
 
-// Whatever bit of the projection is damaged: who looks an id up gets an error or the
+// Whatever bit of the projection is damaged: whoever looks an id up gets an error or the
 // right answer, and flushes go on.
 func TestDedupDamage(t *testing.T) {
 	t.Parallel()

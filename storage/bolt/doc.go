@@ -5,7 +5,7 @@
 //	state.db   projections of the log, each partition's valid up to its checkpoint
 //
 // A third file, subscriptions.db, is made with the first subscription: where durable consumers stand. A fourth, ids.db, is
-// made by who first numbers a generator of ids, and open only meanwhile.
+// made when a generator takes its first number; open only while one does.
 //
 // Four goroutines write, each one file: the committer log.wal, the applier log.db, the flusher state.db, and the
 // keeper subscriptions.db. Each takes all that waits for it and makes one transaction of it. The flusher, whose memory
@@ -19,14 +19,16 @@
 //
 // # The trip of an append
 //
-//	append.go     Append, Submit, TakeEpoch: checks a batch, encodes it, hands it over
-//	ahead.go      what the caller's goroutine can look up in state.db, so that the committer need not
-//	committer.go  takes what waits, large requests by themselves; seals, publishes and answers
-//	admit.go      accepts or refuses each request, over what is published and what is staged
-//	logdb         append.go: log.wal or log.db
-//	wal           writer.go: one synced write
-//	tail.go       what is durable, as readers see it
-//	logdb         applier.go: brings many commits from log.wal to log.db, in the background
+//	actors     append.go, partition_effects.go: Sequencer.Append waits in the partition's lane; write hands its batch over
+//	sequencer  append.go, queue.go, append_batch.go: a draft is checked, waits for its turn, and gets its numbers
+//	bolt       append.go: Submit or Append checks the batch, encodes it, and hands it over
+//	           ahead.go: on the way the caller looks up in state.db what ends.go does not remember
+//	           committer.go: takes what waits, large requests by themselves; seals, publishes and answers
+//	           admit.go: accepts or refuses each request by what is in memory; else it asks ahead.go again
+//	logdb      append.go: log.wal or log.db; pending.go: what readers find until applier.go has brought it to log.db
+//	wal        writer.go: one synced write
+//	bolt       partition.go, tail.go: what is durable, as readers see it
+//	sequencer  append_written.go: the numbers are given, and Sequencer.Append returns
 //
 // With Options.Log a commit is an entry of a replicated log instead, and comes in on each node alike:
 //
@@ -56,7 +58,7 @@
 //	internal/files     the opened files of a store, and whether they belong together
 //	internal/keeper    subscriptions: who writes them, what a change must fulfil, where they stand
 //	internal/launches  who has ids.db open, one after the other
-//	internal/check     pages and contents of the files, as who verifies them sees them
+//	internal/check     pages and contents of the files, as whoever verifies them sees them
 //	internal/copies    a copy of a store: its directory and its files
 //	internal/expect    what tests of all rooms compare with
 //	internal/faulty    a disk and files that fail in tests

@@ -40,7 +40,7 @@ func TestEndsOfABatchBehindTheEnd(t *testing.T) {
 	}
 }
 
-// Who takes a partition over is told of a foreign entry at the end of its log, although nobody
+// Whoever takes a partition over is told of a foreign entry at the end of its log, although nobody
 // who appends looks there any more.
 func TestTakeEpochBeforeAForeignPLogEntry(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})

@@ -1,9 +1,7 @@
 package bolt
 
 import (
-	"errors"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -66,30 +64,4 @@ func TestFiguresOldestFollowsTheCheckpoint(t *testing.T) {
 	other.flush()
 	w.append(2)
 	expect.Equal(t, w.at, figures(t, s).Oldest)
-}
-
-// TestFiguresWhileClosing: who asks a store that is being closed is told so.
-func TestFiguresWhileClosing(t *testing.T) {
-	for range 20 {
-		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-		var asking sync.WaitGroup
-		begun := make(chan struct{})
-		asking.Go(func() {
-			for i := 0; ; i++ {
-				_, err := s.Figures(t.Context())
-				if i == 0 {
-					close(begun)
-				}
-				if err != nil {
-					if !errors.Is(err, storage.ErrClosed) {
-						t.Errorf("got %v, want ErrClosed", err)
-					}
-					return
-				}
-			}
-		})
-		<-begun
-		closeStore(t, s)
-		asking.Wait()
-	}
 }

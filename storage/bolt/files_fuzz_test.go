@@ -23,7 +23,7 @@ import (
 
 // FuzzFiles writes bytes anywhere into the files of a store that was closed, and of one that
 // a crash has left: Verify and what opens them never panic nor hang, and whatever they tell is an error
-// or right. Where Verify finds nothing, everything reads as it was written, and goes on. Who
+// or right. Where Verify finds nothing, everything reads as it was written, and goes on. Whoever
 // only reads changes nothing.
 func FuzzFiles(f *testing.F) {
 	closed, crashed := smallStore(f)

@@ -314,7 +314,7 @@ const (
 const paceYield = 256
 
 // yield lets others run now and then, while i counts up, unless the flush is wanted soon. The
-// runtime takes the processor from a flush after 10 ms only, and who waits for it waits as long
+// runtime takes the processor from a flush after 10 ms only, and whoever waits for it waits as long
 // at every turn.
 func (s *Store) yield(i int) {
 	if i%paceYield == 0 && !s.pressed() {

@@ -54,7 +54,7 @@ func reopen(t *testing.T, dir string) *Store {
 	return s
 }
 
-// Each launch counts for itself, and goes on when the store is opened again. Who takes no number has no file.
+// Each launch counts for itself, and goes on when the store is opened again. Whoever takes no number has no file.
 func TestGeneratorsAreNumbered(t *testing.T) {
 	dir, s := verifiable(t)
 	closeStore(t, s)

@@ -39,7 +39,7 @@ func freelistOf(t *testing.T, dir string, r format.Role) int {
 }
 
 // TestPanicWhileOpening lets bbolt panic while it opens a file, at a freelist that is none:
-// the file is damaged, and no lock is left behind that would keep out who opens it repaired.
+// the file is damaged, and no lock is left behind that would keep out whoever opens it repaired.
 func TestPanicWhileOpening(t *testing.T) {
 	whole, d := runningStore(t)
 	dir := t.TempDir()

@@ -38,29 +38,29 @@ func TestInspectWhileWritten(t *testing.T) {
 	writing.Wait()
 }
 
-// TestInspectWhileClosing: who inspects a store that is being closed is told so.
-func TestInspectWhileClosing(t *testing.T) {
-	for range 20 {
-		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-		var inspecting sync.WaitGroup
-		begun := make(chan struct{})
-		inspecting.Go(func() {
-			for i := 0; ; i++ {
-				_, err := s.Inspect(t.Context())
-				if i == 0 {
-					close(begun)
+// TestAskedWhileClosing: whoever asks a store about itself while it is being closed is told so.
+func TestAskedWhileClosing(t *testing.T) {
+	for name, ask := range map[string]func(*Store) error{
+		"Inspect": func(s *Store) error { _, err := s.Inspect(t.Context()); return err },
+		"Figures": func(s *Store) error { _, err := s.Figures(t.Context()); return err },
+	} {
+		for range 20 {
+			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+			var asking sync.WaitGroup
+			begun := make(chan struct{})
+			asking.Go(func() {
+				err := ask(s)
+				for close(begun); err == nil; {
+					err = ask(s)
 				}
-				if err != nil {
-					if !errors.Is(err, storage.ErrClosed) {
-						t.Errorf("got %v, want ErrClosed", err)
-					}
-					return
+				if !errors.Is(err, storage.ErrClosed) {
+					t.Errorf("%s: got %v, want ErrClosed", name, err)
 				}
-			}
-		})
-		<-begun
-		closeStore(t, s)
-		inspecting.Wait()
+			})
+			<-begun
+			closeStore(t, s)
+			asking.Wait()
+		}
 	}
 }
 

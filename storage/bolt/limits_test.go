@@ -48,7 +48,7 @@ func largestOf(d messages.Descriptor) (all []messages.Number) {
 	return all
 }
 
-// Who must not write changes nothing, and who asks for a limit that the store has not.
+// Whoever must not write changes nothing, and whoever asks for a limit that the store has not.
 func TestBeforeLimitsIsNotChangedByReaders(t *testing.T) {
 	dir, d := beforeLimits(t)
 	before := filesOf(t, dir)
@@ -137,7 +137,7 @@ func goesOnFromBefore(t *testing.T, s *Store) {
 	expect.Equal(t, messages.SequenceNumber{Seq: last5, Number: math.MaxUint64}, n.Numbers[len(n.Numbers)-1])
 }
 
-// A limit can be raised by who opens the store, and not lowered; what the old one refused is written then.
+// A limit can be raised by whoever opens the store, and not lowered; what the old one refused is written then.
 func TestLimitIsRaised(t *testing.T) {
 	dir := t.TempDir()
 	d := testDescriptor(2, messages.TrustNone)

@@ -159,7 +159,7 @@ func (o *Options) ofFiles() files.Options {
 	}
 }
 
-// reading are the options of who only reads the files of a store.
+// reading are the options of whoever only reads the files of a store.
 func reading() files.Options {
 	o := Options{ReadOnly: true}.WithDefaults()
 	return o.ofFiles()

@@ -88,8 +88,8 @@ func TestLongTailWhileFlushing(t *testing.T) {
 	readers.Wait()
 }
 
-// Who reads a workspace's log that was all in state.db when the read began does not look at the partition's tail again and
-// again, however long that has become: it needs no lock of it.
+// Whoever reads a workspace's log that was all in state.db when the read began does not look at the partition's tail
+// again and again, however long that has become: it needs no lock of it.
 func TestStoredWLogIsReadWithoutTheTail(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)

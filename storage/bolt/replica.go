@@ -145,7 +145,8 @@ func (r *replica) requests(e *format.Entry) (all []*writeRequest, err error) {
 	return all, nil
 }
 
-// partitionEnd is where the log of a partition ends, in the course of an entry. Only who applies entries moves that.
+// partitionEnd is where the log of a partition ends, in the course of an entry. Only whoever applies entries moves
+// that.
 type partitionEnd struct {
 	last   messages.PLogOffset
 	failed bool
@@ -205,7 +206,7 @@ func (r *replica) follow() {
 	}
 }
 
-// flush flushes all tails under the epochs that are the partitions' before this node begins to lead: who takes one
+// flush flushes all tails under the epochs that are the partitions' before this node begins to lead: whoever takes one
 // after that is not disturbed.
 func (r *replica) flush() {
 	var all []*flushRequest
@@ -225,7 +226,7 @@ func (r *replica) flush() {
 		}
 	}
 	for _, f := range all {
-		// Why one is refused is told to who flushes as the owner, or by the partition's status.
+		// Why one is refused is told to whoever flushes as the owner, or by the partition's status.
 		_ = f.Await(context.Background(), r.s.flushed)
 	}
 }

@@ -64,7 +64,7 @@ func TestUnknownIsDecidedByTheNextEpoch(t *testing.T) {
 			next.append(1, 2)
 			r.same(t, next.s, 3+there)
 
-			// Who was told so goes on when it leads again, under its old epoch in vain.
+			// Whoever was told so goes on when it leads again, under its old epoch in vain.
 			r.lead(t, 0)
 			expect.ErrorIs(t, w.try(w.event(1)), messages.ErrFenced)
 			takeOver(t, w.s, 0).append(2)
@@ -111,7 +111,7 @@ func TestReplicaAnswersWhatIsThere(t *testing.T) {
 	expect.NoError(t, <-answer)
 }
 
-// Who is cut off and does not know shows nothing old, and writes nothing.
+// Whoever is cut off and does not know shows nothing old, and writes nothing.
 func TestReadsOfAnOldOwner(t *testing.T) {
 	r, w := openThree(t)
 	r.cluster.Cut("a")
@@ -186,7 +186,7 @@ func TestFollowerFlushes(t *testing.T) {
 	expect.Equal(t, messages.PLogOffset(5), reg.Checkpoint)
 	reg, err = w.s.Register(t.Context(), 0)
 	expect.NoError(t, err)
-	expect.Equal(t, messages.PLogOffset(1), reg.Checkpoint) // the owner's is who has the partition's
+	expect.Equal(t, messages.PLogOffset(1), reg.Checkpoint) // the checkpoint is the owner's
 	w.flush()
 
 	next := takeOver(t, r.lead(t, 1), 0)
@@ -310,7 +310,7 @@ func TestReplicaTrims(t *testing.T) {
 	}
 }
 
-// Who judges by the head that is published has what it stands for.
+// Whoever judges by the head that is published has what it stands for.
 func TestHeadIsWhatIsPublished(t *testing.T) {
 	r, w := openThree(t)
 	r.same(t, w.s, 1)

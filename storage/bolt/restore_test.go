@@ -95,7 +95,7 @@ func TestRestoreOfALogThatIsTooShortBesideDamage(t *testing.T) {
 	}
 }
 
-// A state.db of which bbolt can read no more than a part says it, too, to who restores and to who verifies.
+// A state.db of which bbolt can read no more than a part says it, too, to whoever restores and to whoever verifies.
 func TestLogThatIsTooShortBesideADamagedFile(t *testing.T) {
 	c := partedCopies(t, []messages.WSID{4, 4}, []messages.WSID{4, 4, 4})
 	expect.NoError(t, os.Rename(filepath.Join(c.dir("a"), format.LogFileName), filepath.Join(c.dir("b"), format.LogFileName)))

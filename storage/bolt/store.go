@@ -46,7 +46,7 @@ type Store struct {
 	// partitions are all of the application's, by id.
 	partitions []partition
 	// lastLSN is the log's last entry that is published. Tails are published first:
-	// who reads lastLSN finds every event up to it in a tail or in state.db.
+	// whoever reads lastLSN finds every event up to it in a tail or in state.db.
 	lastLSN atomic.Uint64
 	// projected is the LSN before which every event is in state.db: where the next
 	// open begins to read. Only the flusher changes it.
@@ -143,7 +143,7 @@ func (s *Store) start() {
 	// There is room if log.db takes what it is given, and the disk what log.wal grows by.
 	s.room = room.New(func() bool { return s.log.Refused() == nil && room.Try(s.files.Directory) == nil }, s.closing)
 	s.subscriptions = keeper.New(s.files, followed{s}, s.closing)
-	s.launches = launches.New(s.files, s.open)
+	s.launches = launches.New(s.files, s.checkOpen)
 	if s.options.ReadOnly {
 		s.subscriptions.End()
 		close(s.committed)
@@ -197,8 +197,8 @@ func (s *Store) release() {
 	close(s.released)
 }
 
-// open returns ErrClosed once the store is closing.
-func (s *Store) open() error {
+// checkOpen returns ErrClosed once the store is closing.
+func (s *Store) checkOpen() error {
 	select {
 	case <-s.closing:
 		if cause := s.cause.Load(); cause != nil {
@@ -215,10 +215,10 @@ func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.open()
+	return s.checkOpen()
 }
 
-// enterRead is enter for who is to read what anybody was told to be there.
+// enterRead is enter for whoever is to read what anybody was told to be there.
 func (s *Store) enterRead(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil || s.replica == nil || replog.IsLocal(ctx) {
 		return err
@@ -226,7 +226,7 @@ func (s *Store) enterRead(ctx context.Context) error {
 	return s.replica.reads.Verify(ctx, s.replica.log)
 }
 
-// mayWrite is enter for who writes.
+// mayWrite is enter for whoever writes.
 func (s *Store) mayWrite(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -187,7 +187,7 @@ func subscriptionDoctorings() []subscriptionDoctoring {
 	}
 }
 
-// What is wrong is found and named, by verify and by who reads it. Deleting a damaged
+// What is wrong is found and named, by verify and by whoever reads it. Deleting a damaged
 // subscription helps.
 func TestVerifyFindsWrongSubscriptions(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func TestKeepNoSubscriptions(t *testing.T) {
 	checkSubscribed(t, s, all)
 }
 
-// A subscription that is there already may be of a commit that the disk has not: who is told
+// A subscription that is there already may be of a commit that the disk has not: whoever is told
 // that it is durable has made it so.
 func TestPutVouchesForWhatIsThere(t *testing.T) {
 	dir, s := subscribing(t)

@@ -39,7 +39,7 @@ func TestTailLetsGo(t *testing.T) {
 	}
 }
 
-// A step takes as many entries as it may, or records: who appends waits for one of them.
+// A step takes as many entries as it may, or records: whoever appends waits for one of them.
 func TestStepsAreShort(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries, records int

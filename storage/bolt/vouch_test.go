@@ -48,7 +48,7 @@ func leftLarge(t *testing.T) (dir string, d messages.Descriptor, want []messages
 }
 
 // What a killed process has left is written again as it is before a projection of it can be durable, also by
-// who opens a store whose disk is full. Who only reads writes nothing.
+// whoever opens a store whose disk is full. Whoever only reads writes nothing.
 func TestOpenVouchesForWhatIsLeft(t *testing.T) {
 	left, d, want := leftLarge(t)
 	closed := crashCopy(t, left)

@@ -36,8 +36,8 @@ func inZone(t *testing.T, dir string, h format.Header, zone string) {
 	}
 }
 
-// A store whose sequences restart in a zone that this machine does not know is whole: who opens it is told which zone
-// is missing, nothing is changed, and it is there again as soon as the zone is known.
+// A store whose sequences restart in a zone that this machine does not know is whole: whoever opens it is told which
+// zone is missing, nothing is changed, and it is there again as soon as the zone is known.
 func TestZoneUnknownHere(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, dailyStore(2), Options{})

@@ -98,7 +98,7 @@ func (p *Position) Take(shard Shard, index uint64, entry []byte) (body []byte, v
 	case prev < p.Head:
 		return nil, Void, nil
 	case prev > p.Head:
-		// Who wrote it had accepted all of these, and they stand before it.
+		// Whoever wrote it had accepted all of these, and they stand before it.
 		return nil, 0, diverged(index, "it is behind head %d, and there are %d entries", prev, p.Head)
 	case prevSum != p.Sum:
 		return nil, 0, diverged(index, "checksum of the entry before: got %08x, want %08x", prevSum, p.Sum)

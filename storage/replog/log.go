@@ -33,7 +33,7 @@ type Log interface {
 
 	// Leadership returns who leads as far as this node knows, and a channel that is closed when that changes. A state and a
 	// bell instead of a channel of events: the store and the node above it both want to know, a slow one delays nobody, and
-	// who comes late sees how it is.
+	// whoever comes late sees how it is.
 	Leadership() (Leadership, <-chan struct{})
 
 	// Transfer asks another node to lead. It returns nil when this one does not lead any more. ErrNotOwner if this node does
@@ -57,7 +57,7 @@ type Replica interface {
 	// when it comes back. The body may be kept, and must not be changed.
 	//
 	// An error stops this replica: it is given nothing more, and leads no more. So there is no refusing: whatever could be
-	// wrong with an entry was judged by who wrote it.
+	// wrong with an entry was judged by whoever wrote it.
 	Apply(at Position, body []byte) error
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/partita-go/partita/messages"
 )
 
-// Lookout is a context that tells when somebody waits for its end: who calls a method of
+// Lookout is a context that tells when somebody waits for its end: whoever calls a method of
 // [storage.Watcher] with it has looked by then, and found nothing.
 type Lookout struct {
 	context.Context

@@ -34,7 +34,7 @@ func (m *mutant) AwaitAny(ctx context.Context, seen uint64) (uint64, error) {
 	return m.Memory.AwaitAny(ctx, seen)
 }
 
-// TestRunFindsBugsOfWaiting runs the checks that must find each bug, in a bubble: who
+// TestRunFindsBugsOfWaiting runs the checks that must find each bug, in a bubble: whoever
 // would wait for ever is found at once.
 func TestRunFindsBugsOfWaiting(t *testing.T) {
 	for _, b := range slices.Concat(awaitBugs(), awaitAnyBugs(), awaitEndBugs()) {

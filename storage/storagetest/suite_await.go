@@ -231,7 +231,7 @@ func (e *env) eachWait(p *Partition) []wait {
 	return append([]wait{e.awaitPLog(0, 1), e.awaitWLog(3, 1), e.awaitAny(0, 1)}, e.nextWaits(p)...)
 }
 
-// checkAwaitClose: who waits while the store is closed is told so.
+// checkAwaitClose: whoever waits while the store is closed is told so.
 func checkAwaitClose(e *env) {
 	p := e.half()
 	var waiters []*waiter

@@ -178,7 +178,7 @@ func (c *client) write(ctx context.Context, w *write, do func(context.Context, *
 	}
 }
 
-// survived is a write whose owner may die in it: the store panics in the hands of who
+// survived is a write whose owner may die in it: the store panics in the hands of whoever
 // calls it, and nobody ends the transaction.
 func survived(do func() (answer, error)) (a answer, err error) {
 	defer func() {

@@ -110,7 +110,7 @@ func (st *store) wait(ctx context.Context, c call, there func() bool) error {
 	return err
 }
 
-// The calls of who changes where a subscription stands.
+// The calls of whoever changes where a subscription stands.
 
 func (c *consumer) store(n *node) *store { return &store{s: c.s, node: n, disk: c.s.disk} }
 

@@ -24,10 +24,10 @@ const (
 	opWrite  // by the owner of a transaction
 	// Those that follow are no partition's. Writes first.
 	opMove   // by a lane's deliverer
-	opChange // by who changes where a subscription stands
+	opChange // by whoever changes where a subscription stands
 	opMake   // of a subscription
 	opDelete
-	opLook  // at a subscription, by who changes it
+	opLook  // at a subscription, by whoever changes it
 	opLoad  // by a lane's deliverer
 	opAwait // of a log's growth, by it
 	opRead  // of a batch, by it
@@ -49,7 +49,7 @@ func (o op) writes() bool { return o == opTakeEpoch || o >= opFlush && o <= opDe
 // byLane reports whether a lane's deliverer calls it.
 func (o op) byLane() bool { return o == opMove || o >= opLoad && o <= opRead }
 
-// byKeeper reports whether who changes a subscription calls it.
+// byKeeper reports whether whoever changes a subscription calls it.
 func (o op) byKeeper() bool { return o >= opChange && o <= opLook }
 
 // byActor reports whether an actor is to be restarted after a panic of it.
@@ -215,7 +215,7 @@ const (
 	rateReconfigure
 	rateLane    // of a call of the store for a subscription, or for a reader of the feed
 	rateHandler // of a call of a subscription's handler
-	rateChange  // of a turn of who keeps a subscription
+	rateChange  // of a turn of whoever keeps a subscription
 	rates
 )
 

@@ -21,7 +21,7 @@ type observer struct {
 
 func (o *observer) key(k actors.Key) string { return o.node.name + " " + k.String() }
 
-// Posted tells the dispatcher which new mailbox this goroutine schedules next. Who stops a
+// Posted tells the dispatcher which new mailbox this goroutine schedules next. Whoever stops a
 // partition, or holds a lane, asks again as soon as it is refused, while that still ends its
 // leaves: it waits for the scheduler first.
 func (o *observer) Posted(k actors.Key, message any) {

@@ -56,7 +56,7 @@ func (c *client) limited(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, time.Duration(c.random.Int64N(int64(3*time.Millisecond))))
 }
 
-// survived is a call whose caller may die in it: the store panics in the hands of who
+// survived is a call whose caller may die in it: the store panics in the hands of whoever
 // calls it, and nobody ends the transaction.
 func survived(do func() error) (err error) {
 	defer func() {

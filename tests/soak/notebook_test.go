@@ -167,7 +167,7 @@ func appendNumber(buffer []byte, seq messages.SeqID, n messages.Number) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(buffer, uint16(seq)), uint64(n))
 }
 
-// bodySize is that of every body: who asked for the event, its number there, and filling.
+// bodySize is that of every body: whoever asked for the event, its number there, and filling.
 const bodySize = 128
 
 func newBody(client, event uint64) []byte {

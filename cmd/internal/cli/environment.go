@@ -22,8 +22,8 @@ const (
 var variableFlags = []string{flagDB, flagURL, flagTokenFile}
 
 // TakeVariables lets --db, --url and --token-file of a command, and of those below it, have their values from variables of
-// the environment if they are not given: PREFIX_DB and so on. Who gives a store is not given a server besides, and no token.
-// A command with --config is left out: it looks for its settings itself.
+// the environment if they are not given: PREFIX_DB and so on. Whoever gives a store is not given a server besides, and
+// no token. A command with --config is left out: it looks for its settings itself.
 func TakeVariables(c *cobra.Command, prefix string) {
 	for _, below := range c.Commands() {
 		TakeVariables(below, prefix)

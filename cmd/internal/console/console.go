@@ -38,7 +38,7 @@ func New(s cli.Streams, asJSON bool) *Console {
 	return c
 }
 
-// NewShow is [New] for who tells a story: progress is a part of its text.
+// NewShow is [New] for whoever tells a story: progress is a part of its text.
 func NewShow(s cli.Streams, asJSON bool) *Console {
 	w := s.Out
 	if asJSON {

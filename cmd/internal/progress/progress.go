@@ -1,5 +1,8 @@
 // Package progress shows how far a long job has come: as a line that is redrawn
 // in place on a terminal, and as a line now and then elsewhere.
+//
+// mpb and go-pretty draw the first, in a goroutine of their own, and not the second. Here the caller's goroutine draws
+// both, of the same facts.
 package progress
 
 import (

@@ -7,6 +7,9 @@
 //	 tigerbeetle/tigerbeetle    9,637  ███████
 //	────────────────────────────────────────────────
 //	 all                       26,105
+//
+// go-pretty/v6 draws the same lines, and would save 25 of those here, for four more modules and 0.9 MB in each program.
+// What makes up the rest, how cells are written and bars in proportion, it does not do.
 package table
 
 import (

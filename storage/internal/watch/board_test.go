@@ -18,7 +18,7 @@ func reached(ctx context.Context, counter *atomic.Int64, n int64) func() (bool, 
 
 func ringOne(b *Board, t Topic) { b.Ring(func(ring func(Topic)) { ring(t) }) }
 
-// TestAwait: who waits is woken by its own topic, and asks again.
+// TestAwait: whoever waits is woken by its own topic, and asks again.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Board
@@ -81,7 +81,7 @@ func (b *Board) mustBeEmpty(t *testing.T) {
 }
 
 // TestNewsWhileLooking: what comes when the waiter has looked, and does not wait yet, is not
-// missed. In a bubble, who waits for ever fails the test.
+// missed. In a bubble, whoever waits for ever fails the test.
 func TestNewsWhileLooking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Board

@@ -58,8 +58,8 @@ func (c *Cluster) Log(id replog.NodeID) *Log {
 	return &Log{c: c, m: c.members[id], changed: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// Lead makes a node the leader. It begins when it has applied what is there. Who led before is told at once, unless it
-// is cut off. It is an error if the node does not run, is cut off, or too few others run that are not.
+// Lead makes a node the leader. It begins when it has applied what is there. Whoever led before is told at once, unless
+// it is cut off. It is an error if the node does not run, is cut off, or too few others run that are not.
 func (c *Cluster) Lead(id replog.NodeID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

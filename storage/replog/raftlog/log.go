@@ -160,7 +160,7 @@ func (l *Log) stop(cause error) {
 	l.o.Logger.Error("this node's part in the log has stopped", lines(l.o, cause)...)
 	if l.raft != nil {
 		l.shut()
-		// Who asks this node is told at once.
+		// Whoever asks this node is told at once.
 		l.routines.Go(func() { _ = l.transport.Close() })
 	}
 }

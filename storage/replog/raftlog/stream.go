@@ -58,7 +58,7 @@ func (s *stream) Close() error {
 	return s.Conn.Close()
 }
 
-// hand gives a new stream to who accepts.
+// hand gives a new stream to whoever accepts.
 func (s *streams) hand(c net.Conn) error {
 	c, err := s.keep(c)
 	if err != nil {

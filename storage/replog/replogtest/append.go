@@ -88,7 +88,7 @@ func testEndedContext(r *rig) {
 	r.must(n, 1)
 }
 
-// testUnknown loses answers. Who was told so may not go on before it leads anew, and knows then.
+// testUnknown loses answers. Whoever was told so may not go on before it leads anew, and knows then.
 func testUnknown(r *rig) {
 	d, ok := r.cluster.(Doubter)
 	if !ok {

@@ -29,7 +29,7 @@ func testNotOwner(r *rig) {
 	r.verify(n)
 }
 
-// testCutOff cuts off who leads, while it does not know.
+// testCutOff cuts off whoever leads, while it does not know.
 func testCutOff(r *rig) {
 	for round := range 2 {
 		n, next := r.nodes[round], r.nodes[round+1]

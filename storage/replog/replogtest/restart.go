@@ -24,7 +24,7 @@ func testRestart(r *rig) {
 			r.Fatalf("restarted at %d: has %d of %d entries", head, other.replica.end().Head, n.replica.end().Head)
 		}
 	}
-	// Who leads comes back too, and all at once.
+	// Whoever leads comes back too, and all at once.
 	end := n.replica.end().Head
 	for _, n := range r.nodes {
 		if !n.replica.await(r.ctx, end) {
@@ -64,7 +64,7 @@ func testAhead(r *rig) {
 	r.must(n, 1)
 }
 
-// testTrim forgets entries. Who needs one of them is told, or is given all.
+// testTrim forgets entries. Whoever needs one of them is told, or is given all.
 func testTrim(r *rig) {
 	n, other := r.nodes[0], r.nodes[1]
 	r.elect(n)

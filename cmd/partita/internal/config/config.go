@@ -93,7 +93,7 @@ var (
 // DefaultListen is where the server listens unless it is told another address.
 const DefaultListen = "127.0.0.1:7420"
 
-// Default returns the configuration of who says nothing.
+// Default returns the configuration of whoever says nothing.
 func Default() *Config {
 	app := partition.Application{}.WithDefaults()
 	c := &Config{

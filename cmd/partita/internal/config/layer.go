@@ -32,7 +32,7 @@ const (
 // layer is what one source says.
 type layer struct {
 	source string
-	// place says where a setting stands in it, for who has to change it.
+	// place says where a setting stands in it, for whoever has to change it.
 	place  func(key string) string
 	values map[string]any
 }

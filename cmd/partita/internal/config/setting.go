@@ -183,7 +183,7 @@ func (s *setting) parseNumber(v reflect.Value, raw any) (want string, err error)
 	return "", nil
 }
 
-// bounds returns which numbers are taken. Those without tags are looked at by who owns them, but must fit.
+// bounds returns which numbers are taken. Those without tags are looked at by whoever owns them, but must fit.
 func (s *setting) bounds(v reflect.Value) (least, most int64) {
 	bits := v.Type().Bits()
 	least, most = math.MinInt64>>(64-bits), math.MaxInt64>>(64-bits)

@@ -92,7 +92,7 @@ func (l *ledger) ack(a *partition.Appended) {
 }
 
 // TestClientSurvivesKills: while the server is killed and started again, each append of the client is written once, and
-// who follows a log with it is given each event once, in order.
+// whoever follows a log with it is given each event once, in order.
 func TestClientSurvivesKills(t *testing.T) {
 	const callers, each = 8, 40
 	server := startServer(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/cmd/partita/internal/paths"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/verify"
@@ -102,7 +103,7 @@ func (k copier) flags(c *cobra.Command, from func() string) {
 	noVerify := c.Flags().Bool("no-verify", false, "do not check the copy")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		if err := checkOutside("to", *to); err != nil {
+		if err := paths.CheckOutside("to", *to); err != nil {
 			return err
 		}
 		return k.run(ctx, console.New(s, *asJSON), from(), *to, bolt.CopyOptions{SkipVerify: *noVerify})

@@ -24,7 +24,7 @@ looks at log.db alone, and says so.`,
 	}
 	from, asJSON := sourceFlags(c), cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		result, err := inspect(ctx, from, s.Err)
+		result, err := answerOf(ctx, from, "inspect", nil, func() (*inspectResult, error) { return inspect(ctx, from.dir, s.Err) })
 		if err != nil {
 			return err
 		}
@@ -33,27 +33,18 @@ looks at log.db alone, and says so.`,
 	return c
 }
 
-// inspect looks at a store, or asks the server that has it open.
-func inspect(ctx context.Context, from *source, notes io.Writer) (result *inspectResult, err error) {
-	server, err := from.server(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if server != nil {
-		result = new(inspectResult)
-		err := server.answer(ctx, "inspect", nil, result)
-		return result, errors.Join(err, server.close())
-	}
-	store, closeIt, err := openReader(ctx, from.dir, notes)
+// inspect looks at a store.
+func inspect(ctx context.Context, dir string, notes io.Writer) (result *inspectResult, err error) {
+	store, closeIt, err := openReader(ctx, dir, notes)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeIt()) }()
 	in, err := store.Inspect(ctx)
 	if err != nil {
-		return nil, about(from.dir, err)
+		return nil, about(dir, err)
 	}
-	return newInspectResult(from.dir, &in), nil
+	return newInspectResult(dir, &in), nil
 }
 
 // inspectResult is what a store says about itself, in the words of its JSON.

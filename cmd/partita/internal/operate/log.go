@@ -239,7 +239,8 @@ func (l *logPrinter) printAll(ctx context.Context, s reader) error {
 	return nil
 }
 
-// followRest is how long what is appended gathers before it is printed: who follows a log that grows fast costs less.
+// followRest is how long what is appended gathers before it is printed: whoever follows a log that grows fast costs
+// less.
 const followRest = 100 * time.Millisecond
 
 // printStore prints what is in the log of a store that is open and, if it is to follow it, what comes, until ctx ends.

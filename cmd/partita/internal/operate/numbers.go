@@ -28,7 +28,8 @@ func numbersCommand() *cobra.Command {
 		if err != nil {
 			return cli.WrongUsage("--workspace: %v", err)
 		}
-		result, err := findNumbers(ctx, from, ws)
+		query := url.Values{"workspace": {ws.String()}}
+		result, err := answerOf(ctx, from, "numbers", query, func() (*numbersResult, error) { return findNumbers(ctx, from.dir, ws) })
 		if err != nil {
 			return err
 		}
@@ -37,26 +38,17 @@ func numbersCommand() *cobra.Command {
 	return c
 }
 
-// findNumbers reads the numbers, or asks the server that has the store open.
-func findNumbers(ctx context.Context, from *source, ws messages.WSID) (result *numbersResult, err error) {
-	server, err := from.server(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if server != nil {
-		result = new(numbersResult)
-		err := server.answer(ctx, "numbers", url.Values{"workspace": {ws.String()}}, result)
-		return result, errors.Join(err, server.close())
-	}
-	store, err := open(ctx, from.dir)
+// findNumbers reads the numbers of a store.
+func findNumbers(ctx context.Context, dir string, ws messages.WSID) (result *numbersResult, err error) {
+	store, err := open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
 	if result, err = readNumbers(ctx, store, ws); err != nil {
-		return nil, about(from.dir, err)
+		return nil, about(dir, err)
 	}
-	result.Command, result.Store = "numbers", from.dir
+	result.Command, result.Store = "numbers", dir
 	return result, nil
 }
 

@@ -1,5 +1,5 @@
-// Package operate is the operator's tool behind its main function. Each command has its
-// own file; what they do is done by package bolt, for programs to call as well.
+// Package operate is the operator's tool behind its main function. Each command has its own file, but for bench and
+// version, which are in packages of these names. What they do is done by package bolt, for programs to call as well.
 //
 // No command but serve and subscriptions changes a byte of the store that it reads, and
 // subscriptions changes subscriptions.db alone.
@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/partita/internal/bench"
+	"github.com/partita-go/partita/cmd/partita/internal/version"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
@@ -45,13 +47,13 @@ func tool() *cli.Program { return &cli.Program{Root: command(), Exits: exits, St
 
 // command returns what the program can do.
 func command() *cobra.Command {
-	c := &cobra.Command{Use: "partita COMMAND", Version: version(), Short: "Look after a store", Long: `Partita looks after a store. No command but serve and subscriptions changes the
+	c := &cobra.Command{Use: "partita COMMAND", Version: version.String(), Short: "Look after a store", Long: `Partita looks after a store. No command but serve and subscriptions changes the
 store that it reads. What partita serve has open is asked of that server, where
 a command has --url. Else nobody may have it open for writing meanwhile: a
 running process is told by its lock.`}
 	c.AddCommand(initCommand(), verifyCommand(), inspectCommand(), logCommand(), numbersCommand(), backupCommand(), restoreCommand(), compactCommand(),
 		serveCommand(), configCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand(), traceCommand(), healthCommand(), statusCommand(),
-		benchCommand(), versionCommand(), manCommand())
+		bench.Command(), version.Command(), manCommand())
 	cli.TakeVariables(c, variables)
 	return c
 }

@@ -74,7 +74,8 @@ func TestServeScrubs(t *testing.T) {
 	}
 }
 
-// TestServeScrubsDamage: a scrub finds damage that nobody has met yet. Who meets it is told, and so is everybody then.
+// TestServeScrubsDamage: a scrub finds damage that nobody has met yet. Whoever meets it is told, and so is everybody
+// then.
 func TestServeScrubsDamage(t *testing.T) {
 	dir := newStore(t)
 	change(t, dir, "log.db", "log", func(b *bbolt.Bucket) error {

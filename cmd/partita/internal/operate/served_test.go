@@ -156,8 +156,8 @@ func lockedBy(t *testing.T, dir, why string) {
 	run(t, "inspect", "--db", dir).fails(t, exitBlind, "a running process has it open", "--url", why)
 }
 
-// TestLogFollow: who follows a log gets what is appended, as text and as JSON, of all and of a workspace, and is told
-// when the server stops.
+// TestLogFollow: whoever follows a log gets what is appended, as text and as JSON, of all and of a workspace, and is
+// told when the server stops.
 func TestLogFollow(t *testing.T) {
 	dir := newStore(t)
 	url, end := serveProcess(t, dir)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,20 @@ func (s *source) server(ctx context.Context) (*serverKeeper, error) {
 		return nil, err
 	}
 	return newServerKeeper(s.url, token)
+}
+
+// answerOf returns what the server answers that has the store open, or what look finds if there is none.
+func answerOf[R any](ctx context.Context, s *source, operation string, values url.Values, look func() (*R, error)) (*R, error) {
+	server, err := s.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if server == nil {
+		return look()
+	}
+	result := new(R)
+	err = server.answer(ctx, operation, values, result)
+	return result, errors.Join(err, server.close())
 }
 
 // serverOf returns the server that answers at the socket of a store's directory, nil if none does. A socket that a

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/partita/internal/paths"
 	"github.com/partita-go/partita/cmd/partita/internal/transfer"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -65,7 +66,7 @@ func (x *exporter) check() error {
 	case *x.subscriptions != "" && !whole:
 		return cli.WrongUsage("export: --subscriptions wants the whole store: positions are of its logs")
 	}
-	return errors.Join(checkOutside("to", *x.to), checkOutside("subscriptions", *x.subscriptions))
+	return errors.Join(paths.CheckOutside("to", *x.to), paths.CheckOutside("subscriptions", *x.subscriptions))
 }
 
 // exportResult is what was exported, in the words of its JSON.
@@ -195,7 +196,7 @@ or has failed, is gone on with by the same command.`,
 				return err
 			}
 		}
-		if err := checkOutside("to", *m.to); err != nil {
+		if err := paths.CheckOutside("to", *m.to); err != nil {
 			return err
 		}
 		c := console.New(s, *asJSON)

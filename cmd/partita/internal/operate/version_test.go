@@ -2,7 +2,6 @@ package operate
 
 import (
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -11,24 +10,6 @@ func TestVersion(t *testing.T) {
 	for _, flag := range []string{"--version", "-v"} {
 		if o := run(t, flag).has(t, exitFine); !strings.HasPrefix(o.stdout, "partita version ") || !strings.HasSuffix(o.stdout, ", "+runtime.Version()+"\n") || o.stderr != "" {
 			t.Errorf("%s: got stdout %q, stderr %q", flag, o.stdout, o.stderr)
-		}
-	}
-	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
-	for _, tt := range []struct {
-		info debug.BuildInfo
-		want string
-	}{
-		{debug.BuildInfo{}, "(unknown version)"},
-		{debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v0.1.0"}}, "v0.1.0, go1.26"},
-		{debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{
-			setting("vcs", "git"), setting("vcs.revision", "abc"), setting("vcs.modified", "false"),
-		}}, "v0.1.0, revision abc"},
-		{debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-			setting("vcs.revision", "abc"), setting("vcs.modified", "true"),
-		}}, "(devel), revision abc with changes"},
-	} {
-		if got := versionOf(&tt.info); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func noEvent(ws messages.WSID) error {
 func checkWorkspaces(ctx context.Context, s reader, all ...messages.WSID) error {
 	for _, ws := range all {
 		next, stop := iter.Pull2(s.WLogWithLSN(ctx, ws, 1))
-		_, _, there := next() // if it is damaged, that is told by who wants to read it
+		_, _, there := next() // if it is damaged, that is told by whoever wants to read it
 		stop()
 		if !there {
 			return noEvent(ws)

@@ -73,7 +73,7 @@ func (s *server) heed(l *live) (stop func()) {
 	}
 }
 
-// hangup reads the configuration, the certificate and the token again, and opens the dump anew. Who fails tells.
+// hangup reads the configuration, the certificate and the token again, and opens the dump anew. Whoever fails tells.
 func (s *server) hangup(ctx context.Context, l *live) {
 	if l != nil {
 		l.reload(ctx)

@@ -4,7 +4,7 @@ package serve
 
 import "syscall"
 
-// freeBytes returns how much room a directory's file system has for who is not root, if that is known.
+// freeBytes returns how much room a directory's file system has for whoever is not root, if that is known.
 func freeBytes(dir string) (free uint64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

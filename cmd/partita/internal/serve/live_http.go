@@ -44,7 +44,7 @@ func (l *live) show() LiveConfig {
 // inLine returns the text of several errors in one line.
 func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// withConfig answers who asks for the configuration, or for another one; the API answers all others.
+// withConfig answers whoever asks for the configuration, or for another one; the API answers all others.
 func (s *server) withConfig(l *live, api http.Handler) http.Handler {
 	if l == nil {
 		return api
@@ -93,7 +93,7 @@ func (l *live) put(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tellMethods answers who asks with none of the methods that do something at a path.
+// tellMethods answers whoever asks with none of the methods that do something at a path.
 func tellMethods(w http.ResponseWriter, r *http.Request, methods string) {
 	w.Header().Set("Allow", methods)
 	if r.Method == http.MethodOptions {

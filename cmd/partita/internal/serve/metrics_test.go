@@ -35,7 +35,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOthersNames: without a token, who asks for another host gets nothing.
+// TestMetricsOfOthersNames: without a token, whoever asks for another host gets nothing.
 func TestMetricsOfOthersNames(t *testing.T) {
 	r := start(t, Config{Dir: newStore(t), Listen: "127.0.0.1:0", Connections: 8})
 	r.expect(http.StatusMisdirectedRequest, http.MethodGet, "/metrics", "", "Host", "example.com")

@@ -29,8 +29,8 @@ type opening struct {
 	told time.Time
 	// rebuilding is when that began, zero if nothing is rebuilt.
 	rebuilding time.Time
-	// handOver lets the next server have the listener. Who has connected already is still told that the server is not
-	// ready: http.Server.Shutdown would answer nothing. end ends that, too.
+	// handOver lets the next server have the listener. Whoever has connected already is still told that the server is
+	// not ready: http.Server.Shutdown would answer nothing. end ends that, too.
 	handOver, end func() error
 }
 
@@ -114,7 +114,7 @@ func (l *lent) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Close implements net.Listener: it wakes who accepts.
+// Close implements net.Listener: it wakes whoever accepts.
 func (l *lent) Close() error {
 	l.back.Store(true)
 	return l.SetDeadline(time.Unix(1, 0))

@@ -51,7 +51,7 @@ type operations struct {
 // errStopping is why a stream ends that has no end.
 var errStopping = errors.New("the server is stopping")
 
-// withOperations answers who asks for an operation; the API answers all others.
+// withOperations answers whoever asks for an operation; the API answers all others.
 func (s *server) withOperations(stopping context.Context, store *bolt.Store, api http.Handler) http.Handler {
 	if s.config.Operations == nil {
 		return api
@@ -117,7 +117,7 @@ func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Op
 	}
 	switch {
 	case err == nil:
-		_ = out.flush() // who has gone needs nothing
+		_ = out.flush() // whoever has gone needs nothing
 	case !out.begun:
 		o.fail(w, r, err)
 	default:

@@ -14,7 +14,7 @@ import (
 const preflight = 10 * time.Minute
 
 // checkOrigins returns ErrConfig unless each is an origin. That of any page is none, nor is a pattern, which package cors would
-// take: who wants that has no use for a token.
+// take: whoever wants that has no use for a token.
 func checkOrigins(origins []string) error {
 	for _, origin := range origins {
 		u, err := url.Parse(origin)

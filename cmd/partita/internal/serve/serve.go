@@ -273,7 +273,7 @@ func (s *server) accept(server *http.Server, listener net.Listener) error {
 	return server.Serve(listener)
 }
 
-// withMetrics answers who asks for /metrics; the API answers all others.
+// withMetrics answers whoever asks for /metrics; the API answers all others.
 func (s *server) withMetrics(api http.Handler) http.Handler {
 	page := s.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

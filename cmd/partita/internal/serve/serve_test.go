@@ -60,7 +60,7 @@ func newStore(t testing.TB) string {
 }
 
 // newCertificate writes a certificate for 127.0.0.1 and its key, and returns the files and
-// who trusts it.
+// whoever trusts it.
 func newCertificate(t testing.TB) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -206,7 +206,7 @@ func TestServe(t *testing.T) {
 	check(t, s.Close(limit(t)))
 }
 
-// TestToken: with a certificate and a token every address will do, and only who has the token
+// TestToken: with a certificate and a token every address will do, and only whoever has the token
 // is let in.
 func TestToken(t *testing.T) {
 	certFile, keyFile, pool := newCertificate(t)
@@ -338,7 +338,7 @@ func (r *running) post(body io.Reader) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// TestConnections: who comes when all connections are taken waits for one.
+// TestConnections: whoever comes when all connections are taken waits for one.
 func TestConnections(t *testing.T) {
 	r := start(t, Config{Dir: newStore(t), Listen: "127.0.0.1:0", Connections: 1})
 	// Not one of net/http, which gives a connection up that it was slow to write to.

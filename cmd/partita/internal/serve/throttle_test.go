@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestThrottle: who works rests for as long as his share wants, unless he has hardly worked, is told of a change, or is to
-// end.
+// TestThrottle: whoever works rests for as long as his share wants, unless he has hardly worked, is told of a change,
+// or is to end.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ type File struct {
 	// uncertain is set when the outcome of a commit is unknown. Nothing is written any more:
 	// the next commit could succeed on top of pages that the disk has not.
 	uncertain atomic.Bool
-	// Vouched says that the disk has the commit that the next one follows. Who has the lock of
+	// Vouched says that the disk has the commit that the next one follows. Whoever has the lock of
 	// bbolt's writer has it.
 	Vouched bool
 	// Commit commits a transaction, or fails and rolls it back. It is bbolt's, unless a test has another one.

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// held are the files that this process has open, so that who meets a lock can be told whose it is: the lock does not
-// say.
+// held are the files that this process has open, so that whoever meets a lock can be told whose it is: the lock does
+// not say.
 var held = struct {
 	mu    sync.Mutex
 	files map[*File]os.FileInfo

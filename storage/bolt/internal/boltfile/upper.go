@@ -34,7 +34,7 @@ func (f *File) checkUpper() error {
 // refer notes that an entry of a page refers to another, at which to glance.
 func (w *walk) refer(id uint64, i int, below uint64) error {
 	if below >= w.count {
-		return nil // who needs it finds that it is not there
+		return nil // whoever needs it finds that it is not there
 	}
 	if w.used.has(below) {
 		return w.faulty(id, "entry %d refers to page %d, to which another refers, too", i, below)
@@ -45,7 +45,7 @@ func (w *walk) refer(id uint64, i int, below uint64) error {
 }
 
 // glance looks at a page of a tree, and notes those below it. What else is wrong with a page, that it
-// cannot be read too, is found by who needs it.
+// cannot be read too, is found by whoever needs it.
 func (w *walk) glance(id uint64) error {
 	page, err := w.readAt(id, 1, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // something else.
 var ErrStream = errors.New("not a whole backup")
 
-// A backup as a stream, for who has no directory in common with the store:
+// A backup as a stream, for whoever has no directory in common with the store:
 //
 //	magic { frame }
 //

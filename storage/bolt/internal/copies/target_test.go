@@ -80,7 +80,7 @@ func made(t *testing.T, to *copies.Target, r format.Role) *boltfile.File {
 	}, r.FileName())
 }
 
-// Who reads in pieces goes on behind each of them.
+// Whoever reads in pieces goes on behind each of them.
 func TestPiecesAscend(t *testing.T) {
 	from, to := newFile(t, format.RoleLog), newFile(t, format.RoleLog)
 	var all boltfile.Entries

@@ -4,5 +4,5 @@
 //	merge.go   how runs are merged
 //	reader.go  hashes in one transaction: which events may have an id
 //	lookup.go  ids in state.db and the log: which event has it
-//	all.go     all that the index has, for who checks it
+//	all.go     all that the index has, for whoever checks it
 package dedup

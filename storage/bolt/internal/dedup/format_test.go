@@ -73,7 +73,7 @@ func (e dedupEntries) list() (list []Entry) {
 	return list
 }
 
-// Any other key is found out by who reads a block, and so is any single changed bit,
+// Any other key is found out by whoever reads a block, and so is any single changed bit,
 // or what is read is right.
 func TestDedupBlockDamageIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,18 +17,13 @@ type Reader struct {
 	cursor *bbolt.Cursor
 }
 
-// NewReader returns a reader of the projection. A file of format 1, which only
-// a read-only store leaves as it is, has no bucket and no ids.
+// NewReader returns a reader of the projection.
 func NewReader(tx *bbolt.Tx) (*Reader, error) {
-	b := tx.Bucket(format.BucketDedup)
-	if b == nil {
-		return &Reader{}, nil
-	}
 	runs, err := LoadRuns(tx)
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Runs: runs, cursor: b.Cursor()}, nil
+	return &Reader{Runs: runs, cursor: tx.Bucket(format.BucketDedup).Cursor()}, nil
 }
 
 // LoadRuns reads the list of runs. There is none before the first run.

@@ -49,7 +49,7 @@ func (p *Point) HoldAll(t interface{ Cleanup(func()) }) (release func()) {
 	return release
 }
 
-// pass is called by who comes there.
+// pass is called by whoever comes there.
 func (p *Point) pass() error {
 	p.mu.Lock()
 	do := p.do

@@ -9,9 +9,9 @@ import (
 )
 
 // Fill opens log.db of a store that is being made by itself, to be written, and reads where it ends; it makes what is not
-// there. Who opens the store after that derives state.db from it, and makes subscriptions.db and ids.db: those that an
-// attempt before has left are removed, for they may have what this one has not. The descriptor must extend that of the
-// attempt before.
+// there. Whoever opens the store after that derives state.db from it, and makes subscriptions.db and ids.db: those that
+// an attempt before has left are removed, for they may have what this one has not. The descriptor must extend that of
+// the attempt before.
 func Fill(dir string, d messages.Descriptor, o Options) (*Set, error) {
 	s, err := Hold(dir, o)
 	if err != nil {

@@ -21,8 +21,8 @@ var ErrOtherLog = errors.New("it was made from another log, perhaps of a copy of
 var ErrLostEnd = errors.New("it has lost its end, or " + format.StateFileName + " is of a longer copy of the store")
 
 // CheckOrigin makes sure that the projections are of this log: by the witness and, since programs that wrote none may
-// have flushed behind it, by what each checkpoint says of its last event. What of the log cannot be read is told by who
-// needs it.
+// have flushed behind it, by what each checkpoint says of its last event. What of the log cannot be read is told by
+// whoever needs it.
 func (s *Set) CheckOrigin(st *Stand) error {
 	err := s.Log.Read(func(log *logdb.Reader) error {
 		var v format.EventView
@@ -87,7 +87,7 @@ func (s *Set) endsBehind(stated messages.LSN) error {
 // stated returns the last LSN that state.db says that the log had, by all of what says so that can be
 // read.
 func (s *Set) stated() (last messages.LSN) {
-	// An error is told by who needs what cannot be read.
+	// An error is told by whoever needs what cannot be read.
 	_ = s.State.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(format.BucketHeader)
 		next, err := format.UnsealUint(format.BucketHeader, format.KeyProjected, b.Get(format.KeyProjected))

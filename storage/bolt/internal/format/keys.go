@@ -173,7 +173,7 @@ type DedupKey struct {
 	ID        messages.DedupID
 }
 
-// Hash is what the projection sorts by. The store's id is part of it, so that who
+// Hash is what the projection sorts by. The store's id is part of it, so that whoever
 // chooses ids cannot make many of them meet: what meets is only slow, never wrong.
 func (k *DedupKey) Hash(id StoreID) uint64 {
 	var b [len(StoreID{}) + WorkspaceKeyLen + len(messages.DedupID{})]byte

@@ -127,7 +127,7 @@ func (k *Keeper) witnessBefore(source *storage.SubscriptionSource, id messages.P
 	if err != nil {
 		return w
 	}
-	// An error is told by who reads the event.
+	// An error is told by whoever reads the event.
 	_ = k.files.Log.Read(func(log *logdb.Reader) error {
 		var v format.EventView
 		if err := at.Read(log, &v); err != nil {

@@ -74,7 +74,7 @@ func (k *Keeper) Parked(name string, after storage.ParkedEvent, limit int) (page
 }
 
 // judgeable returns the positions in logs whose ends are known. Where a partition has failed
-// it is not the position that is wrong: who reads that log is told what is, and those of
+// it is not the position that is wrong: whoever reads that log is told what is, and those of
 // other partitions do not suffer.
 func (k *Keeper) judgeable(next map[messages.PartitionID]uint64) map[messages.PartitionID]uint64 {
 	known := make(map[messages.PartitionID]uint64, len(next))

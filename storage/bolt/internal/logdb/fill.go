@@ -10,8 +10,8 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// Fill appends events to log.db alone, whose last LSN is given, and the epochs of partitions, synced. It is for who makes a
-// store by himself, without log.wal.
+// Fill appends events to log.db alone, whose last LSN is given, and the epochs of partitions, synced. It is for whoever
+// makes a store by himself, without log.wal.
 func (l *Log) Fill(last messages.LSN, values [][]byte, epochs []Epoch) error {
 	return l.File.Update(func(tx *bbolt.Tx) error {
 		for _, e := range epochs {

@@ -116,7 +116,7 @@ func (l *Log) wrongWAL(r *wal.Reader, err error, noted *wal.ID, end messages.LSN
 func (l *Log) lackOf(id wal.ID, end messages.LSN) string {
 	last := "has no event"
 	var v format.EventView
-	// What is damaged is told by who needs it.
+	// What is damaged is told by whoever needs it.
 	_ = l.Read(func(r *Reader) error {
 		if end > 0 {
 			last = fmt.Sprintf("ends at LSN %d", end)

@@ -18,7 +18,7 @@ import (
 type Log struct {
 	// File is log.db.
 	File *boltfile.File
-	// WAL is log.wal. Who appends has it, and Close after that.
+	// WAL is log.wal. Whoever appends has it, and Close after that.
 	WAL wal.Writer
 	// Memory is how many bytes may wait for log.db; one commit may have more. Set before Start.
 	Memory  int64
@@ -72,8 +72,8 @@ func (l *Log) InPlace() error {
 	return fmt.Errorf("%w: %w", storage.ErrDisplaced, err)
 }
 
-// Pending returns the events that log.db has not yet, and the LSN of the first. Who reads log.db after that finds there
-// what is not among them.
+// Pending returns the events that log.db has not yet, and the LSN of the first. Whoever reads log.db after that finds
+// there what is not among them.
 func (l *Log) Pending() (first messages.LSN, values [][]byte) { return l.pending.all() }
 
 // Refused returns why log.db has not taken what it was given last, nil if it has.

@@ -296,7 +296,7 @@ func TestAppliedWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-// Who waits for log.db is answered when its context ends.
+// Whoever waits for log.db is answered when its context ends.
 func TestAwaitAppliedEnds(t *testing.T) {
 	l, _ := begun(t)
 	l.settled(t, valuesOf(100)...)

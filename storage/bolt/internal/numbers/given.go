@@ -29,7 +29,7 @@ func OfKind(kind messages.WSKind) messages.SequenceNumber {
 	return messages.SequenceNumber{Seq: format.KindSeq, Number: messages.Number(kind)}
 }
 
-// Given are the numbers and kinds that who flushes gives. What was given must be what the log says: each key that
+// Given are the numbers and kinds that whoever flushes gives. What was given must be what the log says: each key that
 // changes, with the new value. A key that does not change may be given, with the stored value or with the largest that
 // these events say.
 type Given struct {

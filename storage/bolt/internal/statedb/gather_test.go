@@ -37,7 +37,7 @@ func TestGatheringIsCounted(t *testing.T) {
 		days, all = append(days, d), all+1
 	}
 	expect.Equal(t, 0, raise(0, days...).Gathered)
-	// Who still keeps all gathers nothing.
+	// Whoever still keeps all gathers nothing.
 	expect.Equal(t, 0, raise(0, days[all-1]).Gathered)
 
 	var before, after runtime.MemStats

@@ -132,7 +132,7 @@ func TestNewSubscription(t *testing.T) {
 	})
 }
 
-// What waits for the file is not changed by who has handed it over.
+// What waits for the file is not changed by whoever has handed it over.
 func TestNothingIsShared(t *testing.T) {
 	source := storage.SubscriptionSource{
 		Partition: new(messages.PartitionID(1)), Workspace: new(messages.WSID(2)), Kinds: []messages.WSKind{3},

@@ -17,7 +17,7 @@ var ErrOtherPositions = errors.New("this log has lost its end or is an older one
 	"put the right file in place, or rewind or delete the subscription")
 
 // CheckRests makes sure that a log, which ends at an LSN, has the events on which positions rest. What of it
-// cannot be read is told by who needs it.
+// cannot be read is told by whoever needs it.
 func CheckRests(log *logdb.Log, positions []Placed, end messages.LSN) error {
 	return log.Read(func(log *logdb.Reader) error {
 		for i := range positions {

@@ -59,7 +59,7 @@ func TestCheckRests(t *testing.T) {
 		"the end is not told":    {rests[2], 2, ""}, // it can be read, and rested on, before that
 		"on another event":       {other, 3, fmt.Sprintf("rests on LSN 2 with CRC %08x, the log has CRC %08x there", other.CRC, rests[1].CRC)},
 		"on one behind the log":  {behind, 3, "the log ends at LSN 3"},
-		"on one that is missing": {behind, 5, ""}, // it is told by who reads the event
+		"on one that is missing": {behind, 5, ""}, // it is told by whoever reads the event
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := subsdb.CheckRests(l, append(restingOn(rests[0]), restingOn(c.w)...), c.end)
@@ -76,7 +76,7 @@ func TestCheckRests(t *testing.T) {
 	}
 }
 
-// An event that is damaged is told by who reads it, not by the position behind it.
+// An event that is damaged is told by whoever reads it, not by the position behind it.
 func TestCheckRestsOnDamage(t *testing.T) {
 	l, rests := logOf(t)
 	key := format.AppendLSNKey(nil, 2)

@@ -138,7 +138,7 @@ func (b *book) finds(what ...string) {
 	}
 }
 
-// What is wrong is found by who reads all subscriptions, and does not hide the others.
+// What is wrong is found by whoever reads all subscriptions, and does not hide the others.
 func TestCheckFinds(t *testing.T) {
 	p1 := []byte("p1")
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
-// Who reads all subscriptions can end that.
+// Whoever reads all subscriptions can end that.
 func TestCheckEnds(t *testing.T) {
 	b := kept(t, three()...)
 	b.spoil(format.BucketHeader, format.KeySubscriptions)

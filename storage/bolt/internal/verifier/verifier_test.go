@@ -47,7 +47,7 @@ func TestVerifierAsksAnew(t *testing.T) {
 	})
 }
 
-// Who gives up does not keep the others waiting.
+// Whoever gives up does not keep the others waiting.
 func TestVerifierIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v verifier.Verifier

@@ -1,4 +1,5 @@
-package operate
+// Package paths checks what flags name.
+package paths
 
 import (
 	"errors"
@@ -9,9 +10,9 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 )
 
-// checkOutside returns wrong usage if what a flag names would be made within a store, where it would be taken for a part of
+// CheckOutside returns wrong usage if what a flag names would be made within a store, where it would be taken for a part of
 // it, and copied and removed with it.
-func checkOutside(flag, path string) error {
+func CheckOutside(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
 	}

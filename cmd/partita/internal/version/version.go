@@ -1,12 +1,13 @@
-package operate
+// Package version tells from what the program was built.
+package version
 
 import (
 	"cmp"
 	"runtime/debug"
 )
 
-// version tells from what this program was built.
-func version() string {
+// String tells from what this program was built.
+func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

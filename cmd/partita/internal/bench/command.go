@@ -1,4 +1,4 @@
-package operate
+package bench
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/table"
-	"github.com/partita-go/partita/cmd/partita/internal/bench"
+	"github.com/partita-go/partita/cmd/partita/internal/paths"
 )
 
 // minBench is how short a measurement may be.
 const minBench = time.Second
 
-func benchCommand() *cobra.Command {
+// Command is partita bench.
+func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "bench --dir DIR", Short: "Measure a disk, and say whether it is good for a store",
 		Long: `Measure how long the disk of a directory takes for a synced write, and how many
@@ -36,14 +37,14 @@ runs everything else on the disk is slow.`,
 		if *limit < minBench {
 			return cli.WrongUsage("--time: got %v, want at least %v", *limit, minBench)
 		}
-		if err := checkOutside("dir", filepath.Join(*dir, "scratch")); err != nil {
+		if err := paths.CheckOutside("dir", filepath.Join(*dir, "scratch")); err != nil {
 			return err
 		}
 		if _, err := os.Stat(*dir); err != nil {
 			return err
 		}
 		c := console.New(s, *asJSON)
-		measured, err := bench.Run(ctx, *dir, *limit, c)
+		measured, err := Run(ctx, *dir, *limit, c)
 		c.Done()
 		if err != nil {
 			return fmt.Errorf("%s: %w", *dir, err)
@@ -60,7 +61,7 @@ type benchResult struct {
 	Dir     string        `json:"dir"`
 	Sync    timesResult   `json:"synced_writes"`
 	Appends []appendsTold `json:"appends"`
-	Verdict bench.Level   `json:"verdict"`
+	Verdict Level         `json:"verdict"`
 	Words   []string      `json:"words"`
 }
 
@@ -79,11 +80,11 @@ type appendsTold struct {
 	timesResult
 }
 
-func newTimesResult(t bench.Times) timesResult {
+func newTimesResult(t Times) timesResult {
 	return timesResult{t.Count, console.Seconds(t.P50), console.Seconds(t.P99), console.Seconds(t.Most)}
 }
 
-func newBenchResult(dir string, measured *bench.Result) *benchResult {
+func newBenchResult(dir string, measured *Result) *benchResult {
 	v := measured.Verdict()
 	r := &benchResult{Command: "bench", Dir: dir, Sync: newTimesResult(measured.Sync), Verdict: v.Level, Words: v.Words}
 	for _, a := range measured.Appends {
@@ -101,7 +102,7 @@ func (r *benchResult) text(c *console.Console) {
 	}
 	c.Draw("What the disk of "+r.Dir+" gives", t)
 	c.Tell("", "\n")
-	c.Tell(console.Mark(r.Verdict == bench.Good || r.Verdict == bench.Usable)+" ", "The disk is %s.", r.Verdict)
+	c.Tell(console.Mark(r.Verdict == Good || r.Verdict == Usable)+" ", "The disk is %s.", r.Verdict)
 	for _, words := range r.Words {
 		c.Tell("  ", "%s", words)
 	}

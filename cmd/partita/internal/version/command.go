@@ -1,4 +1,4 @@
-package operate
+package version
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-func versionCommand() *cobra.Command {
+// Command is partita version.
+func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Tell the version, its commit, and the formats of files",
 		Long: `Tell the version, the commit that it was built from, and the formats of the
@@ -64,7 +65,7 @@ func newVersionResult() *versionResult {
 }
 
 func (r *versionResult) text(c *console.Console) {
-	c.Say("partita %s, %s", version(), r.System)
+	c.Say("partita %s, %s", String(), r.System)
 	formats := make([]string, len(r.Formats))
 	for i, f := range r.Formats {
 		formats[i] = fmt.Sprintf("%s %d", f.File, f.Format)
