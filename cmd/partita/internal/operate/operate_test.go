@@ -458,7 +458,7 @@ Files
 
  file      format, size, pages, free
 ---
- log.db         4 SIZES
+ log.db         5 SIZES
  state.db       5 SIZES
 
 Partitions
