@@ -97,7 +97,8 @@ type Restart struct {
 	Zone string
 	// Keep is how many periods keep their last numbers, the newest ones, at most [MaxKeep].
 	// Zero means all of them. Those that do not are closed: a business date in them is refused with a
-	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed.
+	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed. It may change when a store is
+	// opened. If it was raised, a period that was closed can be open again once the projections are made anew.
 	Keep int
 	// Ahead is by how many periods a business date may be ahead of the registration time. Zero
 	// means one, less means none. It can be raised when a store is opened, but not lowered: numbers of
@@ -162,7 +163,7 @@ func (r *Restart) MostAhead() int {
 }
 
 // ClosedBelow returns the first period that is not closed, when a sequence has the last numbers of
-// these periods, which ascend; zero if none is closed. What was closed once stays so.
+// these periods, which ascend; zero if none is closed. What was closed once stays so, as long as that is stored.
 func (r *Restart) ClosedBelow(periods []calendar.Date) calendar.Date {
 	if r.Keep == 0 || len(periods) <= r.Keep {
 		return 0
