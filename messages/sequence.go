@@ -49,8 +49,8 @@ func LargestOfDigits(digits int) Number {
 	return n - 1
 }
 
-// explicitReserve is how many numbers an explicit id must leave free at the
-// end of its sequence, so that one bad id cannot exhaust the sequence.
+// explicitReserve is how many numbers an explicit id, or a move of a built-in sequence, must leave free
+// at the end of its sequence, so that one bad id cannot exhaust the sequence.
 const explicitReserve Number = 1 << 32
 
 // Sequence defines a named sequence of a workspace kind.
@@ -247,6 +247,15 @@ func (s *Sequence) MaxExplicit() Number {
 		return s.Initial
 	}
 	return s.Max() - explicitReserve
+}
+
+// MaxTaken returns the largest number that an event may bring along from an old system, or to which it may move the
+// sequence. That is Largest; but the built-in sequences, which nobody has given an end, keep 2^32 numbers free.
+func (s *Sequence) MaxTaken() Number {
+	if s.ID < FirstApplicationSeq {
+		return s.MaxExplicit()
+	}
+	return s.Max()
 }
 
 func (s *Sequence) validate() error {
