@@ -261,7 +261,8 @@ type OverflowError struct {
 	// Name is the sequence's, Period is zero if it never restarts.
 	Name   string
 	Period calendar.Date
-	// Last is the last number given out, 0 if there is none, Largest the last one that can be.
+	// Last is the last number given out, 0 if there is none, Largest the last one that can be, or, of a move or a
+	// number that is brought along, the last one that can be taken over: see [Sequence.MaxTaken].
 	Last, Largest Number
 	// Wanted is how many were wanted at once.
 	Wanted int

@@ -49,8 +49,8 @@ func LargestOfDigits(digits int) Number {
 	return n - 1
 }
 
-// explicitReserve is how many numbers an explicit id must leave free at the
-// end of its sequence, so that one bad id cannot exhaust the sequence.
+// explicitReserve is how many numbers an explicit id, or a move of a built-in sequence, must leave free
+// at the end of its sequence, so that one bad id cannot exhaust the sequence.
 const explicitReserve Number = 1 << 32
 
 // Sequence defines a named sequence of a workspace kind.
@@ -97,7 +97,8 @@ type Restart struct {
 	Zone string
 	// Keep is how many periods keep their last numbers, the newest ones, at most [MaxKeep].
 	// Zero means all of them. Those that do not are closed: a business date in them is refused with a
-	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed.
+	// [*BusinessDateError]. What lies within Ahead of the newest period is never closed. It may change when a store is
+	// opened. If it was raised, a period that was closed can be open again once the projections are made anew.
 	Keep int
 	// Ahead is by how many periods a business date may be ahead of the registration time. Zero
 	// means one, less means none. It can be raised when a store is opened, but not lowered: numbers of
@@ -162,7 +163,7 @@ func (r *Restart) MostAhead() int {
 }
 
 // ClosedBelow returns the first period that is not closed, when a sequence has the last numbers of
-// these periods, which ascend; zero if none is closed. What was closed once stays so.
+// these periods, which ascend; zero if none is closed. What was closed once stays so, as long as that is stored.
 func (r *Restart) ClosedBelow(periods []calendar.Date) calendar.Date {
 	if r.Keep == 0 || len(periods) <= r.Keep {
 		return 0
@@ -246,6 +247,15 @@ func (s *Sequence) MaxExplicit() Number {
 		return s.Initial
 	}
 	return s.Max() - explicitReserve
+}
+
+// MaxTaken returns the largest number that an event may bring along from an old system, or to which it may move the
+// sequence. That is Largest; but the built-in sequences, which nobody has given an end, keep 2^32 numbers free.
+func (s *Sequence) MaxTaken() Number {
+	if s.ID < FirstApplicationSeq {
+		return s.MaxExplicit()
+	}
+	return s.Max()
 }
 
 func (s *Sequence) validate() error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/partita-go/partita/metrics"
@@ -70,7 +71,7 @@ var (
 	grouping = regexp.MustCompile(`\b(?:by|on|without) \(([^)]*)\)`)
 	ranges   = regexp.MustCompile(`\[[^\]]*\]`)
 	// words are those of PromQL that the expressions use.
-	words = []string{"sum", "rate", "increase", "histogram_quantile"}
+	words = []string{"sum", "rate", "increase", "max_over_time", "histogram_quantile"}
 )
 
 // check reports what an expression names that is not there: a metric, a label of it, or a value that no series has.
@@ -148,6 +149,17 @@ func TestDeployNamesWhatThereIs(t *testing.T) {
 	g := r.gather()
 	for _, e := range slices.Concat(rules(t), panels(t)) {
 		g.check(e)
+	}
+}
+
+// TestRulesAreYAML: promtool is seldom installed. Prometheus starts with none of the rules if it cannot read one.
+func TestRulesAreYAML(t *testing.T) {
+	text, err := os.ReadFile("../deploy/partita.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := yaml.Parser().Unmarshal(text); err != nil {
+		t.Error(err)
 	}
 }
 

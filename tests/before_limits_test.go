@@ -63,3 +63,29 @@ func TestBeforeLimits(t *testing.T) {
 	ended(math.MaxUint64, 1)
 	d.stop(t)
 }
+
+// TestFormat4: an application goes on behind a move that a program of format 4 wrote, and below where it moved nothing.
+func TestFormat4(t *testing.T) {
+	const invoice messages.SeqID = 16
+	for name, want := range map[string]messages.Number{"format4": 1002, "format4_moved": 1041} {
+		s := newSite(t, 1, neverFlushed())
+		z := must(zip.OpenReader("../storage/bolt/testdata/" + name + "/store.zip"))(t)
+		check(t, os.CopyFS(s.dir, z))
+		check(t, z.Close())
+		s.app.Descriptor = messages.Descriptor{Application: "test", Partitions: 2, Kinds: []messages.Kind{{
+			ID: 1, Name: "tenant", Sequences: []messages.Sequence{{ID: invoice, Name: "invoice", Initial: 1000}},
+		}}}
+		for range 2 {
+			d := s.run(t)
+			done, err := must(d.app.SequencerOf(2))(t).Append(limit(t), partition.AppendTo{Workspace: 2, Kind: 1}, partition.Draft{
+				Wanted: []partition.Wanted{{Seq: invoice}},
+			})
+			check(t, err)
+			if got := done.Numbers[0].Number; got != want {
+				t.Errorf("%s: got %d, want %d", name, got, want)
+			}
+			want++
+			d.crash(t)
+		}
+	}
+}

@@ -253,6 +253,11 @@ func (c *rulesCrash) next(t *testing.T, d *deployment, ws messages.WSID, tally *
 	default:
 		tally.ended++
 	}
+	isNearlyUsed := func(n messages.NearlyUsed) bool { return n.Workspace == ws && n.Seq == seqInvoice }
+	listed := slices.ContainsFunc(sequencer.Status().NearlyUsed, isNearlyUsed)
+	if last := min(w.invoice+1, largestInvoice); listed != (last > largestInvoice*9/10) {
+		t.Errorf("workspace %d: the last invoice is %d of %d: listed as nearly used: %v", ws, last, largestInvoice, listed)
+	}
 }
 
 // checkRefusals checks that the processes were refused what they could not have.

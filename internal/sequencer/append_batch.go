@@ -279,7 +279,7 @@ func (c *Core) writeDraft(
 ) ([]messages.SequenceNumber, error) {
 	wlog := &r.kind.sequences[wlogOffset]
 	if r.last[wlogOffset] >= wlog.Max() {
-		return nil, overflow(r.workspace, wlog, 0, r.last[wlogOffset], 1)
+		return nil, overflow(r.workspace, wlog, 0, wlog.Max(), r.last[wlogOffset], 1)
 	}
 	r.last[wlogOffset]++
 	from := len(numbers)

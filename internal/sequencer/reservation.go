@@ -70,15 +70,15 @@ func (r *Reservation) Next(w messages.Wanted) (messages.SequenceNumber, error) {
 	// A stored value below the initial one is as good as none.
 	before := max(last, def.Initial-1)
 	if largest := def.Max(); before > largest || messages.Number(n) > largest-before {
-		return messages.SequenceNumber{}, overflow(r.workspace, def, r.periodOf(i), last, n)
+		return messages.SequenceNumber{}, overflow(r.workspace, def, r.periodOf(i), largest, last, n)
 	}
 	r.last[i] = before + messages.Number(n)
 	r.given += n
 	return messages.SequenceNumber{Seq: w.Seq, Period: r.periodOf(i), Number: before + 1}, nil
 }
 
-func overflow(ws messages.WSID, def *messages.Sequence, period calendar.Date, last messages.Number, wanted int) error {
-	return &messages.OverflowError{Workspace: ws, Seq: def.ID, Name: def.Name, Period: period, Last: last, Largest: def.Max(), Wanted: wanted}
+func overflow(ws messages.WSID, def *messages.Sequence, period calendar.Date, largest, last messages.Number, wanted int) error {
+	return &messages.OverflowError{Workspace: ws, Seq: def.ID, Name: def.Name, Period: period, Last: last, Largest: largest, Wanted: wanted}
 }
 
 // Raise lifts a sequence to an explicit id of a new record. It returns

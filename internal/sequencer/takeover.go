@@ -103,8 +103,8 @@ func (r *Reservation) Move(n messages.SequenceNumber) (messages.SequenceNumber, 
 	switch {
 	case n.Number <= before:
 		return n, &messages.BackwardError{Workspace: r.workspace, Seq: def.ID, Name: def.Name, Period: period, Last: before, Wanted: n.Number}
-	case n.Number > def.Max():
-		return n, overflow(r.workspace, def, period, r.last[i], int(min(n.Number-before, math.MaxInt)))
+	case n.Number > def.MaxTaken():
+		return n, overflow(r.workspace, def, period, def.MaxTaken(), r.last[i], int(min(n.Number-before, math.MaxInt)))
 	}
 	r.last[i] = n.Number
 	return n, nil

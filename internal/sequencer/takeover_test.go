@@ -2,6 +2,8 @@ package sequencer
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -93,6 +95,29 @@ func TestTakenBeyondTheEnd(t *testing.T) {
 	w.done(w.append(w.moving(1, kindWide, narrow(narrowLargest))))
 	wantNearlyUsed(w, messages.NearlyUsed{Workspace: 1, Seq: seqNarrow, Name: "last3", Last: narrowLargest, Largest: narrowLargest})
 	w.mustRefuse(w.settled(w.append(w.one(1, kindWide, seqNarrow))), messages.ErrOverflow)
+	w.finish()
+}
+
+// TestTakenLeavesRoom: one bad number does not end a built-in sequence for good. The sequences of an application end where
+// that says.
+func TestTakenLeavesRoom(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	for seq, most := range map[messages.SeqID]messages.Number{
+		messages.SeqCRecordID: math.MaxUint64 - 1<<32, messages.SeqOWRecordID: messages.InitialCRecordID - 1 - 1<<32, seqPlain: math.MaxInt64,
+	} {
+		n := messages.SequenceNumber{Seq: seq, Number: most + 1}
+		for _, m := range []messages.Append{w.moving(1, kindWide, n), w.bringing(1, kindWide, n)} {
+			var e *messages.OverflowError
+			if c := w.settled(w.append(m)); !errors.As(refusalOf(c), &e) || e.Seq != seq || e.Largest != most {
+				t.Errorf("%v: got %v, want at most %d", n, refusalOf(c), most)
+			}
+		}
+		n.Number--
+		w.done(w.append(w.moving(1, kindWide, n)))
+		if seq < messages.FirstApplicationSeq {
+			w.wants(w.append(w.one(1, kindWide, seq)), fmt.Sprintf("%d/%d", seq, most+1))
+		}
+	}
 	w.finish()
 }
 

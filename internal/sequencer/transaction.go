@@ -144,7 +144,7 @@ func (c *Core) grant(w *waiting) error {
 		return err
 	}
 	if wlog := &ws.kind.sequences[wlogOffset]; ws.last[wlogOffset] >= wlog.Max() {
-		return overflow(ws.id, wlog, 0, ws.last[wlogOffset], 1)
+		return overflow(ws.id, wlog, 0, wlog.Max(), ws.last[wlogOffset], 1)
 	}
 	c.lastTime = max(c.lastTime, c.now)
 	reservation := Reservation{workspace: ws.id, kind: ws.kind, lasts: c.txn.lasts}

@@ -160,6 +160,14 @@ func maxOf(seq messages.SeqID) messages.Number {
 	return math.MaxInt64
 }
 
+// mostTaken is the largest number that a sequence can be moved to.
+func mostTaken(seq messages.SeqID) messages.Number {
+	if seq < messages.FirstApplicationSeq {
+		return maxOf(seq) - 1<<32
+	}
+	return maxOf(seq)
+}
+
 func (w *world) checkRaised(c *call) {
 	id := c.message.(*messages.Raise).ID
 	def, ok := w.kinds()[c.owner.kind][id.Seq]

@@ -22,7 +22,7 @@ func (w *world) placeOf(m *messages.Append, d *messages.Draft, n messages.Sequen
 func (w *world) checkTaken(e *messages.Event, last map[messages.SequencePeriod]messages.Number, taken []messages.SequenceNumber) {
 	for _, n := range taken {
 		p, def := n.SequencePeriod(), w.kinds()[e.WorkspaceKind][n.Seq]
-		if n.Number <= last[p] || n.Number < def.Initial || n.Number > maxOf(n.Seq) {
+		if n.Number <= last[p] || n.Number < def.Initial || n.Number > mostTaken(n.Seq) {
 			w.t.Fatalf("event %d of workspace %d: brought or moved to %v after %d", e.PLogOffset, e.Workspace, n, last[p])
 		}
 		last[p] = n.Number
@@ -34,8 +34,8 @@ func (w *world) takes(last map[messages.SequencePeriod]messages.Number, m *messa
 	all := true
 	for _, n := range taken {
 		p := w.placeOf(m, d, n)
-		all = all && n.Number <= maxOf(n.Seq)
-		last[p] = max(last[p], min(n.Number, maxOf(n.Seq)))
+		all = all && n.Number <= mostTaken(n.Seq)
+		last[p] = max(last[p], min(n.Number, mostTaken(n.Seq)))
 	}
 	return all
 }

@@ -33,8 +33,11 @@ func (s *Store) Launches(ctx context.Context) (all []uint32, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	err = s.launches.Read(ctx, func(f *boltfile.File) (err error) {
-		all, err = idsdb.Launches(f)
+	err = s.launches.Read(ctx, func(f *boltfile.File) error {
+		launches, err := idsdb.Launches(f)
+		for _, l := range launches {
+			all = append(all, l.Launch)
+		}
 		return err
 	})
 	return all, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -132,6 +133,12 @@ func TestGeneratorsOfNoStore(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 	closeStore(t, s)
+	// Who has asked before the store was closed, and comes to the file only now.
+	late, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if _, err := s.launches.Next(late, 1); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
 	if _, err := s.NextGenerator(t.Context(), 1); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}

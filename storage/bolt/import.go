@@ -47,6 +47,9 @@ type Imported struct {
 	Events, Found uint64
 	// Report is what the check of the store found, zero after a dry run.
 	Report verify.Report
+	// Faulty says which events, counted from 1, the faults are in that the report lists, in order. Faults that are of no
+	// single event are not among them.
+	Faulty []uint64
 }
 
 // Import makes a store of events: of another store, perhaps with another number of partitions. The directory must be new
@@ -103,10 +106,21 @@ func (im *importing) run(ctx context.Context, to string, events iter.Seq2[messag
 	}
 	return copies.IntoKept(to, func(dir string) error {
 		if err := im.build(ctx, dir, events); err != nil {
-			return fmt.Errorf("%w; what is imported so far is kept in %s: run it again to go on, or delete that", err, dir)
+			return fmt.Errorf("%w; %s", err, advice(err, dir))
 		}
 		return nil
 	})
+}
+
+// advice says what to do about an import that has failed.
+func advice(err error, dir string) string {
+	switch {
+	case errors.Is(err, verify.ErrFaults):
+		return "the same events would fail again: delete " + dir + ", which has them, before you import others"
+	case errors.Is(err, ErrOtherImport):
+		return "what it has is kept in " + dir + ": go on with its events, or delete that"
+	}
+	return "what is imported so far is kept in " + dir + ": once the cause is mended, the next import goes on there; or delete that"
 }
 
 func (im *importing) build(ctx context.Context, dir string, events iter.Seq2[messages.Event, error]) error {
@@ -117,10 +131,38 @@ func (im *importing) build(ctx context.Context, dir string, events iter.Seq2[mes
 		return err
 	}
 	report, err := Verify(ctx, dir, im.o.Verify)
-	if im.result.Report = report; err == nil {
-		err = report.Err()
+	if im.result.Report = report; err == nil && report.FaultCount > 0 {
+		im.result.Faulty, err = eventsAtFault(ctx, dir, report.Faults)
+		err = errors.Join(report.Err(), err)
 	}
 	return err
+}
+
+// eventsAtFault returns which events faults are in: an import has them in the order of log.db.
+func eventsAtFault(ctx context.Context, dir string, faults []verify.Fault) (all []uint64, err error) {
+	type place struct {
+		partition messages.PartitionID
+		offset    messages.PLogOffset
+	}
+	wanted := make(map[place]bool)
+	for _, f := range faults {
+		if f.PLogOffset != 0 {
+			wanted[place{f.Partition, f.PLogOffset}] = true
+		}
+	}
+	l, err := OpenLog(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range l.LogWithLSN(ctx, 1) {
+		if err != nil {
+			return all, errors.Join(err, l.Close())
+		}
+		if wanted[place{e.Partition, e.PLogOffset}] {
+			all = append(all, uint64(e.LSN))
+		}
+	}
+	return all, l.Close()
 }
 
 // fill brings all events to log.db.

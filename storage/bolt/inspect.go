@@ -29,6 +29,8 @@ type Inspection struct {
 	WAL *WALInspection
 	// Subscriptions is nil if there is no subscriptions.db.
 	Subscriptions *SubscriptionsInspection
+	// IDs is nil if there is no ids.db.
+	IDs *IDsInspection
 	// StateMissing says that there is no state.db, and so nothing about it.
 	StateMissing bool
 }
@@ -75,6 +77,13 @@ func (s *Store) Inspect(ctx context.Context) (Inspection, error) {
 	if in.Subscriptions, err = s.files.InspectSubscriptions(); err != nil {
 		return in, err
 	}
+	err = s.launches.Read(ctx, func(f *boltfile.File) (err error) {
+		in.IDs, err = files.InspectIDs(f)
+		return err
+	})
+	if err != nil {
+		return in, err
+	}
 	if in.Projected, err = statedb.Projected(s.state); err != nil {
 		return in, err
 	}
@@ -87,6 +96,9 @@ type FileInspection = boltfile.FileInspection
 
 // SubscriptionsInspection is about subscriptions.db: the file, and how many subscriptions there are.
 type SubscriptionsInspection = files.SubscriptionsInspection
+
+// IDsInspection is about ids.db: the file, and the last number of each launch.
+type IDsInspection = files.IDsInspection
 
 // WALInspection is about log.wal: the file, and how many events it has that log.db has not.
 type WALInspection = files.WALInspection

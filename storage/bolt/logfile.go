@@ -119,6 +119,13 @@ func (l *LogFile) Inspect(ctx context.Context) (Inspection, error) {
 	if in.WAL, err = l.files.InspectWAL(); err != nil {
 		return in, err
 	}
-	in.Subscriptions, err = l.files.InspectSubscriptions()
-	return in, err
+	if in.Subscriptions, err = l.files.InspectSubscriptions(); err != nil {
+		return in, err
+	}
+	ids, err := l.files.OpenIDs(ctx)
+	if ids == nil || err != nil {
+		return in, err
+	}
+	in.IDs, err = files.InspectIDs(ids)
+	return in, errors.Join(err, ids.Close())
 }

@@ -3,6 +3,8 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,11 +97,7 @@ func TestKeepChanges(t *testing.T) {
 		}
 		p.FlushAll(t)
 		n, err := s.Numbers(t.Context(), 3)
-		got := calendar.Date(0)
-		if len(n.Closed) > 0 {
-			got = n.Closed[0].Period
-		}
-		if err != nil || got != c.closedBelow || (len(n.Older) > 0) != c.older {
+		if got := closedBelow(t, s); err != nil || got != c.closedBelow || (len(n.Older) > 0) != c.older {
 			t.Errorf("step %d: got %+v, error %v, want closed below %v, older %v", i, n, err, c.closedBelow, c.older)
 		}
 		closeStore(t, s)
@@ -107,6 +105,47 @@ func TestKeepChanges(t *testing.T) {
 			t.Errorf("step %d: %s", i, r)
 		}
 	}
+}
+
+// The log does not say what was closed. So if more is kept when state.db is made anew, periods are open again. Their last
+// numbers are those of the log.
+func TestKeepIsRaisedBeforeARebuild(t *testing.T) {
+	for keep, want := range map[int]calendar.Date{2: storagetest.FirstDay + 1, 0: 0} {
+		dir := t.TempDir()
+		s := open(t, dir, dailyStore(2), Options{})
+		p := storagetest.Take(t, s, 0)
+		for day := range calendar.Date(3) {
+			p.Append(t, storagetest.Spec{Workspace: 3, Give: []messages.SeqID{storagetest.SeqReceipt}, Day: storagetest.FirstDay + day})
+		}
+		p.FlushAll(t)
+		closeStore(t, s)
+		s = open(t, dir, dailyStore(keep), Options{})
+		p = storagetest.Take(t, s, 0)
+		p.Append(t, storagetest.Spec{Workspace: 3})
+		p.FlushAll(t)
+		expect.Equal(t, storagetest.FirstDay+1, closedBelow(t, s))
+		closeStore(t, s)
+		expect.NoError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
+		s = open(t, dir, dailyStore(keep), Options{})
+		expect.Equal(t, want, closedBelow(t, s))
+		n, err := s.Numbers(t.Context(), 3)
+		expect.NoError(t, err)
+		first := messages.SequenceNumber{Seq: storagetest.SeqReceipt, Period: storagetest.FirstDay, Number: 1}
+		expect.Equal(t, keep == 0, slices.Contains(n.Numbers, first))
+		closeStore(t, s)
+		checkSound(t, dir)
+	}
+}
+
+// closedBelow is the first period of workspace 3 that is not closed, zero if none is.
+func closedBelow(t *testing.T, s *Store) calendar.Date {
+	t.Helper()
+	n, err := s.Numbers(t.Context(), 3)
+	expect.NoError(t, err)
+	if len(n.Closed) == 0 {
+		return 0
+	}
+	return n.Closed[0].Period
 }
 
 // Where periods of many workspaces are to be closed that bucket index has, one transaction does not have all of them in

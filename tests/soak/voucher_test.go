@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 )
@@ -40,6 +41,9 @@ func (c *client) useUp(ctx context.Context, d *deployment) error {
 				if got, want := fmt.Sprint(after), fmt.Sprint(before); err != nil || got != want {
 					return fmt.Errorf("workspace %d has no voucher left: got %v, want %v: %w", ws, got, want, err)
 				}
+				if err := d.tellsOfVouchers(ws); err != nil {
+					return err
+				}
 				break
 			}
 			if err != nil || left == 0 {
@@ -47,6 +51,21 @@ func (c *client) useUp(ctx context.Context, d *deployment) error {
 			}
 			c.promised(q, each)
 		}
+	}
+	return nil
+}
+
+// tellsOfVouchers returns an error unless the status of a workspace's partition says that the vouchers are nearly used, or
+// says that of as many sequences as it can.
+func (d *deployment) tellsOfVouchers(ws messages.WSID) error {
+	sequencer, err := d.app.SequencerOf(ws)
+	if err != nil {
+		return err
+	}
+	all := sequencer.Status().NearlyUsed
+	isVoucher := func(n messages.NearlyUsed) bool { return n.Workspace == ws && n.Seq == seqVoucher }
+	if len(all) < messages.MaxNearlyUsed && !slices.ContainsFunc(all, isVoucher) {
+		return fmt.Errorf("workspace %d has no voucher left: the status tells of %v", ws, all)
 	}
 	return nil
 }

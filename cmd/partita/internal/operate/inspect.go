@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -19,8 +20,9 @@ func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "inspect " + sourceUse, Short: "Show the application, the partitions and the files of a store",
 		Long: `Show the application of a store, its partitions with their epochs, checkpoints
-and lag, its files with their free pages, and its sequences. Without state.db it
-looks at log.db alone, and says so.`,
+and lag, its files with their free pages, its sequences, and the launches that
+have generators of decimal ids. Without state.db it looks at log.db alone, and
+says so.`,
 	}
 	from, asJSON := sourceFlags(c), cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
@@ -66,6 +68,7 @@ type inspectResult struct {
 	StateMissing bool `json:"state_missing,omitempty"`
 	// Subscriptions is how many durable consumers the store keeps.
 	Subscriptions number             `json:"subscriptions"`
+	Launches      []inspectLaunch    `json:"launches"`
 	Partitions    []inspectPartition `json:"partitions"`
 	Kinds         []inspectKind      `json:"kinds"`
 	Files         []inspectFile      `json:"files"`
@@ -79,6 +82,13 @@ type inspectPartition struct {
 	Checkpoint number `json:"checkpoint"`
 	Lag        number `json:"lag"`
 	Failed     string `json:"failed,omitempty"`
+}
+
+// inspectLaunch is one that has numbered generators of decimal ids. One that is closed gives no number any more.
+type inspectLaunch struct {
+	Launch number `json:"launch"`
+	Last   number `json:"last_generator,omitempty"`
+	Closed bool   `json:"closed"`
 }
 
 type inspectKind struct {
@@ -127,6 +137,10 @@ func newInspectResult(dir string, in *bolt.Inspection) *inspectResult {
 		files = append(files, in.Subscriptions.FileInspection)
 		r.Subscriptions = number(in.Subscriptions.Count)
 	}
+	if in.IDs != nil {
+		files = append(files, in.IDs.FileInspection)
+		r.addLaunches(in.IDs)
+	}
 	for _, f := range files {
 		r.Files = append(r.Files, inspectFile{
 			Name: f.Name, Format: number(f.Format), Bytes: number(f.Size), Pages: number(f.Pages), FreePages: number(f.FreePage), PageSize: number(f.PageSize),
@@ -151,6 +165,16 @@ func (r *inspectResult) addPartition(p *bolt.PartitionInspection) {
 	}
 	r.Lag += result.Lag
 	r.Partitions = append(r.Partitions, result)
+}
+
+func (r *inspectResult) addLaunches(in *bolt.IDsInspection) {
+	for _, l := range in.Launches {
+		launch := inspectLaunch{Launch: number(l.Launch), Closed: l.Last > ids.MaxGenerator}
+		if !launch.Closed {
+			launch.Last = number(l.Last)
+		}
+		r.Launches = append(r.Launches, launch)
+	}
 }
 
 // workspaces says how many there are.
@@ -192,6 +216,7 @@ func (r *inspectResult) text(c *console.Console) {
 			c.Say("partition %d has failed: %s", p.Partition, p.Failed)
 		}
 	}
+	r.drawLaunches(c)
 	t = table.New(table.Left("kind"), table.Left("sequence"), table.Right("id"), table.Right("from"), table.Right("to"))
 	for _, k := range r.Kinds {
 		for _, s := range k.Sequences {
@@ -199,4 +224,20 @@ func (r *inspectResult) text(c *console.Console) {
 		}
 	}
 	c.Draw("Sequences", t)
+}
+
+// drawLaunches shows of which launches generators of decimal ids have numbers.
+func (r *inspectResult) drawLaunches(c *console.Console) {
+	if len(r.Launches) == 0 {
+		return
+	}
+	t := table.New(table.Right("launch"), table.Right("last generator"))
+	for _, l := range r.Launches {
+		if l.Closed {
+			t.Row(uint64(l.Launch), "closed")
+			continue
+		}
+		t.Row(uint64(l.Launch), uint64(l.Last))
+	}
+	c.Draw("Launches", t)
 }

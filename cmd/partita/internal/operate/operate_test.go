@@ -458,7 +458,7 @@ Files
 
  file      format, size, pages, free
 ---
- log.db         4 SIZES
+ log.db         5 SIZES
  state.db       5 SIZES
 
 Partitions
@@ -804,6 +804,39 @@ func TestInspectSubscriptions(t *testing.T) {
 	}
 	if o := run(t, "inspect", "--db", dir).has(t, exitFine); !strings.Contains(o.stdout, "\n1 subscription\n") || !strings.Contains(o.stdout, " subscriptions.db ") {
 		t.Errorf("got:\n%s", o.stdout)
+	}
+}
+
+// An inspection knows ids.db: of each launch the last generator. A copy gives no numbers of the launches that it knows.
+func TestInspectLaunches(t *testing.T) {
+	dir := newStore(t)
+	if d := run(t, "inspect", "--db", dir, "--json").has(t, exitFine).json(t); d["launches"] != nil {
+		t.Errorf("got %v", d)
+	}
+	s, err := bolt.OpenExisting(limit(t), dir, bolt.Options{})
+	check(t, err)
+	for _, launch := range []uint32{7, 7, 12} {
+		_, err := s.NextGenerator(limit(t), launch)
+		check(t, err)
+	}
+	check(t, s.Close(limit(t)))
+	to := filepath.Join(t.TempDir(), "copy")
+	run(t, "restore", "--from", dir, "--to", to).has(t, exitFine)
+	for at, want := range map[string][2]string{
+		dir: {"launch last generator 7 2 12 1", `[map[closed:false last_generator:2 launch:7] map[closed:false last_generator:1 launch:12]]`},
+		to:  {"launch last generator 7 closed 12 closed", `[map[closed:true launch:7] map[closed:true launch:12]]`},
+	} {
+		for range 2 { // with state.db, and without
+			o := run(t, "inspect", "--db", at).has(t, exitFine)
+			text := strings.Join(strings.Fields(strings.NewReplacer("─", "", "-", "").Replace(o.stdout)), " ")
+			if !strings.Contains(text, want[0]) || !strings.Contains(text, " ids.db 1 ") {
+				t.Errorf("got:\n%s", o.stdout)
+			}
+			if d := run(t, "inspect", "--db", at, "--json").has(t, exitFine).json(t); fmt.Sprint(d["launches"]) != want[1] {
+				t.Errorf("got %v, want %s", d["launches"], want[1])
+			}
+			check(t, os.RemoveAll(filepath.Join(at, "state.db")))
+		}
 	}
 }
 

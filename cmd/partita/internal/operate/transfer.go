@@ -27,7 +27,8 @@ func exportCommand() *cobra.Command {
 		Use: "export --db DIR --to FILE", Short: "Write the events of a store to a file",
 		Long: `Write the events of a store to a file of JSON documents, one a line, in the
 order of their times: what import makes a store of. docs/format.md describes the
-file. It gets its name when it is whole; nothing is overwritten.`,
+file. It gets its name when it is whole; nothing is overwritten. An export that
+was killed begins anew: of the same store it is the same file, byte for byte.`,
 	}
 	x := exporter{db: cli.DB(c)}
 	x.to = cli.Required(c, "to", "the `FILE`: a new one, or - for stdout, which has no result then")
@@ -182,11 +183,12 @@ func importCommand() *cobra.Command {
 		Long: `Make a store of exported events, with as many partitions as the old one, or
 another number. Each line of the file is checked, and the store in the end. It
 gets its name then; until then it is in DIR.import. An import that was killed,
-or has failed, is gone on with by the same command.`,
+or has failed for want of room, is gone on with by the same command.`,
 	}
 	m := importer{from: cli.Required(c, "from", "the `FILE`, or - for stdin"), to: cli.Required(c, "to", "the store's directory, `DIR`: a new one, or one that is empty")}
 	m.partitions = c.Flags().Uint64("partitions", 0, "give the store `N` partitions")
 	c.Flags().Lookup("partitions").DefValue = "as many as the old store has"
+	c.Flags().Func("workspace", "import the events of workspace `W` alone; may be given several times", listed(&m.workspaces, messages.ParseWSID))
 	m.subscriptions = c.Flags().String("subscriptions", "", "give the store the subscriptions of `FILE`")
 	m.dryRun = c.Flags().Bool("dry-run", false, "check the files, and write nothing")
 	asJSON := cli.JSON(c)
@@ -195,6 +197,9 @@ or has failed, is gone on with by the same command.`,
 			if err := cli.InRange("partitions", *m.partitions, 1, messages.MaxPartitions); err != nil {
 				return err
 			}
+		}
+		if *m.subscriptions != "" && len(m.workspaces) > 0 {
+			return cli.WrongUsage("import: --subscriptions wants all workspaces: positions are of the logs of all")
 		}
 		if err := paths.CheckOutside("to", *m.to); err != nil {
 			return err
@@ -215,6 +220,7 @@ or has failed, is gone on with by the same command.`,
 // importer imports a file.
 type importer struct {
 	from, to, subscriptions *string
+	workspaces              []messages.WSID
 	partitions              *uint64
 	dryRun                  *bool
 }
@@ -238,7 +244,7 @@ type importResult struct {
 
 func (m *importer) run(ctx context.Context, s cli.Streams, c *console.Console) (err error) {
 	begun := time.Now()
-	o := transfer.ImportOptions{Partitions: uint32(*m.partitions)}
+	o := transfer.ImportOptions{Partitions: uint32(*m.partitions), Workspaces: m.workspaces}
 	o.Store = bolt.ImportOptions{DryRun: *m.dryRun, Progress: showCopy(c), Verify: verify.Options{Progress: showCheck(c)}}
 	if o.Subscriptions, err = m.readSubscriptions(); err != nil {
 		return err
@@ -262,7 +268,7 @@ func (m *importer) run(ctx context.Context, s cli.Streams, c *console.Console) (
 	}
 	result := importResult{
 		Command: "import", From: *m.from, To: *m.to, DryRun: *m.dryRun, ID: done.ID, Events: number(done.Events), Found: number(done.Found),
-		Partitions: number(cmp.Or(o.Partitions, r.Header.Descriptor.Partitions)), Part: !r.Header.Whole(), Seconds: console.Seconds(time.Since(begun)),
+		Partitions: number(cmp.Or(o.Partitions, r.Header.Descriptor.Partitions)), Part: !r.Header.Whole() || len(m.workspaces) > 0, Seconds: console.Seconds(time.Since(begun)),
 	}
 	if o.Subscriptions != nil {
 		result.Subscriptions = number(o.Subscriptions.Count())
@@ -292,7 +298,7 @@ func (m *importer) readSubscriptions() (*transfer.Subscriptions, error) {
 
 func (r *importResult) text(c *console.Console) {
 	if r.Part {
-		c.Say("%s the file is a part of a store", console.Mark(false))
+		c.Say("%s these are the events of a part of a store", console.Mark(false))
 	}
 	if r.DryRun {
 		c.Say("%s dry run: %s can be imported, for %s; nothing was written", console.Mark(true),

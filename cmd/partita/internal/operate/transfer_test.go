@@ -533,12 +533,47 @@ func TestImportIsVerified(t *testing.T) {
 	text := exported(t, newRichStore(t, 2))
 	forged := reseal(bytes.Replace(text, []byte(`"wlog_offset":"7"`), []byte(`"wlog_offset":"8"`), 1))
 	to := filepath.Join(t.TempDir(), "new")
-	run(t, "import", "--from", write(t, forged), "--to", to).fails(t, exitFault, "store violates its invariants", "is kept in")
+	line := 1 + bytes.Count(text[:bytes.Index(text, []byte(`"wlog_offset":"7"`))], []byte("\n"))
+	o := run(t, "import", "--from", write(t, forged), "--to", to)
+	o.fails(t, exitFault,
+		fmt.Sprintf("line %d: store violates its invariants", line), "the same events would fail again: delete "+to+".import")
+	if strings.Contains(o.stderr, "go on") {
+		t.Errorf("got %s, want no advice that does not help", o.stderr)
+	}
 	if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want no store", err)
 	}
 	// The import that failed is not gone on with by other events.
 	run(t, "import", "--from", write(t, text), "--to", to).fails(t, exitBlind, "the import that was cut off is of other events")
+	to += "2"
+	run(t, "import", "--from", write(t, forged), "--to", to, "--workspace", "2", "--workspace", "10").fails(t, exitFault,
+		"event ", " of these workspaces: store violates its invariants")
+}
+
+// An import of some workspaces is that of an export of them, whatever the number of partitions.
+func TestImportOfWorkspaces(t *testing.T) {
+	dir := newRichStore(t, 2)
+	all, part := write(t, exported(t, dir)), filepath.Join(t.TempDir(), "part")
+	run(t, "export", "--db", dir, "--to", part, "--workspace", "2", "--workspace", "10").has(t, exitFine)
+	var stores [2]string
+	for i, from := range [][]string{{all, "--workspace", "10", "--workspace", "2", "--workspace", "2"}, {part}} {
+		stores[i] = filepath.Join(t.TempDir(), "new")
+		o := run(t, append([]string{"import", "--to", stores[i], "--partitions", "3", "--json", "--from"}, from...)...).has(t, exitFine).json(t)
+		if o["part"] != true || o["events"] == float64(0) {
+			t.Errorf("got %v", o)
+		}
+	}
+	if a, b := exported(t, stores[0]), exported(t, stores[1]); !bytes.Equal(a, b) {
+		t.Errorf("got %d and %d bytes, want the same", len(a), len(b))
+	}
+	to := filepath.Join(t.TempDir(), "new")
+	run(t, "import", "--from", all, "--to", to, "--workspace", "2", "--workspace", "99").fails(t, exitBlind, "workspace 99 has no event in the file")
+	run(t, "import", "--from", all, "--to", to, "--workspace", "2", "--subscriptions", all).fails(t, exitBlind, "--subscriptions wants all workspaces")
+	// Once the cause is mended, it goes on.
+	o := run(t, "import", "--from", all, "--to", to, "--workspace", "2", "--json").has(t, exitFine).json(t)
+	if o["found"] != o["events"] {
+		t.Errorf("got %v", o)
+	}
 }
 
 // Nothing is imported over what is there, and a dry run writes nothing.

@@ -3,9 +3,11 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -14,7 +16,9 @@ import (
 type ImportOptions struct {
 	// Partitions is how many the new store has. Zero means as many as the old one.
 	Partitions uint32
-	// Subscriptions are those of the file, nil if there is none.
+	// Workspaces are those whose events are imported. None means all.
+	Workspaces []messages.WSID
+	// Subscriptions are those of the file, nil if there is none. They want all workspaces.
 	Subscriptions *Subscriptions
 	// Store are the options of the import itself. What the file says is filled in.
 	Store bolt.ImportOptions
@@ -36,12 +40,47 @@ func Import(ctx context.Context, r *Reader, to string, o ImportOptions) (bolt.Im
 		o.Store.Placed = m.placed
 		o.Store.Subscriptions = func() ([]storage.Subscription, error) { return m.all(r.Digest()) }
 	}
-	result, err := bolt.Import(ctx, to, d, r.checked(o.Subscriptions), o.Store)
+	events := r.checked(o.Subscriptions)
+	if len(o.Workspaces) > 0 {
+		events, o.Store.Total = only(o.Workspaces, events), 0
+	}
+	result, err := bolt.Import(ctx, to, d, events, o.Store)
 	_, ofLine := errors.AsType[*LineError](err)
-	if !ofLine && (errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTimeFell)) {
+	switch {
+	case ofLine:
+	case errors.Is(err, storage.ErrInvalidEvent) || errors.Is(err, storage.ErrTimeFell):
 		err = &LineError{Line: r.line, Cause: err}
+	case len(result.Faulty) > 0 && len(o.Workspaces) == 0:
+		err = &LineError{Line: result.Faulty[0] + 1, Cause: err}
+	case len(result.Faulty) > 0:
+		err = fmt.Errorf("event %d of these workspaces: %w", result.Faulty[0], err)
 	}
 	return result, err
+}
+
+// only are the events of some workspaces. They end with an error if one of these has none.
+func only(workspaces []messages.WSID, events iter.Seq2[messages.Event, error]) iter.Seq2[messages.Event, error] {
+	return func(yield func(messages.Event, error) bool) {
+		found := make(map[messages.WSID]bool)
+		for _, ws := range workspaces {
+			found[ws] = false
+		}
+		for e, err := range events {
+			if _, wanted := found[e.Workspace]; err == nil && !wanted {
+				continue
+			}
+			found[e.Workspace] = true
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, ws := range workspaces {
+			if !found[ws] {
+				yield(messages.Event{}, fmt.Errorf("%w: workspace %d has no event in the file", partition.ErrNoEvent, ws))
+				return
+			}
+		}
+	}
 }
 
 // checked are the events. They end with an error if the subscriptions are not of this file.

@@ -7,6 +7,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 	"github.com/partita-go/partita/storage/bolt/internal/subsdb"
 )
 
@@ -15,6 +16,13 @@ type SubscriptionsInspection struct {
 	boltfile.FileInspection
 	// Count is how many subscriptions there are.
 	Count uint64
+}
+
+// IDsInspection is about ids.db.
+type IDsInspection struct {
+	boltfile.FileInspection
+	// Launches are those that have numbered generators of decimal ids, in their order.
+	Launches []idsdb.Launch
 }
 
 // WALInspection is about log.wal.
@@ -56,6 +64,15 @@ func (s *Set) InspectSubscriptions() (*SubscriptionsInspection, error) {
 		in.Count, err = tx.Count()
 		return err
 	})
+	return in, err
+}
+
+// InspectIDs returns what stands in an ids.db that is open.
+func InspectIDs(f *boltfile.File) (in *IDsInspection, err error) {
+	in = &IDsInspection{}
+	if in.FileInspection, err = f.Inspect(format.RoleIDs); err == nil {
+		in.Launches, err = idsdb.Launches(f)
+	}
 	return in, err
 }
 

@@ -33,7 +33,9 @@ import (
 // subscriptions.db. The CRC covers everything before it. Magic and format keep their places in every
 // format to come.
 const (
-	Version     = 4 // of log.db
+	// Version is the format of log.db. That of format 4 can have all events that one of format 5 has, but programs wrote
+	// and read it that passed over zones and moves of sequences, and gave out numbers again.
+	Version     = 5
 	Magic       = "partita\n"
 	HeaderFixed = 27
 

@@ -60,15 +60,23 @@ func Close(f *boltfile.File) error {
 	})
 }
 
+// Launch is one that has numbered generators.
+type Launch struct {
+	Launch uint32
+	// Last is the number of its last generator. The largest uint32 means that it gives none any more.
+	Last uint32
+}
+
 // Launches returns all that are there, in their order.
-func Launches(f *boltfile.File) (all []uint32, err error) {
+func Launches(f *boltfile.File) (all []Launch, err error) {
 	err = f.View(func(tx *bbolt.Tx) error {
 		if _, _, err := look(f, tx, 0); err != nil {
 			return err
 		}
-		return tx.Bucket(format.BucketLaunches).ForEach(func(k, _ []byte) error {
-			all = append(all, format.Uint32(k))
-			return nil
+		return tx.Bucket(format.BucketLaunches).ForEach(func(k, v []byte) error {
+			last, err := format.UnsealUint(format.BucketLaunches, k, v)
+			all = append(all, Launch{format.Uint32(k), uint32(last)})
+			return err
 		})
 	})
 	return all, err

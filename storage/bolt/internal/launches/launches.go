@@ -19,20 +19,27 @@ type Book struct {
 	open func() error
 	// taken is full as long as somebody has the file open.
 	taken chan struct{}
+	// ended is closed when nobody has it any more.
+	ended chan struct{}
 }
 
 // New returns the book of a store, of which open says whether it is open.
 func New(f *files.Set, open func() error) *Book {
-	return &Book{files: f, open: open, taken: make(chan struct{}, 1)}
+	return &Book{files: f, open: open, taken: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // End waits until nobody has the file, and lets nobody have it any more.
-func (b *Book) End() { b.taken <- struct{}{} }
+func (b *Book) End() {
+	b.taken <- struct{}{}
+	close(b.ended)
+}
 
 // take waits until nobody else has the file. It returns ErrClosed once the store is closing.
 func (b *Book) take(ctx context.Context) (release func(), err error) {
 	select {
 	case b.taken <- struct{}{}:
+	case <-b.ended:
+		return nil, b.open()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
