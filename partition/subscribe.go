@@ -184,7 +184,7 @@ func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.
 		Dispatcher:   parts.dispatcher,
 		Clock:        parts.options.Clock,
 		Logger:       parts.loggerOf(s.app.Name(), key.Group),
-		Traces:       parts.options.traces(),
+		Traces:       parts.traces(),
 		Observer:     parts.options.Observer,
 		Alert:        func() { s.reloadOthers(p) },
 
