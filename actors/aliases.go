@@ -38,6 +38,8 @@ type (
 	Traffic = base.Traffic
 	// TrafficKind says whether somebody waits for an answer.
 	TrafficKind = base.TrafficKind
+	// TrafficSwitch is a TrafficObserver that may want nothing for a while.
+	TrafficSwitch = base.TrafficSwitch
 	// TrafficObserver is an Observer that is also told what actors send.
 	TrafficObserver = base.TrafficObserver
 )

@@ -379,7 +379,7 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 	_, content, sender := actor.UnwrapEnvelope(message)
 	if sender != nil && m.config.Refuse != nil {
 		if answer := m.config.Refuse(content, why); answer != nil {
-			if m.traffic != nil {
+			if wantsTraffic(m.traffic) {
 				t := sent(m.config.Key, answer, sender)
 				t.Trace = TraceOf(content)
 				m.traffic.Sent(t)
@@ -393,7 +393,7 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 func (m *Mailbox) observePosted(message any) {
 	if o := m.config.Observer; o != nil {
 		o.Posted(m.config.Key, actor.UnwrapEnvelopeMessage(message))
-		if m.traffic != nil {
+		if wantsTraffic(m.traffic) {
 			_, content, sender := actor.UnwrapEnvelope(message)
 			m.traffic.Received(received(m.config.Key, content, sender))
 		}

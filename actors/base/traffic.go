@@ -22,6 +22,22 @@ type TrafficObserver interface {
 	Sent(Traffic)
 }
 
+// TrafficSwitch is a [TrafficObserver] that may want nothing for a while: it is asked before a message is described for
+// it, and is not told of that one if it says no.
+type TrafficSwitch interface {
+	TrafficObserver
+	WantsTraffic() bool
+}
+
+// wantsTraffic reports whether an observer, which may be nil, is to be told of a message.
+func wantsTraffic(o TrafficObserver) bool {
+	if o == nil {
+		return false
+	}
+	s, isSwitch := o.(TrafficSwitch)
+	return !isSwitch || s.WantsTraffic()
+}
+
 // Traffic is a message on its way.
 type Traffic struct {
 	// Key is that of the actor which receives or sends it.
@@ -216,7 +232,9 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 	}
 	return props.Configure(actor.WithSenderMiddleware(func(next actor.SenderFunc) actor.SenderFunc {
 		return func(from actor.SenderContext, to *actor.PID, e *actor.MessageEnvelope) {
-			m.traffic.Sent(sent(m.config.Key, e.Message, to))
+			if wantsTraffic(m.traffic) {
+				m.traffic.Sent(sent(m.config.Key, e.Message, to))
+			}
 			next(from, to, e)
 		}
 	}))
@@ -224,7 +242,7 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 
 // TellSent lets an observer that wants to know be told of what an actor hands over without sending it.
 func (m *Mailbox) TellSent(message any) {
-	if m.traffic != nil {
+	if wantsTraffic(m.traffic) {
 		m.traffic.Sent(sent(m.config.Key, message, nil))
 	}
 }
