@@ -10,7 +10,8 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// Config has all settings. Tags say: fixed, why one cannot change while the server runs; least and most, which numbers
+// Config has all settings. Tags say: fixed, why one cannot change while the server runs; until, that it can all the same
+// while the setting of this key has no value, or gets another one; least and most, which numbers
 // it takes; oneof, which words; secret, that nobody is shown it; from, which setting it has its default from; without,
 // which fields of a struct are no settings.
 type Config struct {
@@ -23,20 +24,20 @@ type Config struct {
 	Token       string   `fixed:"the server listens already; of a token_file SIGHUP reads another one" secret:"true"`
 	Connections int      `fixed:"the server listens already" least:"4" most:"1048576"`
 	AllowOrigin []string `fixed:"the server listens already"`
-	TraceNode   *uint16  `fixed:"ids of traces were given with it"`
+	TraceNode   *uint16  `fixed:"ids of traces were given with it" until:"trace_node"`
 	MetricsKeys []string
 
 	LogLevel  zapcore.Level
 	LogFormat string `fixed:"the log has begun in it" oneof:"console json"`
 	LogRate   int    `least:"1" most:"1000000000"`
 
-	Dump         string `fixed:"the file is open; move it away and send SIGHUP"`
+	Dump         string
 	DumpGroups   []string
 	DumpMessages []string
 	DumpRate     int `least:"1" most:"1000000000"`
 	DumpLongest  int `least:"16" most:"262144"`
 	DumpBodies   bool
-	DumpMemory   int `fixed:"the memory is in use" least:"1" most:"1048576"`
+	DumpMemory   int `fixed:"the dump has it; it changes with the name of the file" until:"dump" least:"1" most:"1048576"`
 
 	Scrub      time.Duration
 	ScrubShare int `least:"1" most:"100"`

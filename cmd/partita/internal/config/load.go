@@ -171,12 +171,16 @@ type Setting struct {
 // Settings returns all settings but those of groups that nobody has given.
 func (l *Loaded) Settings() []Setting {
 	var all []Setting
-	for _, s := range l.Config.settings() {
+	settings := l.Config.settings()
+	for _, s := range settings {
 		g, ok := l.given[s.key]
 		if !ok {
 			g.source = fromDefault
 		}
 		if ok || !strings.HasPrefix(s.key, "groups.") {
+			if l.isOpen(s, settings) {
+				s.fixed = ""
+			}
 			all = append(all, Setting{s.key, s.show(), g.source, g.place, s.fixed})
 		}
 	}
@@ -199,7 +203,7 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 		to := after[i]
 		switch {
 		case isSame(s.value, to.value):
-		case s.fixed != "":
+		case s.fixed != "" && !l.isOpen(s, after):
 			where := s.key
 			if g, ok := later.given[s.key]; ok {
 				where = g.place
@@ -211,6 +215,20 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 		}
 	}
 	return all, wrong(errs)
+}
+
+// isOpen reports whether a setting that is fixed else can change now, with those of later.
+func (l *Loaded) isOpen(s setting, later []setting) bool {
+	until, some := s.tag.Lookup("until")
+	if !some {
+		return false
+	}
+	for i, other := range l.Config.settings() {
+		if other.key == until {
+			return other.value.IsZero() || until != s.key && !isSame(other.value, later[i].value)
+		}
+	}
+	return false
 }
 
 // isSame reports whether two values of a setting mean the same: an empty list is none.
