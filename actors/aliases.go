@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"reflect"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
@@ -86,3 +88,7 @@ func TraceField(id ids.TraceID) zap.Field { return base.TraceField(id) }
 
 // TraceOf returns the trace that a message belongs to, as far as it alone tells.
 func TraceOf(message any) ids.TraceID { return base.TraceOf(message) }
+
+// NamesOf returns what dumps and metrics call the messages of a type, which may be nil: its name, and the protocol, which
+// is the package that it is of.
+func NamesOf(t reflect.Type) (message, protocol string) { return base.NamesOf(t) }

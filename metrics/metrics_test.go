@@ -104,7 +104,7 @@ func TestMetricsAreWhatWasDone(t *testing.T) {
 	g.want(loadRepeats, "partita_repeated_appends_total")
 	g.want(loadRefused, "partita_refusals_total", "reason=expected-offset")
 	g.want(0, "partita_refusals_total", "reason=mailbox-full")
-	g.want(loadAppends+1+loadRepeats+loadRefused, "partita_sent_messages_total", "actor_group=partition", "message=Append", "protocol=partition")
+	g.want(loadAppends+1+loadRepeats+loadRefused, "partita_sent_messages_total", "actor_group=partition", "message=Append", "protocol=messages")
 	g.want(loadTransactions, "partita_sent_messages_total", "actor_group=partition", "message=Start")
 	g.want(1, "partita_sent_messages_total", "actor_group=command-processor", "message=Command")
 	g.want(1, "partita_message_handling_time_seconds", "actor_group=command-processor", "message=Command")

@@ -118,7 +118,9 @@ type trafficObservers struct {
 var _ TrafficSwitch = trafficObservers{}
 
 // WantsTraffic implements [TrafficSwitch]: as long as one of them does.
-func (all trafficObservers) WantsTraffic() bool { return slices.ContainsFunc(all.traffic, wantsTraffic) }
+func (all trafficObservers) WantsTraffic() bool {
+	return slices.ContainsFunc(all.traffic, wantsTraffic)
+}
 
 // Received implements [TrafficObserver].
 func (all trafficObservers) Received(t Traffic) {

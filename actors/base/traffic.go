@@ -1,6 +1,9 @@
 package base
 
 import (
+	"path"
+	"reflect"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/ids"
@@ -52,6 +55,21 @@ type Traffic struct {
 	// work of a leaf and its result, the events that are handed to a subscription. It is 0 if it belongs to none, or to
 	// several, as a batch of events may.
 	Trace ids.TraceID
+}
+
+// NamesOf returns what dumps and metrics call the messages of a type, which may be nil: its name, and the protocol, which
+// is the package that it is of.
+func NamesOf(t reflect.Type) (message, protocol string) {
+	if t == nil {
+		return "nil", ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() == "" {
+		return t.String(), ""
+	}
+	return t.Name(), path.Base(t.PkgPath())
 }
 
 // TrafficKind says whether somebody waits for an answer.

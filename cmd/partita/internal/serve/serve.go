@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 		return err
 	}
 	s := &server{
-		config: &c, listener: listener, logs: l, logger: zap.New(l), metrics: metrics.New(metrics.Options{Keys: c.Keys, Logs: l}),
+		config: &c, listener: listener, logs: l, logger: zap.New(l), metrics: metrics.New(metrics.Options{Keys: c.Keys, Logs: l, Connections: c.Connections}),
 		damage: damage,
 	}
 	s.secrets.Store(&place.secrets)
