@@ -105,6 +105,9 @@ func (s *setting) good() any {
 		}
 		return "something"
 	case []string:
+		if strings.HasSuffix(s.key, "messages") {
+			return []any{"Append", "Stop"}
+		}
 		return []any{"partition", "lane"}
 	case bool:
 		return true

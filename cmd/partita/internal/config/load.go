@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/json"
 	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/dumps"
@@ -48,7 +47,7 @@ func (s *Source) Load() (*Loaded, error) {
 
 // LoadDocument takes a document of JSON in place of the file.
 func (s *Source) LoadDocument(document []byte) (*Loaded, error) {
-	below, err := parse("the document", document, json.Parser())
+	below, err := parse("the document", document, parsers[".json"])
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +121,7 @@ func (l *Loaded) check() (errs []error) {
 	}
 	errs = append(errs, l.checkGroups("metrics_keys", l.Config.MetricsKeys, ActorGroups)...)
 	errs = append(errs, l.checkGroups("dump_groups", l.Config.DumpGroups, append([]string{dumps.AllGroups}, ActorGroups...))...)
+	errs = append(errs, l.checkMessages()...)
 	if l.Config.Dump != "" {
 		return errs
 	}

@@ -41,6 +41,9 @@ func other(s config.Setting) any {
 	case *uint16:
 		return 3
 	case []string:
+		if strings.HasSuffix(s.Key, "messages") {
+			return []string{"Append"}
+		}
 		return []string{"lane"}
 	case string:
 		if d, err := time.ParseDuration(v); err == nil {
