@@ -58,6 +58,9 @@ func (s *setting) bad() (all []any) {
 	all = []any{nil, map[string]any{"x": 1}}
 	switch v.Interface().(type) {
 	case time.Duration:
+		if s.tag.Get("positive") != "" {
+			all = append(all, "0s")
+		}
 		return append(all, 5, "5", "soon", "-1s", true)
 	case zapcore.Level:
 		return append(all, "", "loud", "WARN", "fatal", 1)
@@ -100,8 +103,8 @@ func (s *setting) good() any {
 	case zapcore.Level:
 		return "debug"
 	case string:
-		if s.tag.Get("oneof") != "" {
-			return "json"
+		if words := strings.Fields(s.tag.Get("oneof")); len(words) > 0 {
+			return words[len(words)-1]
 		}
 		return "something"
 	case []string:

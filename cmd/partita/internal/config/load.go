@@ -119,6 +119,11 @@ func (l *Loaded) check() (errs []error) {
 	if every := l.Config.Scrub; every < 0 {
 		errs = append(errs, fmt.Errorf("%s: got %v, want 0 or more", l.given["scrub"].place, every))
 	}
+	for _, s := range l.Config.settings() {
+		if s.tag.Get("positive") != "" && s.value.Int() <= 0 {
+			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", l.given[s.key].place, s.show()))
+		}
+	}
 	errs = append(errs, l.checkGroups("metrics_keys", l.Config.MetricsKeys, ActorGroups)...)
 	errs = append(errs, l.checkGroups("dump_groups", l.Config.DumpGroups, append([]string{dumps.AllGroups}, ActorGroups...))...)
 	errs = append(errs, l.checkMessages()...)

@@ -142,12 +142,26 @@ func ConfigOf(l *config.Loaded, source *config.Source) Config {
 		Dir: c.DB, Descriptor: c.Descriptor, Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey, Token: c.Token, TokenFile: c.TokenFile, Connections: c.Connections, TraceNode: c.TraceNode, Origins: c.AllowOrigin,
 		Logs: logGroups(c), LogJSON: c.LogFormat == "json",
 		Dump: c.Dump, Dumps: dumpOptions(c),
+		AlarmAfter: c.AlarmAfter, RestartDelay: c.RestartDelay, Restarts: restarts(c),
 		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
 		loaded: l, source: source,
 	}
 }
 
 func scrubbing(c *config.Config) Scrubbing { return Scrubbing{Every: c.Scrub, Share: c.ScrubShare} }
+
+func restarts(c *config.Config) map[string]partition.RestartPolicy {
+	modes := make(map[string]partition.RestartMode)
+	for _, m := range []partition.RestartMode{partition.RestartOnFailure, partition.RestartAlways, partition.RestartNever} {
+		modes[m.String()] = m
+	}
+	all := make(map[string]partition.RestartPolicy)
+	for _, name := range config.RestartGroups {
+		r := c.Groups[name].Restart
+		all[name] = partition.RestartPolicy{Mode: modes[r.Mode], MinDelay: r.MinDelay, MaxDelay: r.MaxDelay, MostFailures: r.MostFailures}
+	}
+	return all
+}
 
 func logGroups(c *config.Config) map[string]logs.Group {
 	groups := map[string]logs.Group{logs.AllGroups: {Level: c.LogLevel, Rate: c.LogRate}}

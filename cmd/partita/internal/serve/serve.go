@@ -129,6 +129,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 	defer system.Shutdown()
 	parts := partition.NewAppParts(system, partition.Options{
 		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
+		AlarmAfter: s.config.AlarmAfter, RestartDelay: s.config.RestartDelay, Restarts: s.config.Restarts,
 	})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, s.config.application(store.Descriptor()), store)
