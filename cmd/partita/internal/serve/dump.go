@@ -2,13 +2,17 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/partita/internal/config"
 	"github.com/partita-go/partita/dumps"
 )
@@ -78,6 +82,30 @@ func (d *dumping) reopen(ctx context.Context) (path string, err error) {
 		return "", nil
 	}
 	return now.path, now.Reopen(ctx)
+}
+
+// ReopenDump is the name of the operation that opens the dump anew by its name, as after that was given to another file.
+const ReopenDump = "reopen-dump"
+
+// Reopened says which file was opened anew.
+type Reopened struct {
+	File string `json:"file"`
+}
+
+// errNoDump says that there is nothing to open anew.
+var errNoDump = errors.New("no messages are dumped")
+
+func (s *server) reopening() Operation {
+	return Operation{Name: ReopenDump, Method: http.MethodPost, Answer: func(ctx context.Context, q url.Values) (any, error) {
+		if len(q) > 0 {
+			return nil, cli.WrongUsage("got %d parameters, want none", len(q))
+		}
+		path, err := s.dumps.reopen(ctx)
+		if err == nil && path == "" {
+			err = errNoDump
+		}
+		return Reopened{path}, err
+	}}
 }
 
 // prepare returns what a configuration changes about the dump, and what forgets that if it is not to be.
