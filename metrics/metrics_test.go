@@ -112,7 +112,12 @@ func TestMetricsAreWhatWasDone(t *testing.T) {
 	g.want(0, "partita_active_actors", "actor_group=partition", "status=failed")
 	g.want(1, "partita_active_actors", "actor_group=command-processor", "status=normal")
 	g.want(2, "partita_active_actors", "actor_group=lane", "status=normal")
-	g.want(2, "partita_actor_status_changes_total", "status=normal")
+	g.want(2, "partita_actor_status_changes_total", "status=normal", "actor_group=partition")
+	g.want(1, "partita_actor_status_changes_total", "status=normal", "actor_group=command-processor")
+	g.want(0, "partita_actor_status_changes_total", "status=failed", "actor_group=lane")
+	for _, limit := range []string{"RequestLane", "RequestLaneBytes", "BusyLimit", "BusyEvents", "Memory"} {
+		g.want(0, "partita_busy_refusals_total", "limit="+limit)
+	}
 	g.want(0, "partita_restarting_actors", "actor_group=lane")
 	g.want(0, "partita_open_transactions")
 	g.want(0, "partita_lane_requests", "actor_group=partition", "actor_key=")

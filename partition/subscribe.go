@@ -190,6 +190,7 @@ func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.
 
 		AlarmAfter:    parts.options.AlarmAfter,
 		Restart:       parts.options.policyOf(laneGroup).String(),
+		Tally:         s.app.tally,
 		StatusChanged: s.app.changes.tell,
 	}
 }

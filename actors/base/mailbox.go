@@ -53,8 +53,9 @@ type RefuseReason uint8
 const admitted RefuseReason = 0
 
 const (
-	// LaneFull: as many requests are queued as the lane may hold, or as large ones.
+	// LaneFull: as many requests are queued as the lane may hold. LaneFullOfBytes: as large ones.
 	LaneFull RefuseReason = iota + 1
+	LaneFullOfBytes
 	// Closed: the actor has stopped, or has given up.
 	Closed
 )
@@ -205,8 +206,9 @@ func (m *Mailbox) postRequest(message any, b Borrowed) (why RefuseReason, wake b
 		m.mu.Unlock()
 		return Closed, false
 	case !m.hasRoom(r):
+		why = m.laneFull()
 		m.mu.Unlock()
-		return LaneFull, false
+		return why, false
 	case b == nil:
 		m.queue(r)
 		return admitted, m.unlock()
