@@ -53,8 +53,9 @@ type RefuseReason uint8
 const admitted RefuseReason = 0
 
 const (
-	// LaneFull: as many requests are queued as the lane may hold. LaneFullOfBytes: as large ones.
+	// LaneFull: as many requests are queued as the lane may hold.
 	LaneFull RefuseReason = iota + 1
+	// LaneFullOfBytes: as large ones.
 	LaneFullOfBytes
 	// Closed: the actor has stopped, or has given up.
 	Closed

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ var messageNames = strings.Fields(`
 func (l *Loaded) checkMessages() (errs []error) {
 	for _, s := range l.Config.settings() {
 		g, ok := l.given[s.key]
-		if names, isList := s.value.Interface().([]string); ok && isList && strings.HasSuffix(s.key, "messages") {
+		if names, isList := reflect.TypeAssert[[]string](s.value); ok && isList && strings.HasSuffix(s.key, "messages") {
 			for _, name := range names {
 				if !slices.Contains(messageNames, name) {
 					errs = append(errs, fmt.Errorf("%s: got %.80q, want the name of a message: the nearest is %s", g.place, name, nearest(name)))
