@@ -56,7 +56,7 @@ PROOF     ?= .
 # -allow-skips: do not fail for tests that need what this machine has not.
 PROOFFLAGS ?=
 BENCH     ?= .
-BENCHPKG  ?= ./tests/...
+BENCHPKG  ?= ./tests/... ./dumps
 BENCHTIME ?= 1s
 COUNT     ?= 6
 COL       ?=

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"reflect"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
@@ -38,6 +40,8 @@ type (
 	Traffic = base.Traffic
 	// TrafficKind says whether somebody waits for an answer.
 	TrafficKind = base.TrafficKind
+	// TrafficSwitch is a TrafficObserver that may want nothing for a while.
+	TrafficSwitch = base.TrafficSwitch
 	// TrafficObserver is an Observer that is also told what actors send.
 	TrafficObserver = base.TrafficObserver
 )
@@ -84,3 +88,7 @@ func TraceField(id ids.TraceID) zap.Field { return base.TraceField(id) }
 
 // TraceOf returns the trace that a message belongs to, as far as it alone tells.
 func TraceOf(message any) ids.TraceID { return base.TraceOf(message) }
+
+// NamesOf returns what dumps and metrics call the messages of a type, which may be nil: its name, and the protocol, which
+// is the package that it is of.
+func NamesOf(t reflect.Type) (message, protocol string) { return base.NamesOf(t) }

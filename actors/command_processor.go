@@ -72,7 +72,7 @@ func SpawnCommandProcessor(c CommandProcessorConfig, ports *Ports) (*CommandProc
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &CommandProcessor{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	p.SetLimit(c.Limit)
-	p.standing.begin(c.Key, c.Restart, c.StatusChanged)
+	p.standing.begin(c.Key, c.Restart, c.StatusChanged, c.Tally)
 	p.dog.clock, p.dog.every, p.dog.bark = c.Clock, c.AlarmAfter/looksUntilAlarm, p.bark
 	p.mailbox = NewMailbox(MailboxConfig{
 		Key:          c.Key,

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +18,31 @@ type Tally struct {
 	// changed is by the state that a partition has come to.
 	changed        [messages.StateFailed + 1]atomic.Uint64
 	repeated, read atomic.Uint64
+	// busy is by the limits.
+	busy [len(limits)]atomic.Uint64
+
+	mu sync.Mutex
+	// moved counts the states that actors other than partitions have come to, by their groups.
+	moved map[string]*[messages.StateFailed + 1]uint64
+}
+
+// limits are those of which a BusyError tells.
+var limits = [...]string{"RequestLane", "RequestLaneBytes", "BusyLimit", "BusyEvents", "Memory"}
+
+// move counts a state that an actor of a group has come to. A nil Tally counts nothing.
+func (t *Tally) move(group string, to messages.ActorState) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.moved == nil {
+		t.moved = make(map[string]*[messages.StateFailed + 1]uint64)
+	}
+	if t.moved[group] == nil {
+		t.moved[group] = new([messages.StateFailed + 1]uint64)
+	}
+	t.moved[group][to]++
 }
 
 // Counts are what a [Tally] has counted.
@@ -24,6 +51,11 @@ type Counts struct {
 	Refusals map[string]uint64
 	// Changes are those of partitions' states, by the new state: all states are there.
 	Changes map[messages.PartitionState]uint64
+	// Moves are the changes of the states of all other actors that have some, by their groups, then by the new state: of a
+	// group of which one has changed all states are there.
+	Moves map[string]map[messages.ActorState]uint64
+	// Busy are the refusals by a bound, by the setting that is the bound: see BusyError.Limit of package messages.
+	Busy map[string]uint64
 	// Repeats are the appends that were answered with what an earlier one of the same deduplication id has written.
 	Repeats uint64
 	// Reads are the workspaces whose numbers were read from the store, since they were not in the cache.
@@ -55,6 +87,11 @@ const other = "other"
 
 func (t *Tally) refuse(err error) {
 	t.refused[reasonOf(err)].Add(1)
+	if busy, isBusy := errors.AsType[*messages.BusyError](err); isBusy {
+		if i := slices.Index(limits[:], busy.Limit); i >= 0 {
+			t.busy[i].Add(1)
+		}
+	}
 }
 
 // reasonOf returns the place of a refusal's reason, that behind the last one if it is not listed.
@@ -73,11 +110,24 @@ func (t *Tally) Counts() Counts {
 	c := Counts{
 		Refusals: map[string]uint64{other: t.refused[len(refusals)].Load()},
 		Changes:  make(map[messages.PartitionState]uint64),
+		Moves:    make(map[string]map[messages.ActorState]uint64),
+		Busy:     make(map[string]uint64),
 		Repeats:  t.repeated.Load(),
 		Reads:    t.read.Load(),
 	}
 	for i := range refusals {
 		c.Refusals[refusals[i].reason] = t.refused[i].Load()
+	}
+	for i := range limits {
+		c.Busy[limits[i]] = t.busy[i].Load()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for group, states := range t.moved {
+		c.Moves[group] = make(map[messages.ActorState]uint64)
+		for state, n := range states {
+			c.Moves[group][messages.ActorState(state)] = n
+		}
 	}
 	for i := range t.changed {
 		c.Changes[messages.PartitionState(i)] = t.changed[i].Load()
@@ -196,8 +246,12 @@ func errStopped() error { return messages.ErrStopped }
 func refusal(retryAfter func() time.Duration, tally *Tally, ended func() error) func(message any, why base.RefuseReason) any {
 	return func(_ any, why base.RefuseReason) any {
 		refused := &messages.Refused{Err: ended()}
-		if why == base.LaneFull {
-			refused.Err = &messages.BusyError{Reason: messages.BusyMailboxFull, RetryAfter: retryAfter()}
+		switch why {
+		case base.LaneFull:
+			refused.Err = &messages.BusyError{Reason: messages.BusyMailboxFull, RetryAfter: retryAfter(), Limit: "RequestLane"}
+		case base.LaneFullOfBytes:
+			refused.Err = &messages.BusyError{Reason: messages.BusyMailboxFull, RetryAfter: retryAfter(), Limit: "RequestLaneBytes"}
+		case base.Closed:
 		}
 		if tally != nil {
 			tally.refuse(refused.Err)

@@ -54,6 +54,8 @@ type LaneConfig struct {
 	AlarmAfter time.Duration
 	// Restart says in words what becomes of the lane when it panics.
 	Restart string
+	// Tally is that of the application; it may be nil.
+	Tally *Tally
 	// StatusChanged is called when Standing has changed, on any goroutine; it must not block, and may be nil.
 	StatusChanged func()
 }
@@ -98,7 +100,7 @@ func SpawnLane(c LaneConfig, ports *Ports) (*Lane, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	l := &Lane{config: c, ports: ports, ctx: ctx, cancel: cancel, terminated: make(chan struct{})}
 	l.status.Store(&messages.LaneStatus{})
-	l.standing.begin(c.Key, c.Restart, c.StatusChanged)
+	l.standing.begin(c.Key, c.Restart, c.StatusChanged, c.Tally)
 	l.dog.clock, l.dog.every, l.dog.bark = c.Clock, c.AlarmAfter/looksUntilAlarm, l.bark
 	l.mailbox = NewMailbox(MailboxConfig{
 		Key: c.Key, Requests: 1, Refuse: refusal(nil, nil, errStopped), System: c.System, Observer: c.Observer,

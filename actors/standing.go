@@ -21,13 +21,15 @@ type Standing struct {
 	mu sync.Mutex
 	// changed is called after a change; it may be nil.
 	changed func()
+	// tally counts the states that it comes to; it may be nil.
+	tally *Tally
 }
 
 // Status returns the actor's status as of its last change. It is never changed: another one is another change.
 func (s *Standing) Status() *messages.ActorStatus { return s.now.Load() }
 
-func (s *Standing) begin(key Key, restart string, changed func()) {
-	s.changed = changed
+func (s *Standing) begin(key Key, restart string, changed func(), tally *Tally) {
+	s.changed, s.tally = changed, tally
 	s.now.Store(&messages.ActorStatus{Group: key.Group, ID: key.ID, Restart: restart})
 }
 
@@ -49,6 +51,9 @@ func (s *Standing) swap(f func(*messages.ActorStatus)) (changed bool) {
 		return false
 	}
 	s.now.Store(&after)
+	if before.State != after.State {
+		s.tally.move(after.Group, after.State)
+	}
 	return true
 }
 

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/ids"
 )
@@ -17,26 +18,30 @@ type Tracer interface {
 	Handling(ctx context.Context, message any) context.Context
 }
 
-// Traces say which trace a request belongs to. The zero value is: to none.
+// Traces say which trace a request belongs to. The zero value is: to that of its context.
 type Traces struct {
-	// Generator makes new ids. Without one nothing is of a trace.
-	Generator *ids.TraceGenerator
+	// Generator makes new ids. Without one only that is of a trace for which the context names one.
+	Generator *atomic.Pointer[ids.TraceGenerator]
 	// Tracer may be nil.
 	Tracer Tracer
 }
 
 // Of returns the trace that what is done with ctx belongs to: the context's, else a new one; and the caller's span, zero
-// if nobody knows it. It is none if ctx ends before there is an id.
+// if nobody knows it. It is none if there is no generator, or ctx ends before there is an id.
 func (t *Traces) Of(ctx context.Context) (id ids.TraceID, span ids.SpanID) {
-	if t.Generator == nil {
-		return 0, 0
-	}
 	id = ids.TraceOf(ctx)
+	var generator *ids.TraceGenerator
+	if t.Generator != nil {
+		generator = t.Generator.Load()
+	}
+	if generator == nil {
+		return id, 0
+	}
 	if t.Tracer != nil {
 		id, span = t.Tracer.Join(ctx, id)
 	}
 	if id == 0 {
-		id, _ = t.Generator.Next(ctx)
+		id, _ = generator.Next(ctx)
 	}
 	return id, span
 }

@@ -165,7 +165,7 @@ func special(t reflect.Type) *encoder {
 	case spanType:
 		return textual(func(v reflect.Value) string { return ids.SpanID(v.Uint()).String() })
 	case dateType:
-		return textual(func(v reflect.Value) string { return calendar.Date(v.Int()).String() })
+		return textual(func(v reflect.Value) string { return calendar.Date(v.Uint()).String() })
 	}
 	if t.Implements(ofErrors) && t.Kind() == reflect.Pointer || t == ofErrors {
 		e := textual(func(v reflect.Value) string {

@@ -89,6 +89,9 @@ type group struct {
 type groups struct {
 	byName atomic.Pointer[map[string]*group] // never changed once it is there
 
+	// some says that there are rules.
+	some atomic.Bool
+
 	mu    sync.Mutex
 	rules map[string]Group
 }
@@ -129,6 +132,7 @@ func (gs *groups) set(rules map[string]Group) error {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	gs.rules = complete
+	gs.some.Store(len(complete) > 0)
 	for name, g := range *gs.byName.Load() {
 		g.rule.Store(gs.ruleOf(name))
 	}

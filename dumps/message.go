@@ -2,7 +2,6 @@ package dumps
 
 import (
 	"math"
-	"path"
 	"reflect"
 	"strings"
 	"sync"
@@ -47,18 +46,16 @@ func typeOf(message any) *messageType {
 }
 
 func newMessageType(t reflect.Type) *messageType {
+	name, protocol := actors.NamesOf(t)
 	if t == nil {
-		return &messageType{name: "nil", names: namesOf(ClassApplication, "nil", "")}
+		return &messageType{name: name, names: namesOf(ClassApplication, name, protocol)}
 	}
 	named := t
 	if t.Kind() == reflect.Pointer {
 		named = t.Elem()
 	}
-	name, class := named.Name(), classOf(named.PkgPath())
-	if name == "" {
-		name = named.String()
-	}
-	m := &messageType{name: name, names: namesOf(class, name, path.Base(named.PkgPath()))}
+	class := classOf(named.PkgPath())
+	m := &messageType{name: name, names: namesOf(class, name, protocol)}
 	if class != ClassSystem {
 		m.encoder = encoderOf(t)
 	}

@@ -107,12 +107,15 @@ func (w *Writer) err() error {
 	return nil
 }
 
-// replace opens the file anew.
+// replace opens the file anew, unless it is the same.
 func (w *Writer) replace() error {
-	next, err := w.opener(w.path)
+	next, err := w.opener(w.path, w.file)
 	if err != nil {
 		w.report(err)
 		return err
+	}
+	if next == nil {
+		return nil
 	}
 	before := w.file
 	w.file, w.torn = next, false

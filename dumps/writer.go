@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -44,7 +43,7 @@ const gatherTime = 5 * time.Millisecond
 // It never blocks whoever it observes: lines for which there is no room are lost, and counted.
 type Writer struct {
 	path    string
-	node    string
+	node    atomic.Pointer[string]
 	start   time.Time
 	failed  func(error)
 	groups  groups
@@ -63,7 +62,7 @@ type Writer struct {
 	torn      bool   // the file ends within a line
 	spare     []byte // memory for the buffer that is taken next
 	isFailing bool
-	opener    func(path string) (file, error)
+	opener    func(path string, before file) (file, error)
 }
 
 // file is what a writer writes to.
@@ -72,15 +71,16 @@ type file interface {
 	Close() error
 }
 
-var _ actors.TrafficObserver = (*Writer)(nil)
+var _ actors.TrafficSwitch = (*Writer)(nil)
 
 // Open opens the file, or makes it, for its owner alone to read, and writes behind what is there. It returns
-// ErrSettings of package messages, or the error of opening. Close ends the writer.
+// ErrSettings of package messages, [ErrFile] if the file is none for a dump or another writer has it, or the error of
+// opening. Close ends the writer.
 func Open(path string, o Options) (*Writer, error) {
 	return open(path, o, openFile)
 }
 
-func open(path string, o Options, opener func(string) (file, error)) (*Writer, error) {
+func open(path string, o Options, opener func(path string, before file) (file, error)) (*Writer, error) {
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	if o.Memory < minMemory {
 		return nil, fmt.Errorf("%w: Memory: got %d, want at least %d", messages.ErrSettings, o.Memory, minMemory)
@@ -91,14 +91,12 @@ func open(path string, o Options, opener func(string) (file, error)) (*Writer, e
 	}
 	w.scratch.New = func() any { return new(text) }
 	w.groups.byName.Store(&map[string]*group{})
-	if o.Node > 0 {
-		w.node = `,"n":` + strconv.Itoa(int(o.Node))
-	}
+	w.SetNode(o.Node)
 	if err := w.SetGroups(o.Groups); err != nil {
 		return nil, err
 	}
 	var err error
-	if w.file, err = opener(path); err != nil {
+	if w.file, err = opener(path, nil); err != nil {
 		return nil, err
 	}
 	w.spare = make([]byte, 0, w.buffers.size)
@@ -106,15 +104,20 @@ func open(path string, o Options, opener func(string) (file, error)) (*Writer, e
 	return w, nil
 }
 
-func openFile(path string) (file, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-}
-
 // SetGroups says of which groups of actors messages are dumped from now on, in place of what was said
 // before; [AllGroups] stands for those that are not named. Partita's groups are partition, its leaves flusher,
 // actualizer, reader and appender, command-processor, lane (of a subscription) and its leaf deliverer. It returns ErrSettings of
 // package messages if a setting is wrong, and changes nothing then.
 func (w *Writer) SetGroups(groups map[string]Group) error { return w.groups.set(groups) }
+
+// SetNode changes [Options].Node for the lines that come. Their numbers go on.
+func (w *Writer) SetNode(node uint16) {
+	text := ""
+	if node > 0 {
+		text = `,"n":` + strconv.Itoa(int(node))
+	}
+	w.node.Store(&text)
+}
 
 // Posted implements [actors.Observer].
 func (w *Writer) Posted(actors.Key, any) {}
@@ -124,6 +127,9 @@ func (w *Writer) Taken(actors.Key, any) {}
 
 // Handled implements [actors.Observer].
 func (w *Writer) Handled(actors.Key, any) {}
+
+// WantsTraffic implements [actors.TrafficSwitch]: it reports whether messages of any group are dumped.
+func (w *Writer) WantsTraffic() bool { return w.groups.some.Load() }
 
 // Received implements [actors.TrafficObserver].
 func (w *Writer) Received(m actors.Traffic) { w.dump(&m, In) }
@@ -149,7 +155,7 @@ func (w *Writer) dump(m *actors.Traffic, d Direction) {
 	}
 	t := w.scratch.Get().(*text) //nolint:errcheck // there is nothing else in it
 	t.bytes, t.longest, t.bodies, t.depth = t.bytes[:0], r.longest, r.bodies, 0
-	t.line(m, d, &lineHead{group: g, node: w.node, number: number, now: now}, kind)
+	t.line(m, d, &lineHead{group: g, node: *w.node.Load(), number: number, now: now}, kind)
 	if w.buffers.add(t.bytes) {
 		g.emitted.Add(1)
 	} else {
@@ -202,8 +208,8 @@ func (w *Writer) Counts(tell func(group string, emitted, limited, lost uint64)) 
 }
 
 // Reopen opens the file by its name, as after that was given to another one, and closes the one before. Lines
-// that are under way are in one of them. If it cannot be opened, the one before stays, and the error is
-// returned. It also returns [ErrClosed], and the cause of ctx's end: then it may happen later.
+// that are under way are in one of them. If it is still the same file, nothing changes. If it cannot be opened, the one
+// before stays, and the error is returned. It also returns [ErrClosed], and the cause of ctx's end: then it may happen later.
 func (w *Writer) Reopen(ctx context.Context) error {
 	answer := make(chan error, 1)
 	select {

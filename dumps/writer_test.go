@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,7 +249,7 @@ func (f *slowFile) Close() error { return nil }
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &slowFile{writing: make(chan struct{}), proceed: make(chan struct{})}
-		w, err := open("", Options{Groups: everything(), Memory: minMemory}, func(string) (file, error) { return f, nil })
+		w, err := open("", Options{Groups: everything(), Memory: minMemory}, func(string, file) (file, error) { return f, nil })
 		check(t, err)
 		w.Sent(cancelOf("g", 0))
 		<-f.writing // it writes the first line, and will not end
@@ -311,7 +312,7 @@ func TestFullDisk(t *testing.T) {
 		f := &fullFile{room: 1000}
 		var told []error
 		w, err := open("", Options{Groups: everything(), Failed: func(err error) { told = append(told, err) }},
-			func(string) (file, error) { return f, nil })
+			func(string, file) (file, error) { return f, nil })
 		check(t, err)
 		send := func() {
 			for n := range 10 {
@@ -380,4 +381,49 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(filepath.Join(path, "x"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestNodes: two processes whose files are looked at together have no holes, whatever they have counted; nor has one that
+// gets its node while it dumps.
+func TestNodes(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for node := range uint16(3) {
+		path := filepath.Join(dir, fmt.Sprint(node))
+		paths = append(paths, path)
+		w, err := Open(path, Options{Groups: everything(), Node: node})
+		check(t, err)
+		defer func() { check(t, w.Close(limited(t))) }()
+		for n := range 10 * int(node+1) {
+			if n == 5 && node == 0 {
+				w.SetNode(9)
+			}
+			w.Sent(cancelOf("g", n))
+		}
+		check(t, w.Reopen(limited(t)))
+	}
+	lines := readAll(t, paths...)
+	of := make(map[uint16]int)
+	for _, l := range lines {
+		of[l.Node]++
+	}
+	if want := map[uint16]int{0: 5, 9: 5, 1: 20, 2: 30}; !maps.Equal(of, want) {
+		t.Errorf("got %v, want %v", of, want)
+	}
+	if holes := Holes(lines); len(holes) > 0 {
+		t.Errorf("got holes %+v", holes)
+	}
+}
+
+// TestWantsNothing: who dumps no group need not be told of anything.
+func TestWantsNothing(t *testing.T) {
+	w, err := Open(filepath.Join(t.TempDir(), "dump"), Options{})
+	check(t, err)
+	for _, groups := range []map[string]Group{nil, {"g": {}}, nil} {
+		check(t, w.SetGroups(groups))
+		if got := w.WantsTraffic(); got != (groups != nil) {
+			t.Errorf("got %v with %v", got, groups)
+		}
+	}
+	check(t, w.Close(limited(t)))
 }

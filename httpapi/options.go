@@ -34,7 +34,7 @@ type Options struct {
 	// Heartbeat is how long a stream is silent at the most. Default 15 s.
 	Heartbeat time.Duration
 	// Others returns the statuses of what is no actor, as of the server that has the API: /v1/status has them behind
-	// those of the actors; its stream has none. It is called by many goroutines. Default: there are none.
+	// those of the actors. It is called by many goroutines, and each second by each stream. Default: there are none.
 	Others func() []ActorStatus
 	// Logger gets the causes of the answers 500 and 503 that do not tell them, of each kind
 	// of problem a few a second at the most. Default: none.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/partita-go/partita/partition"
 )
@@ -48,12 +50,69 @@ func (a *API) statuses(c *call) error {
 	return c.sendJSON(http.StatusOK, jsonType, &answer)
 }
 
+// othersEvery is how often a stream looks at what is no actor, which nobody tells of, at least.
+const othersEvery = time.Second
+
+// watched are those who tell what they do, and those who must be asked.
+type watched struct {
+	watcher *partition.Watcher
+	others  func() []ActorStatus // nil if there are none
+	every   time.Duration
+	// told has what was told of the others.
+	told []ActorStatus
+}
+
+// next waits for news, and returns them.
+func (w *watched) next(ctx context.Context) (news []ActorStatus, err error) {
+	for {
+		if news, err = w.nextOfActors(ctx); err != nil {
+			return nil, err
+		}
+		if news = append(news, w.newsOfOthers()...); len(news) > 0 {
+			return news, nil
+		}
+	}
+}
+
+// nextOfActors returns nothing if the others are to be looked at first.
+func (w *watched) nextOfActors(ctx context.Context) (news []ActorStatus, err error) {
+	short := ctx
+	if w.others != nil {
+		var cancel context.CancelFunc
+		short, cancel = context.WithTimeout(ctx, w.every)
+		defer cancel()
+	}
+	all, err := w.watcher.Next(short)
+	for i := range all {
+		news = append(news, NewActorStatus(&all[i]))
+	}
+	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		err = nil
+	}
+	return news, err
+}
+
+// newsOfOthers returns what has changed.
+func (w *watched) newsOfOthers() (news []ActorStatus) {
+	if w.others == nil {
+		return nil
+	}
+	now := w.others()
+	for _, s := range now {
+		if !slices.Contains(w.told, s) {
+			news = append(news, s)
+		}
+	}
+	w.told = now
+	return news
+}
+
 // streamStatuses ends when the application is undeployed.
 func (a *API) streamStatuses(ctx context.Context, s *stream) error {
-	w := a.app.Watcher()
-	var news []partition.ActorStatus
+	w := &watched{watcher: a.app.Watcher(), others: a.options.Others, every: min(othersEvery, a.options.Heartbeat/2)}
+	var news []ActorStatus
 	next := func(ctx context.Context) (err error) {
-		news, err = w.Next(ctx)
+		news, err = w.next(ctx)
 		return err
 	}
 	for {
@@ -64,7 +123,7 @@ func (a *API) streamStatuses(ctx context.Context, s *stream) error {
 			return err
 		}
 		for i := range news {
-			if err := s.send(ctx, "", NewActorStatus(&news[i])); err != nil {
+			if err := s.send(ctx, "", news[i]); err != nil {
 				return err
 			}
 		}

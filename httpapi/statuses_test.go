@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +91,36 @@ func TestStatusStream(t *testing.T) {
 		check(t, one.body.Close())
 	}
 	eventually(r.ctx, t, "the ends of both", func() bool { return len(r.api.streams) == 0 })
+}
+
+// TestStatusStreamHasOthers: what is no actor comes behind the actors, and again when it has changed.
+func TestStatusStreamHasOthers(t *testing.T) {
+	var details atomic.Pointer[string]
+	details.Store(new("one"))
+	other := func(details string) ActorStatus {
+		return ActorStatus{Group: "server", Key: "scrub", State: "normal", Details: details}
+	}
+	r := newRig(t, Options{Heartbeat: 10 * time.Millisecond, Others: func() []ActorStatus { return []ActorStatus{other(*details.Load())} }})
+	s, client := serve(t, r.handler)
+	stream := openStream(r.ctx, t, client, s.URL+"/v1/status")
+	want := func(details string) {
+		t.Helper()
+		got, _ := stream.take(1)
+		var a ActorStatus
+		check(t, json.Unmarshal([]byte(got[0]), &a))
+		if a != other(details) {
+			t.Errorf("got %+v, want %+v", a, other(details))
+		}
+	}
+	stream.take(4)
+	want("one")
+	details.Store(new("two"))
+	want("two")
+	r.post(42, usedUp).has(http.StatusCreated)
+	if got, _ := stream.take(1); got[0] != alarmed {
+		t.Errorf("got %q, want %q", got, alarmed)
+	}
+	check(t, stream.body.Close())
 }
 
 // TestStatusStreamEndsWithTheApplication: the last statuses come, then the end.

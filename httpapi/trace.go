@@ -16,13 +16,13 @@ const (
 	headerParent = "Traceparent"
 )
 
-// beginTrace finds the trace that the request belongs to, and gives it a new one if it brings none along. Nothing has a
-// trace if the application gives none.
+// beginTrace finds the trace that the request belongs to, and gives it a new one if it brings none along, and the
+// application gives any.
 func (c *call) beginTrace() error {
 	id, err := traceOf(c.r.Header)
 	ctx := ids.ContextWithTrace(c.r.Context(), id)
 	if c.trace = c.api.app.TraceOf(ctx); c.trace == 0 {
-		return nil
+		return err
 	}
 	if c.trace != id {
 		ctx = ids.ContextWithTrace(ctx, c.trace)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,29 +87,32 @@ func TestTrace(t *testing.T) {
 // TestTraceInLogLines: the line about a problem says of which trace the request is, if it is of one.
 func TestTraceInLogLines(t *testing.T) {
 	const own = "0123456789abcdef"
-	for name, newRig := range map[string]func(Options) *rig{
-		own: func(o Options) *rig { return newTracedRig(t, o) },
-		"":  func(o Options) *rig { return newRig(t, o) },
-	} {
+	for want, headers := range map[string][]string{own: {headerTrace, own}, "": nil} {
 		core, lines := observer.New(zap.DebugLevel)
-		r := newRig(Options{Logger: zap.New(core)})
+		r := newRig(t, Options{Logger: zap.New(core)})
 		r.store.Plant(storagetest.Fault{Op: storagetest.OpWLog, Do: storagetest.Fail(errors.New("the cause"))})
-		r.get("/v1/workspaces/42/log", headerTrace, own).problem(internal, "")
+		r.get("/v1/workspaces/42/log", headers...).problem(internal, "")
 		trace, there := lines.All()[0].ContextMap()["trace"]
-		if there != (name != "") || there && trace != name {
-			t.Errorf("got trace %v, want %q", trace, name)
+		if there != (want != "") || there && trace != want {
+			t.Errorf("got trace %v, want %q", trace, want)
 		}
 	}
 }
 
-// TestNoTrace: a server that gives no traces takes none.
-func TestNoTrace(t *testing.T) {
+// TestNoTraces: a server that gives no traces takes those that requests bring along.
+func TestNoTraces(t *testing.T) {
 	r := newRig(t, Options{})
-	r.post(big, `{"kind": 1}`, headerTrace, "0123456789abcdef").has(http.StatusCreated).isOf("")
+	const own, parent = "0123456789abcdef", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	r.post(big, `{"kind": 1}`).has(http.StatusCreated).isOf("")
+	r.post(big, `{"kind": 1}`, headerTrace, own).has(http.StatusCreated).isOf(own)
+	r.post(big, `{"kind": 1}`, headerParent, parent).has(http.StatusCreated).isOf("0448eb211c80319c")
+	r.post(big, `{"kind": 1}`, headerTrace, "0123").problem(malformed, headerTrace)
+	var got []ids.TraceID
 	for e, err := range r.app.Reader().WLog(t.Context(), big, 1) {
 		check(t, err)
-		if e.Trace != 0 {
-			t.Errorf("got %v", e.Trace)
-		}
+		got = append(got, e.Trace)
+	}
+	if want := []ids.TraceID{0, 0x0123456789abcdef, 0x0448eb211c80319c}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -244,6 +244,9 @@ type BusyError struct {
 	// RetryAfter is a hint: how long to wait before trying again. Zero means that
 	// trying again is of no use.
 	RetryAfter time.Duration
+	// Limit is the setting that is the bound that was met: "RequestLane" or "RequestLaneBytes" of a full mailbox,
+	// "BusyLimit", "BusyEvents" or the store's "Memory" if too much is unflushed. It is "" for all other reasons, and of a server's answer.
+	Limit string
 }
 
 func (e *BusyError) Error() string {

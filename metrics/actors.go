@@ -3,7 +3,6 @@ package metrics
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/ids"
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 )
 
@@ -181,39 +179,22 @@ func find(cells []*cell, of uintptr) *cell {
 
 func (g *group) newCell(of uintptr, message any) *cell {
 	kind := reflect.TypeOf(message)
-	c := &cell{of: of, message: kind.String(), protocol: protocolOf(message), life: lifeOf(message), mask: g.timedOf - 1}
-	c.message = c.message[strings.LastIndexByte(c.message, '.')+1:]
+	c := &cell{of: of, life: lifeOf(message), mask: g.timedOf - 1}
+	c.message, c.protocol = actors.NamesOf(kind)
 	// One that is no pointer could not be told from others, nor one of no size: all of these have one address.
-	if c.protocol != systemProtocol && kind.Kind() == reflect.Pointer && kind.Elem().Size() > 0 {
+	if !isSystem(message) && kind.Kind() == reflect.Pointer && kind.Elem().Size() > 0 {
 		c.handling = g.of.WithLabelValues(g.key.Group, g.key.ID, c.message, c.protocol)
 	}
 	return c
 }
 
-const systemProtocol = "system"
-
-func protocolOf(message any) string {
+// isSystem reports whether a message is of the actor system.
+func isSystem(message any) bool {
 	switch message.(type) {
-	case messages.PartitionMessage:
-		return "partition"
-	case messages.FlusherMessage:
-		return "flusher"
-	case messages.AppenderMessage:
-		return "appender"
-	case messages.ActualizerMessage:
-		return "actualizer"
-	case messages.ReaderMessage:
-		return "reader"
-	case messages.CommandProcessorMessage:
-		return "command-processor"
-	case messages.LaneMessage:
-		return "lane"
-	case messages.DelivererMessage:
-		return "deliverer"
 	case actor.SystemMessage, actor.AutoReceiveMessage:
-		return systemProtocol
+		return true
 	}
-	return "other"
+	return false
 }
 
 func lifeOf(message any) life {

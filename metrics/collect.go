@@ -36,11 +36,12 @@ var (
 // What the application and its partitions tell.
 var (
 	application   = []string{"application"}
-	statusChanges = describe("partita_actor_status_changes_total", "Changes of partitions' statuses, by the new one.",
+	statusChanges = describe("partita_actor_status_changes_total", "Changes of actors' statuses, by the new one.",
 		"application", "actor_group", "status")
 	appends       = describe("partita_appends_total", "Appends in one message that were written.", application...)
 	transactions  = describe("partita_transactions_total", "Interactive transactions that were committed.", application...)
 	refusals      = describe("partita_refusals_total", "Requests that a partition or a mailbox has refused.", "application", "reason")
+	busyLimits    = describe("partita_busy_refusals_total", "Refusals since a bound was met, by the setting that is the bound.", "application", "limit")
 	repeats       = describe("partita_repeated_appends_total", "Appends answered with what an earlier one of the same deduplication id has written.", application...)
 	cacheMisses   = describe("partita_cache_misses_total", "Workspaces whose numbers were read from the store.", application...)
 	openNow       = describe("partita_open_transactions", "Interactive transactions that are open.", application...)
@@ -207,6 +208,14 @@ func (c *collection) counts(counts *partition.Counts) {
 	}
 	for s, n := range counts.Changes {
 		c.counter(statusChanges, n, partitionGroup, s.String())
+	}
+	for group, states := range counts.Moves {
+		for s, n := range states {
+			c.counter(statusChanges, n, group, s.String())
+		}
+	}
+	for limit, n := range counts.Busy {
+		c.counter(busyLimits, n, limit)
 	}
 	c.counter(repeats, counts.Repeats)
 	c.counter(cacheMisses, counts.Reads)

@@ -68,10 +68,10 @@ var (
 	// selector is a name, and what follows it in braces.
 	selector = regexp.MustCompile(`([a-z_:][a-z0-9_:]*)(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"([^"]*)"`)
-	grouping = regexp.MustCompile(`\b(?:by|on|without) \(([^)]*)\)`)
+	grouping = regexp.MustCompile(`\b(?:by|on|without|ignoring) \(([^)]*)\)`)
 	ranges   = regexp.MustCompile(`\[[^\]]*\]`)
 	// words are those of PromQL that the expressions use.
-	words = []string{"sum", "rate", "increase", "max_over_time", "histogram_quantile"}
+	words = []string{"sum", "rate", "increase", "max_over_time", "histogram_quantile", "and", "time"}
 )
 
 // check reports what an expression names that is not there: a metric, a label of it, or a value that no series has.

@@ -14,17 +14,24 @@ type httpMetrics struct {
 	requests    *prometheus.CounterVec
 	took        *prometheus.HistogramVec
 	connections prometheus.Gauge
+	// limit is how many connections there may be, nil if nobody has said it.
+	limit prometheus.Gauge
 }
 
-func newHTTPMetrics() httpMetrics {
+func newHTTPMetrics(connections int) httpMetrics {
 	took := histogram("partita_http_request_duration_seconds", "How long HTTP requests took, streams and those that waited for events too.")
-	return httpMetrics{
+	m := httpMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "partita_http_requests_total", Help: "HTTP requests that were answered.",
 		}, []string{"route", "status"}),
 		took:        prometheus.NewHistogramVec(took, []string{"route"}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "partita_http_connections", Help: "Open HTTP connections."}),
 	}
+	if connections > 0 {
+		m.limit = prometheus.NewGauge(prometheus.GaugeOpts{Name: "partita_http_connection_limit", Help: "How many HTTP connections there may be."})
+		m.limit.Set(float64(connections))
+	}
+	return m
 }
 
 // Describe and Collect are those of all of them.
@@ -32,6 +39,9 @@ func (h *httpMetrics) Describe(to chan<- *prometheus.Desc) {
 	h.requests.Describe(to)
 	h.took.Describe(to)
 	h.connections.Describe(to)
+	if h.limit != nil {
+		h.limit.Describe(to)
+	}
 }
 
 // Collect is as Describe.
@@ -39,6 +49,9 @@ func (h *httpMetrics) Collect(to chan<- prometheus.Metric) {
 	h.requests.Collect(to)
 	h.took.Collect(to)
 	h.connections.Collect(to)
+	if h.limit != nil {
+		h.limit.Collect(to)
+	}
 }
 
 // noRoute stands for requests that came to no route: they were refused before, or a handler without patterns has

@@ -22,6 +22,9 @@ type Options struct {
 	Keys []string
 	// Logs are whose lines are counted. Default: none.
 	Logs *logs.Logs
+	// Connections is how many connections the HTTP server takes whose they are that [Metrics.ConnState] counts. Default: it
+	// is not told.
+	Connections int
 }
 
 // Metrics collects all that there is to tell. It is a [prometheus.Collector] to be registered, and a
@@ -55,7 +58,7 @@ func New(o Options) *Metrics {
 		groups:   make(map[partition.ActorKey]*group),
 		handling: newHandling(),
 		waiting:  newWaiting(),
-		http:     newHTTPMetrics(),
+		http:     newHTTPMetrics(o.Connections),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "partita_collection_failures_total", Help: "What could not be looked up for the metrics.",
 		}),

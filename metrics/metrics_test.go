@@ -104,7 +104,7 @@ func TestMetricsAreWhatWasDone(t *testing.T) {
 	g.want(loadRepeats, "partita_repeated_appends_total")
 	g.want(loadRefused, "partita_refusals_total", "reason=expected-offset")
 	g.want(0, "partita_refusals_total", "reason=mailbox-full")
-	g.want(loadAppends+1+loadRepeats+loadRefused, "partita_sent_messages_total", "actor_group=partition", "message=Append", "protocol=partition")
+	g.want(loadAppends+1+loadRepeats+loadRefused, "partita_sent_messages_total", "actor_group=partition", "message=Append", "protocol=messages")
 	g.want(loadTransactions, "partita_sent_messages_total", "actor_group=partition", "message=Start")
 	g.want(1, "partita_sent_messages_total", "actor_group=command-processor", "message=Command")
 	g.want(1, "partita_message_handling_time_seconds", "actor_group=command-processor", "message=Command")
@@ -112,7 +112,12 @@ func TestMetricsAreWhatWasDone(t *testing.T) {
 	g.want(0, "partita_active_actors", "actor_group=partition", "status=failed")
 	g.want(1, "partita_active_actors", "actor_group=command-processor", "status=normal")
 	g.want(2, "partita_active_actors", "actor_group=lane", "status=normal")
-	g.want(2, "partita_actor_status_changes_total", "status=normal")
+	g.want(2, "partita_actor_status_changes_total", "status=normal", "actor_group=partition")
+	g.want(1, "partita_actor_status_changes_total", "status=normal", "actor_group=command-processor")
+	g.want(0, "partita_actor_status_changes_total", "status=failed", "actor_group=lane")
+	for _, limit := range []string{"RequestLane", "RequestLaneBytes", "BusyLimit", "BusyEvents", "Memory"} {
+		g.want(0, "partita_busy_refusals_total", "limit="+limit)
+	}
 	g.want(0, "partita_restarting_actors", "actor_group=lane")
 	g.want(0, "partita_open_transactions")
 	g.want(0, "partita_lane_requests", "actor_group=partition", "actor_key=")

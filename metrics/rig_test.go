@@ -54,7 +54,7 @@ func newRigIn(t testing.TB, dir string, o metrics.Options, change ...func(*parti
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	o.Logs = newLogs(t)
+	o.Logs, o.Connections = newLogs(t), 1024
 	r := &rig{t: t, ctx: ctx, metrics: metrics.New(o), registry: prometheus.NewPedanticRegistry()}
 	app := partition.Application{Descriptor: descriptor(2)}
 	for _, c := range change {
@@ -184,5 +184,5 @@ func (lookedAfter) DamageMet() uint64 { return 7 }
 
 // Scrubbed implements [metrics.Upkeep].
 func (lookedAfter) Scrubbed() metrics.Scrubbed {
-	return metrics.Scrubbed{Outcomes: map[string]uint64{"sound": 2, "faulty": 1, "failed": 0}, Last: time.Unix(1000, 0), Looked: true, Faults: 5}
+	return metrics.Scrubbed{Outcomes: map[string]uint64{"sound": 2, "faulty": 1, "failed": 0}, Last: time.Unix(1000, 0), Looked: true, Faults: 5, Every: time.Hour}
 }

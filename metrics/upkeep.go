@@ -11,6 +11,7 @@ var (
 	damageMet   = describe("partita_damage_met_total", "Lines of the log that tell of stored data that is damaged.")
 	scrubs      = describe("partita_scrubs_total", "Scrubs that have ended, by what they have found.", "outcome")
 	scrubFaults = describe("partita_scrub_faults", "Faults that the last scrub has found.")
+	scrubEvery  = describe("partita_scrub_interval_seconds", "How long after a scrub the next one begins, 0 if there is none.")
 	scrubTime   = describe("partita_scrub_timestamp_seconds", "When the last scrub began.")
 )
 
@@ -23,6 +24,8 @@ type Scrubbed struct {
 	Last   time.Time
 	Looked bool
 	Faults uint64
+	// Every is how long after it the next one begins, 0 if there is none.
+	Every time.Duration
 }
 
 // Upkeep is what looks after a store.
@@ -52,6 +55,7 @@ func collectUpkeep(to chan<- prometheus.Metric, u Upkeep) {
 	for outcome, n := range s.Outcomes {
 		tell(scrubs, prometheus.CounterValue, float64(n), outcome)
 	}
+	tell(scrubEvery, prometheus.GaugeValue, s.Every.Seconds())
 	if !s.Last.IsZero() {
 		tell(scrubTime, prometheus.GaugeValue, float64(s.Last.Unix()))
 	}

@@ -16,6 +16,7 @@ func TestUpkeep(t *testing.T) {
 	g.want(1, "partita_scrubs_total", "outcome=faulty")
 	g.want(5, "partita_scrub_faults")
 	g.want(1000, "partita_scrub_timestamp_seconds")
+	g.want(3600, "partita_scrub_interval_seconds")
 	r.metrics.WatchUpkeep(nobodyLooked{})
 	g = r.gather()
 	g.want(0, "partita_damage_met_total")

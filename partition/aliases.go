@@ -199,6 +199,8 @@ type (
 	//
 	//	Refusals map[string]uint64
 	//	Changes map[messages.PartitionState]uint64
+	//	Moves map[string]map[messages.ActorState]uint64
+	//	Busy map[string]uint64
 	//	Repeats uint64
 	//	Reads uint64
 	Counts = actors.Counts

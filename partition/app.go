@@ -122,7 +122,7 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 		EpochPermits:  actors.NewPermits(epochTakes),
 		Place:         place,
 		FarAhead:      new(atomic.Bool),
-		Traces:        a.parts.options.traces(),
+		Traces:        a.parts.traces(),
 		Observer:      a.parts.options.Observer,
 		Tally:         a.tally,
 		AlarmAfter:    a.parts.options.AlarmAfter,
@@ -131,11 +131,11 @@ func (a *App) partitionConfig(place *actors.Place) actors.PartitionConfig {
 	}
 }
 
-// TraceOf returns the trace that what is done with ctx belongs to: the context's, else a new one. It is none if
-// [Options] has no generator, or ctx ends before there is an id. Calls with a context that carries it, see
+// TraceOf returns the trace that what is done with ctx belongs to: the context's, else a new one. It is none if there is
+// no generator, see [Options], or ctx ends before there is an id. Calls with a context that carries it, see
 // [ids.ContextWithTrace], belong to it.
 func (a *App) TraceOf(ctx context.Context) ids.TraceID {
-	traces := a.parts.options.traces()
+	traces := a.parts.traces()
 	id, _ := traces.Of(ctx)
 	return id
 }

@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -22,6 +24,7 @@ import (
 type AppParts struct {
 	system     *actor.ActorSystem
 	options    Options
+	generator  atomic.Pointer[ids.TraceGenerator]
 	dispatcher *actors.Dispatcher
 	ports      *actors.Ports
 	// guardians are by the groups that have a policy of their own; all others share the one of "". They are few: the actor
@@ -45,11 +48,20 @@ func NewAppParts(system *actor.ActorSystem, o Options) *AppParts {
 		ports:      actors.NewPorts(system),
 		apps:       make(map[string]*App),
 	}
+	a.generator.Store(o.Traces)
 	a.guardians = map[string]actor.SupervisorStrategy{"": a.newGuardian("")}
 	for group := range o.Restarts {
 		a.guardians[group] = a.newGuardian(group)
 	}
 	return a
+}
+
+// SetTraces gives trace ids from now on as [Options].Traces does, also to applications that are deployed; with nil nothing
+// gives new ones. It is safe for concurrent use.
+func (a *AppParts) SetTraces(g *ids.TraceGenerator) { a.generator.Store(g) }
+
+func (a *AppParts) traces() actors.Traces {
+	return actors.Traces{Generator: &a.generator, Tracer: a.options.Tracer}
 }
 
 // interrupted answers the requester of the message that an actor failed on.

@@ -27,8 +27,9 @@ type Options struct {
 	// Observer is called when a message is posted, taken and handled. Default: none.
 	Observer Observer
 	// Traces gives a trace id to each append, transaction and command whose context brings none along: see
-	// [ids.ContextWithTrace]. The id stands in the events, 11 bytes each, and handlers' contexts carry it. Default: none,
-	// and no context is asked. A generator gives no id in the second in which it was made: requests wait for its end.
+	// [ids.ContextWithTrace]. The id stands in the events, 11 bytes each, and handlers' contexts carry it. Default: none;
+	// ids that contexts bring along are kept all the same. [AppParts.SetTraces] changes it later. A generator gives no id
+	// in the second in which it was made: requests wait for its end.
 	Traces *ids.TraceGenerator
 	// Tracer joins these traces with those of the program, see package spans, which is one. It is asked only if Traces is set.
 	// Default: none.
@@ -44,8 +45,6 @@ type Options struct {
 	// has read or written. It is noticed within one and a half times as long. Default 5 s.
 	AlarmAfter time.Duration
 }
-
-func (o *Options) traces() actors.Traces { return actors.Traces{Generator: o.Traces, Tracer: o.Tracer} }
 
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {

@@ -32,6 +32,7 @@ type (
 	//
 	//	Reason messages.BusyReason
 	//	RetryAfter time.Duration
+	//	Limit string
 	//	func (*BusyError) Error() string
 	//	func (*BusyError) Is(target error) bool
 	BusyError = messages.BusyError

@@ -86,8 +86,8 @@ func TestFiguresCountFullLanes(t *testing.T) {
 	h.eventually("one to wait", func() bool { return a.Figures().Partitions[0].Requests.Requests == 1 })
 	_, err = s.Start(h.ctx, shop, 4)
 	wants(t, "start", err, messages.ErrBusy)
-	if got := a.Figures().Refusals["mailbox-full"]; got != 1 {
-		t.Errorf("got %d", got)
+	if got := a.Figures(); got.Refusals["mailbox-full"] != 1 || got.Busy["RequestLane"] != 1 || got.Busy["RequestLaneBytes"] != 0 {
+		t.Errorf("got %+v", got.Counts)
 	}
 	h.check(tx.Cancel(h.ctx))
 	h.check(<-waiting)

@@ -102,7 +102,7 @@ func (a *App) processorConfig(key actors.Key, c actors.CommandProcessorConfig) a
 	c.System, c.Guardian, c.Dispatcher = a.parts.system, a.parts.guardianOf(key.Group), a.parts.dispatcher
 	c.AlarmAfter, c.Restart, c.StatusChanged = a.parts.options.AlarmAfter, a.parts.options.policyOf(key.Group).String(), a.changes.tell
 	c.Clock, c.Observer, c.Tally = a.parts.options.Clock, a.parts.options.Observer, a.tally
-	c.Traces = a.parts.options.traces()
+	c.Traces = a.parts.traces()
 	c.Logger = a.parts.loggerOf(a.Name(), key.Group)
 	c.Requests, c.RequestBytes = a.app.RequestLane, a.app.RequestLaneBytes
 	return c

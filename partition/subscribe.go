@@ -184,12 +184,13 @@ func (s *Subscription) laneConfig(p messages.PartitionID, serial uint64) actors.
 		Dispatcher:   parts.dispatcher,
 		Clock:        parts.options.Clock,
 		Logger:       parts.loggerOf(s.app.Name(), key.Group),
-		Traces:       parts.options.traces(),
+		Traces:       parts.traces(),
 		Observer:     parts.options.Observer,
 		Alert:        func() { s.reloadOthers(p) },
 
 		AlarmAfter:    parts.options.AlarmAfter,
 		Restart:       parts.options.policyOf(laneGroup).String(),
+		Tally:         s.app.tally,
 		StatusChanged: s.app.changes.tell,
 	}
 }

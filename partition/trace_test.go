@@ -123,16 +123,24 @@ func TestTraceThatIsNone(t *testing.T) {
 	}
 }
 
-// TestNoTraces: without a generator nothing has a trace.
+// TestNoTraces: without a generator only what brings a trace along has one, until there is a generator.
 func TestNoTraces(t *testing.T) {
 	h := newHouse(t, partition.Options{})
 	app := h.deploy(partition.Application{Descriptor: descriptor}, h.newStore(descriptor))
 	s, err := app.SequencerOf(1)
 	h.check(err)
-	_, err = s.Append(ids.ContextWithTrace(h.ctx, given), partition.AppendTo{Workspace: 1, Kind: shop}, partition.Draft{})
-	h.check(err)
-	if got := tracesOf(t, app, 1); !slices.Equal(got, []ids.TraceID{0}) {
-		t.Errorf("got %v, want one event without a trace", got)
+	write := func(ctx context.Context) {
+		_, err := s.Append(ctx, partition.AppendTo{Workspace: 1, Kind: shop}, partition.Draft{})
+		h.check(err)
+	}
+	write(h.ctx)
+	write(ids.ContextWithTrace(h.ctx, given))
+	h.parts.SetTraces(newTraces())
+	write(h.ctx)
+	h.parts.SetTraces(nil)
+	write(h.ctx)
+	if got := tracesOf(t, app, 1); len(got) != 4 || got[0] != 0 || got[1] != given || got[2].Node() != 7 || got[3] != 0 {
+		t.Errorf("got %v, want one event of the trace that was given, and one of a new one", got)
 	}
 }
 

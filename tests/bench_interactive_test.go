@@ -71,13 +71,13 @@ func benchmarkFuture(b *testing.B) {
 }
 
 // withoutStorage returns a partition whose storage is out of the way.
-func withoutStorage(b *testing.B) *actors.Sequencer { return watched(b, nil) }
+func withoutStorage(b *testing.B) *actors.Sequencer { return watched(b, partition.Options{}) }
 
 // watched is withoutStorage with an observer, which may be nil.
-func watched(b *testing.B, o partition.Observer) *actors.Sequencer {
+func watched(b *testing.B, o partition.Options) *actors.Sequencer {
 	descriptor := shop(1)
 	store := &nowhere{descriptor: descriptor.Normalized()}
-	parts := partition.NewAppParts(system, partition.Options{Observer: o})
+	parts := partition.NewAppParts(system, o)
 	app := must(parts.Deploy(limit(b), partition.Application{WorkspaceZero: true, Descriptor: descriptor}, store))(b)
 	b.Cleanup(func() { check(b, parts.Close(limit(b))) })
 	check(b, app.Ready(limit(b)))

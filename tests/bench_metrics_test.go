@@ -7,23 +7,26 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// BenchmarkMetrics puts work with metrics beside the same without them, storage out of the way, in turn; and asks for
-// the metrics of 1,000 partitions. Bars: at most 1.1 times; 20 ms and 200 KiB.
+// BenchmarkMetrics puts work with metrics and trace ids beside the same without them, storage out of the way, in turn; and
+// asks for the metrics of 1,000 partitions. Bars: at most 1.1 times; 20 ms and 200 KiB.
 func BenchmarkMetrics(b *testing.B) {
 	b.Run("append/in-turn", func(b *testing.B) { withAndWithout(b, appendsTo) })
 	b.Run("transaction/in-turn", func(b *testing.B) { withAndWithout(b, transactionsOf) })
 	b.Run("page/partitions=1000", benchmarkPage)
 }
 
-// withAndWithout measures what metrics cost, a slice with and one without in turn, so that both have the same machine.
+// withAndWithout measures what metrics and trace ids cost, a slice with and one without in turn, so that both have the same machine.
 func withAndWithout(b *testing.B, of func(*actors.Sequencer) func(int) error) {
 	const slice = 20_000
-	without, with := of(watched(b, nil)), of(watched(b, metrics.New(metrics.Options{})))
+	without := of(watched(b, partition.Options{}))
+	with := of(watched(b, partition.Options{Observer: metrics.New(metrics.Options{}), Traces: ids.NewTraceGenerator(7, ids.TraceOptions{})}))
+	check(b, with(0)) // the generator gives ids from the next second on
 	var off, on time.Duration
 	for b.Loop() {
 		off += timed(b, slice, without)

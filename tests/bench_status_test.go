@@ -22,7 +22,7 @@ func BenchmarkStatuses(b *testing.B) {
 // withWatchers measures what watchers cost the actors.
 func withWatchers(b *testing.B, of func(*actors.Sequencer) func(int) error) {
 	const slice = 20_000
-	without, with := of(watched(b, nil)), of(watchedStatuses(b))
+	without, with := of(watched(b, partition.Options{})), of(watchedStatuses(b))
 	var off, on time.Duration
 	for b.Loop() {
 		off += timed(b, slice, without)

@@ -35,7 +35,7 @@ func TestMailboxIsFullOfBytes(t *testing.T) {
 		b.query(0) // the eighth is refused
 	}
 	b.expect(t, 10, 0, 0, 0, 0, 0, 0, 0)
-	b.expectAnswers(t, refused{1, base.LaneFull}, refused{0, base.LaneFull})
+	b.expectAnswers(t, refused{1, base.LaneFullOfBytes}, refused{0, base.LaneFull})
 }
 
 // A place that a large one leaves may be enough for several.
@@ -101,5 +101,5 @@ func TestMailboxForgetsBytes(t *testing.T) {
 	b.expect(t, 9, 1)
 	b.query(10)
 	b.Close()
-	b.expectAnswers(t, refused{2, base.LaneFull}, refused{1, base.LaneFull}, refused{10, base.Closed})
+	b.expectAnswers(t, refused{2, base.LaneFullOfBytes}, refused{1, base.LaneFullOfBytes}, refused{10, base.Closed})
 }

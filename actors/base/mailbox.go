@@ -53,8 +53,10 @@ type RefuseReason uint8
 const admitted RefuseReason = 0
 
 const (
-	// LaneFull: as many requests are queued as the lane may hold, or as large ones.
+	// LaneFull: as many requests are queued as the lane may hold.
 	LaneFull RefuseReason = iota + 1
+	// LaneFullOfBytes: as large ones.
+	LaneFullOfBytes
 	// Closed: the actor has stopped, or has given up.
 	Closed
 )
@@ -205,8 +207,9 @@ func (m *Mailbox) postRequest(message any, b Borrowed) (why RefuseReason, wake b
 		m.mu.Unlock()
 		return Closed, false
 	case !m.hasRoom(r):
+		why = m.laneFull()
 		m.mu.Unlock()
-		return LaneFull, false
+		return why, false
 	case b == nil:
 		m.queue(r)
 		return admitted, m.unlock()
@@ -379,7 +382,7 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 	_, content, sender := actor.UnwrapEnvelope(message)
 	if sender != nil && m.config.Refuse != nil {
 		if answer := m.config.Refuse(content, why); answer != nil {
-			if m.traffic != nil {
+			if wantsTraffic(m.traffic) {
 				t := sent(m.config.Key, answer, sender)
 				t.Trace = TraceOf(content)
 				m.traffic.Sent(t)
@@ -393,7 +396,7 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 func (m *Mailbox) observePosted(message any) {
 	if o := m.config.Observer; o != nil {
 		o.Posted(m.config.Key, actor.UnwrapEnvelopeMessage(message))
-		if m.traffic != nil {
+		if wantsTraffic(m.traffic) {
 			_, content, sender := actor.UnwrapEnvelope(message)
 			m.traffic.Received(received(m.config.Key, content, sender))
 		}

@@ -1,5 +1,7 @@
 package base
 
+import "slices"
+
 // Observer is told about every message of the actors that have it, user and
 // system messages alike, without their envelopes. A nil Observer costs one
 // comparison a call.
@@ -113,16 +115,27 @@ type trafficObservers struct {
 	traffic []TrafficObserver
 }
 
+var _ TrafficSwitch = trafficObservers{}
+
+// WantsTraffic implements [TrafficSwitch]: as long as one of them does.
+func (all trafficObservers) WantsTraffic() bool {
+	return slices.ContainsFunc(all.traffic, wantsTraffic)
+}
+
 // Received implements [TrafficObserver].
 func (all trafficObservers) Received(t Traffic) {
 	for _, o := range all.traffic {
-		o.Received(t)
+		if wantsTraffic(o) {
+			o.Received(t)
+		}
 	}
 }
 
 // Sent implements [TrafficObserver].
 func (all trafficObservers) Sent(t Traffic) {
 	for _, o := range all.traffic {
-		o.Sent(t)
+		if wantsTraffic(o) {
+			o.Sent(t)
+		}
 	}
 }

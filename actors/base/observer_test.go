@@ -104,3 +104,27 @@ func TestObserversOfTraffic(t *testing.T) {
 		t.Error("several that want no traffic want it")
 	}
 }
+
+// offDiary wants no traffic until it is on.
+type offDiary struct {
+	trafficDiary
+	on bool
+}
+
+func (d *offDiary) WantsTraffic() bool { return d.on }
+
+// TestTrafficSwitch: who wants no traffic for a while is told of none then, alone and beside others.
+func TestTrafficSwitch(t *testing.T) {
+	for name, beside := range map[string]base.Observer{"alone": nil, "beside one that wants none": &diary{}, "beside one that wants all": &trafficDiary{}} {
+		t.Run(name, func(t *testing.T) {
+			d := new(offDiary)
+			m := base.NewMailbox(base.MailboxConfig{Observer: base.Observers(d, beside), Key: base.Key{Group: "bench", ID: "1"}})
+			m.TellSent(1)
+			d.on = true
+			m.TellSent(2)
+			if want := []string{"sent bench/1 2"}; !slices.Equal(d.entries, want) {
+				t.Errorf("got %q, want %q", d.entries, want)
+			}
+		})
+	}
+}

@@ -1,6 +1,9 @@
 package base
 
 import (
+	"path"
+	"reflect"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/ids"
@@ -22,6 +25,22 @@ type TrafficObserver interface {
 	Sent(Traffic)
 }
 
+// TrafficSwitch is a [TrafficObserver] that may want nothing for a while: it is asked before a message is described for
+// it, and is not told of that one if it says no.
+type TrafficSwitch interface {
+	TrafficObserver
+	WantsTraffic() bool
+}
+
+// wantsTraffic reports whether an observer, which may be nil, is to be told of a message.
+func wantsTraffic(o TrafficObserver) bool {
+	if o == nil {
+		return false
+	}
+	s, isSwitch := o.(TrafficSwitch)
+	return !isSwitch || s.WantsTraffic()
+}
+
 // Traffic is a message on its way.
 type Traffic struct {
 	// Key is that of the actor which receives or sends it.
@@ -36,6 +55,21 @@ type Traffic struct {
 	// work of a leaf and its result, the events that are handed to a subscription. It is 0 if it belongs to none, or to
 	// several, as a batch of events may.
 	Trace ids.TraceID
+}
+
+// NamesOf returns what dumps and metrics call the messages of a type, which may be nil: its name, and the protocol, which
+// is the package that it is of.
+func NamesOf(t reflect.Type) (message, protocol string) {
+	if t == nil {
+		return "nil", ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() == "" {
+		return t.String(), ""
+	}
+	return t.Name(), path.Base(t.PkgPath())
 }
 
 // TrafficKind says whether somebody waits for an answer.
@@ -216,7 +250,9 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 	}
 	return props.Configure(actor.WithSenderMiddleware(func(next actor.SenderFunc) actor.SenderFunc {
 		return func(from actor.SenderContext, to *actor.PID, e *actor.MessageEnvelope) {
-			m.traffic.Sent(sent(m.config.Key, e.Message, to))
+			if wantsTraffic(m.traffic) {
+				m.traffic.Sent(sent(m.config.Key, e.Message, to))
+			}
 			next(from, to, e)
 		}
 	}))
@@ -224,7 +260,7 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 
 // TellSent lets an observer that wants to know be told of what an actor hands over without sending it.
 func (m *Mailbox) TellSent(message any) {
-	if m.traffic != nil {
+	if wantsTraffic(m.traffic) {
 		m.traffic.Sent(sent(m.config.Key, message, nil))
 	}
 }

@@ -123,6 +123,14 @@ func (m *Mailbox) hasRoom(r request) bool {
 	return m.requests.length+m.reserved < m.config.Requests && (r.size == 0 || m.requestBytes < m.config.RequestBytes)
 }
 
+// laneFull returns which bound it is that leaves no room.
+func (m *Mailbox) laneFull() RefuseReason {
+	if m.requests.length+m.reserved < m.config.Requests {
+		return LaneFullOfBytes
+	}
+	return LaneFull
+}
+
 func (m *Mailbox) queue(r request) {
 	m.requests.push(r)
 	m.requestBytes += r.size

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	ctx, stop := interruptible()
+	ctx, stop := interruptible(isServe(os.Args[1:]))
 	status := operate.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

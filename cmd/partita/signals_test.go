@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/http"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,29 @@ func TestSecondSignal(t *testing.T) {
 				t.Errorf("got %s", &log.stdout)
 			}
 		})
+	}
+}
+
+// TestHangupAtOnce: from the first moment on a server is not ended by SIGHUP; all else is.
+func TestHangupAtOnce(t *testing.T) {
+	defer signal.Reset(syscall.SIGHUP)
+	for _, tt := range []struct {
+		args    []string
+		ignores bool
+	}{{[]string{"serve", "--db", "x"}, true}, {[]string{"log", "--db", "serve"}, false}, {nil, false}} {
+		signal.Reset(syscall.SIGHUP)
+		ctx, stop := interruptible(isServe(tt.args))
+		if got := signal.Ignored(syscall.SIGHUP); got != tt.ignores {
+			t.Errorf("%q: ignored %v, want %v", tt.args, got, tt.ignores)
+		}
+		check(t, syscall.Kill(syscall.Getpid(), syscall.SIGHUP))
+		if !tt.ignores {
+			<-ctx.Done()
+		}
+		if tt.ignores && ctx.Err() != nil {
+			t.Errorf("%q: it ends", tt.args)
+		}
+		stop()
 	}
 }
 

@@ -361,7 +361,9 @@ func TestTailFull(t *testing.T) {
 	t.Run("nothing is unflushed", func(t *testing.T) {
 		w := up(t, messages.Settings{FlushInterval: never})
 		w.writeFault = writeTailFull
-		w.mustBusy(w.settled(w.append(w.one(1, kindWide))), messages.BusyUnflushed)
+		c := w.settled(w.append(w.one(1, kindWide)))
+		w.mustBusy(c, messages.BusyUnflushed)
+		w.mustMeet(c, "Memory")
 		w.done(w.append(w.one(1, kindWide)))
 		if w.core.flight.pending != nil {
 			t.Fatal("flushes for no reason")

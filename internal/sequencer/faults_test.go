@@ -230,6 +230,7 @@ func TestFault_Limits(t *testing.T) {
 		}
 		w.commit(o)
 		w.mustBusy(waiting.start, messages.BusyUnflushed)
+		w.mustMeet(waiting.start, "BusyLimit")
 		// One event changes each sequence of its kind at most, and the kind.
 		if most := len(w.core.kinds[kindWide].sequences) + 1; w.core.unflushedKeys() > most {
 			t.Fatalf("got %d keys, want at most %d", w.core.unflushedKeys(), most)

@@ -112,7 +112,19 @@ func (c *Core) busyUnflushed() error {
 	if c.flight.failures > 0 {
 		wait = c.settings.FlushInterval // nobody knows when one succeeds
 	}
-	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: wait}
+	return &messages.BusyError{Reason: messages.BusyUnflushed, RetryAfter: wait, Limit: c.metLimit()}
+}
+
+// metLimit returns which setting it is because of that too much is unflushed. If none of the partition's, it is the store
+// that takes no more.
+func (c *Core) metLimit() string {
+	switch {
+	case c.unflushedKeys() >= c.settings.BusyLimit:
+		return "BusyLimit"
+	case c.unflushedEvents() >= c.settings.BusyEvents:
+		return "BusyEvents"
+	}
+	return "Memory"
 }
 
 // serveQueue opens a transaction for the Start at the head of the queue, or forms a

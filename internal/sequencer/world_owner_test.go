@@ -181,6 +181,14 @@ func (w *world) mustBusy(c *call, want messages.BusyReason) {
 	}
 }
 
+// mustMeet checks of which limit a request is told that was answered Busy.
+func (w *world) mustMeet(c *call, want string) {
+	w.t.Helper()
+	if busy, ok := errors.AsType[*messages.BusyError](refusalOf(c)); !ok || busy.Limit != want {
+		w.t.Fatalf("%T: got %+v, want limit %s", c.message, refusalOf(c), want)
+	}
+}
+
 func refusalOf(c *call) error {
 	if r, ok := c.reply.(*messages.Refused); ok {
 		return r.Err

@@ -145,7 +145,7 @@ func prepare(c *cobra.Command) {
 // wrongFlag returns an [ErrUsage] for a flag that cannot be understood. If the command before it is
 // unknown, it is about that.
 func wrongFlag(c *cobra.Command, err error) error {
-	if before := c.Flags().Args(); len(before) > 0 && c.HasAvailableSubCommands() {
+	if before := c.Flags().Args(); len(before) > 0 && c.HasAvailableSubCommands() && c.Annotations[takesFiles] == "" {
 		return unknownCommand(c, before[0])
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -165,12 +165,12 @@ func checkArguments(c *cobra.Command, args []string) (err error) {
 		return err
 	}
 	switch {
-	case len(args) > 0 && c.HasAvailableSubCommands():
-		return unknownCommand(c, args[0])
-	case c.Annotations[takesFiles] != "":
+	case c.Annotations[takesFiles] != "": // also beside commands: a file of such a name is ./name
 		if len(args) == 0 {
 			return WrongUsage("no file: want one at least")
 		}
+	case len(args) > 0 && c.HasAvailableSubCommands():
+		return unknownCommand(c, args[0])
 	case len(args) > 0:
 		return WrongUsage("unexpected argument %.40q", args[0])
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 )
 
-// Config has all settings. Tags say: fixed, why one cannot change while the server runs; least and most, which numbers
-// it takes; oneof, which words; secret, that nobody is shown it; from, which setting it has its default from; without,
+// Config has all settings. Tags say: fixed, why one cannot change while the server runs; until, that it can all the same
+// while the setting of this key has no value, or gets another one; least and most, which numbers
+// it takes; positive, that a duration is no time or less is refused; oneof, which words; secret, that nobody is shown it; from, which setting it has its default from; without,
 // which fields of a struct are no settings.
 type Config struct {
 	DB          string   `fixed:"the store is open"`
@@ -23,23 +24,26 @@ type Config struct {
 	Token       string   `fixed:"the server listens already; of a token_file SIGHUP reads another one" secret:"true"`
 	Connections int      `fixed:"the server listens already" least:"4" most:"1048576"`
 	AllowOrigin []string `fixed:"the server listens already"`
-	TraceNode   *uint16  `fixed:"ids of traces were given with it"`
+	TraceNode   *uint16  `fixed:"ids of traces were given with it" until:"trace_node"`
 	MetricsKeys []string
 
 	LogLevel  zapcore.Level
 	LogFormat string `fixed:"the log has begun in it" oneof:"console json"`
 	LogRate   int    `least:"1" most:"1000000000"`
 
-	Dump         string `fixed:"the file is open; move it away and send SIGHUP"`
+	Dump         string
 	DumpGroups   []string
 	DumpMessages []string
 	DumpRate     int `least:"1" most:"1000000000"`
 	DumpLongest  int `least:"16" most:"262144"`
 	DumpBodies   bool
-	DumpMemory   int `fixed:"the memory is in use" least:"1" most:"1048576"`
+	DumpMemory   int `fixed:"the dump has it; it changes with the name of the file" until:"dump" least:"1" most:"1048576"`
 
 	Scrub      time.Duration
 	ScrubShare int `least:"1" most:"100"`
+
+	AlarmAfter   time.Duration `fixed:"actors were started with it" positive:"true"`
+	RestartDelay time.Duration `fixed:"actors were started with it" positive:"true"`
 
 	Settings    partition.Settings
 	Application Application
@@ -62,6 +66,15 @@ type Group struct {
 	Dumping   Dumping
 	Telemetry Telemetry
 	Logging   Logging
+	Restart   Restart `fixed:"its actors were started with it"`
+}
+
+// Restart has what partition.RestartPolicy has.
+type Restart struct {
+	Mode         string        `oneof:"on-failure always never"`
+	MinDelay     time.Duration `positive:"true"`
+	MaxDelay     time.Duration `from:"restart_delay" positive:"true"`
+	MostFailures int           `least:"0" most:"1000000000"`
 }
 
 // Dumping says how messages of a group are dumped, if they are.
@@ -84,8 +97,11 @@ type Logging struct {
 	Rate  int           `from:"log_rate" least:"1" most:"1000000000"`
 }
 
-// ActorGroups have messages, and so dumps and metrics; LogGroups have log lines.
+// ActorGroups have messages, and so dumps and metrics; LogGroups have log lines; actors of RestartGroups are restarted when
+// they panic, leaves with them.
 var (
+	RestartGroups = []string{"partition", "command-processor", "lane"}
+
 	ActorGroups = []string{"partition", "flusher", "actualizer", "reader", "appender", "command-processor", "lane", "deliverer"}
 	LogGroups   = []string{"partition", "command-processor", "lane", "supervisor", "store", "http", "dumps", "serve"}
 )
@@ -100,13 +116,14 @@ func Default() *Config {
 		Listen: DefaultListen, Connections: 1024,
 		LogLevel: zapcore.WarnLevel, LogFormat: "console", LogRate: 1000,
 		DumpGroups: []string{dumps.AllGroups}, DumpRate: 100_000, DumpLongest: 4096, DumpMemory: 8,
-		ScrubShare:  20,
+		ScrubShare: 20,
+		AlarmAfter: 5 * time.Second, RestartDelay: time.Second,
 		Application: Application{app.CacheNumbers, app.RequestLane, app.RequestLaneBytes, app.Actualizations},
 		Groups:      make(map[string]*Group),
 	}
 	for _, names := range [][]string{ActorGroups, LogGroups} {
 		for _, name := range names {
-			c.Groups[name] = new(Group)
+			c.Groups[name] = &Group{Restart: Restart{Mode: partition.RestartOnFailure.String(), MinDelay: time.Millisecond}}
 		}
 	}
 	return c

@@ -58,6 +58,9 @@ func (s *setting) bad() (all []any) {
 	all = []any{nil, map[string]any{"x": 1}}
 	switch v.Interface().(type) {
 	case time.Duration:
+		if s.tag.Get("positive") != "" {
+			all = append(all, "0s")
+		}
 		return append(all, 5, "5", "soon", "-1s", true)
 	case zapcore.Level:
 		return append(all, "", "loud", "WARN", "fatal", 1)
@@ -100,11 +103,14 @@ func (s *setting) good() any {
 	case zapcore.Level:
 		return "debug"
 	case string:
-		if s.tag.Get("oneof") != "" {
-			return "json"
+		if words := strings.Fields(s.tag.Get("oneof")); len(words) > 0 {
+			return words[len(words)-1]
 		}
 		return "something"
 	case []string:
+		if strings.HasSuffix(s.key, "messages") {
+			return []any{"Append", "Stop"}
+		}
 		return []any{"partition", "lane"}
 	case bool:
 		return true
@@ -177,6 +183,9 @@ func TestGoodSettings(t *testing.T) {
 		check(t, err)
 		if !reflect.DeepEqual(fromEnv.Config.settings()[i].value.Interface(), got.value.Interface()) || fromEnv.given[s.key] != (given{fromEnvironment, s.variable()}) {
 			t.Errorf("%s: got %v of the environment, %+v", s.key, fromEnv.Config.settings()[i].show(), fromEnv.given[s.key])
+		}
+		if s.key == "trace_node" {
+			s.fixed = "" // there is none yet
 		}
 		if s.fixed == "" {
 			before.given, l.Config.Dump = nil, "x.dump"
@@ -335,5 +344,35 @@ func TestLists(t *testing.T) {
 	_, err := NewSource("", func(name string) string { return map[string]string{keys: "partition,*"}[name] }, nil).LoadDocument([]byte(`{}`))
 	if want := keys + `: got "*", want one of partition, flusher, `; !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestFixedUntil: a node for traces can be given to a server that has none, and the memory of a dump changes with its file.
+func TestFixedUntil(t *testing.T) {
+	of := func(document string) *Loaded {
+		l, err := NewSource("", nothing, nil).LoadDocument([]byte(document))
+		check(t, err)
+		return l
+	}
+	for _, tt := range []struct{ before, after, refused string }{
+		{`{}`, `{"trace_node": 7}`, ""},
+		{`{"trace_node": 7}`, `{"trace_node": 8}`, "trace_node: got 8, want 7 as it is"},
+		{`{"trace_node": 7}`, `{}`, "trace_node: got <nil>, want 7 as it is"},
+		{`{}`, `{"dump": "x", "dump_memory": 3}`, ""},
+		{`{"dump": "x", "dump_memory": 3}`, `{}`, ""},
+		{`{"dump": "x"}`, `{"dump": "y", "dump_memory": 3}`, ""},
+		{`{"dump": "x"}`, `{"dump": "x", "dump_memory": 3}`, "dump_memory: got 3, want 8 as it is"},
+	} {
+		_, err := of(tt.before).Changes(of(tt.after))
+		if tt.refused == "" && err != nil || tt.refused != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.refused)) {
+			t.Errorf("%s to %s: got %v, want %q", tt.before, tt.after, err, tt.refused)
+		}
+	}
+	for document, fixed := range map[string]bool{`{}`: false, `{"trace_node": 7}`: true} {
+		for _, s := range of(document).Settings() {
+			if s.Key == "trace_node" && (s.Fixed != "") != fixed {
+				t.Errorf("%s: got fixed %q", document, s.Fixed)
+			}
+		}
 	}
 }

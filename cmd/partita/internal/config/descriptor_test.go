@@ -116,7 +116,7 @@ func TestWriteConfig(t *testing.T) {
 			t.Errorf("got %+v of\n%s", l.Config, text)
 		}
 	}
-	if found := len(comment.FindAllString(string(content), -1)); found != 11 {
+	if found := len(comment.FindAllString(string(content), -1)); found != 14 {
 		t.Errorf("got %d settings behind comment signs", found)
 	}
 }

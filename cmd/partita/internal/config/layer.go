@@ -41,7 +41,7 @@ type layer struct {
 var none = layer{source: fromFile}
 
 // parsers read what is in files, by what their names end with.
-var parsers = map[string]koanf.Parser{".toml": toml.Parser(), ".yaml": yaml.Parser(), ".yml": yaml.Parser(), ".json": json.Parser()}
+var parsers = map[string]koanf.Parser{".toml": toml.Parser(), ".yaml": yaml.Parser(), ".yml": yaml.Parser(), ".json": onceJSON{json.Parser()}}
 
 // readFile returns what a file says.
 func readFile(path string) (layer, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/json"
 	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/dumps"
@@ -48,7 +47,7 @@ func (s *Source) Load() (*Loaded, error) {
 
 // LoadDocument takes a document of JSON in place of the file.
 func (s *Source) LoadDocument(document []byte) (*Loaded, error) {
-	below, err := parse("the document", document, json.Parser())
+	below, err := parse("the document", document, parsers[".json"])
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +119,14 @@ func (l *Loaded) check() (errs []error) {
 	if every := l.Config.Scrub; every < 0 {
 		errs = append(errs, fmt.Errorf("%s: got %v, want 0 or more", l.given["scrub"].place, every))
 	}
+	for _, s := range l.Config.settings() {
+		if s.tag.Get("positive") != "" && s.value.Int() <= 0 {
+			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", l.given[s.key].place, s.show()))
+		}
+	}
 	errs = append(errs, l.checkGroups("metrics_keys", l.Config.MetricsKeys, ActorGroups)...)
 	errs = append(errs, l.checkGroups("dump_groups", l.Config.DumpGroups, append([]string{dumps.AllGroups}, ActorGroups...))...)
+	errs = append(errs, l.checkMessages()...)
 	if l.Config.Dump != "" {
 		return errs
 	}
@@ -171,12 +176,16 @@ type Setting struct {
 // Settings returns all settings but those of groups that nobody has given.
 func (l *Loaded) Settings() []Setting {
 	var all []Setting
-	for _, s := range l.Config.settings() {
+	settings := l.Config.settings()
+	for _, s := range settings {
 		g, ok := l.given[s.key]
 		if !ok {
 			g.source = fromDefault
 		}
 		if ok || !strings.HasPrefix(s.key, "groups.") {
+			if l.isOpen(s, settings) {
+				s.fixed = ""
+			}
 			all = append(all, Setting{s.key, s.show(), g.source, g.place, s.fixed})
 		}
 	}
@@ -199,7 +208,7 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 		to := after[i]
 		switch {
 		case isSame(s.value, to.value):
-		case s.fixed != "":
+		case s.fixed != "" && !l.isOpen(s, after):
 			where := s.key
 			if g, ok := later.given[s.key]; ok {
 				where = g.place
@@ -211,6 +220,20 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 		}
 	}
 	return all, wrong(errs)
+}
+
+// isOpen reports whether a setting that is fixed else can change now, with those of later.
+func (l *Loaded) isOpen(s setting, later []setting) bool {
+	until, some := s.tag.Lookup("until")
+	if !some {
+		return false
+	}
+	for i, other := range l.Config.settings() {
+		if other.key == until {
+			return other.value.IsZero() || until != s.key && !isSame(other.value, later[i].value)
+		}
+	}
+	return false
 }
 
 // isSame reports whether two values of a setting mean the same: an empty list is none.

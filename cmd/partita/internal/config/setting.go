@@ -55,12 +55,16 @@ func walk(v reflect.Value, prefix, fixed string) (all []setting) {
 	return all
 }
 
-// walkGroup returns the settings of a group: what has no messages has log lines only, and the other way round.
+// walkGroup returns the settings of a group: what has no messages has log lines only, and the other way round; what is
+// not restarted by itself has no policy.
 func walkGroup(g *Group, prefix, name string) []setting {
 	prefix += "." + name + "."
 	return slices.DeleteFunc(walk(reflect.ValueOf(g).Elem(), prefix, ""), func(s setting) bool {
-		if strings.HasPrefix(s.key, prefix+"logging.") {
+		switch {
+		case strings.HasPrefix(s.key, prefix+"logging."):
 			return !slices.Contains(LogGroups, name)
+		case strings.HasPrefix(s.key, prefix+"restart."):
+			return !slices.Contains(RestartGroups, name)
 		}
 		return !slices.Contains(ActorGroups, name)
 	})

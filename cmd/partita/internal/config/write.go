@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"text/template"
@@ -81,6 +82,7 @@ func WriteConfig(p Paths) ([]byte, error) {
 		"Config": p.Config, "DB": p.DB, "Descriptor": p.Descriptor,
 		"Listen": c.Listen, "Connections": c.Connections, "LogLevel": c.LogLevel, "LogFormat": c.LogFormat,
 		"FlushInterval": c.Settings.FlushInterval, "TransactionLimit": c.Settings.TransactionLimit, "ClockJump": c.Settings.ClockJump,
+		"Dump":   filepath.Join(filepath.Dir(p.DB), "messages.dump"),
 		"Memory": c.Store.Memory, "MaxSize": c.Store.MaxSize,
 	})
 	return b.Bytes(), err

@@ -213,8 +213,8 @@ func (c *configured) stderrText() string {
 func (c *configured) apply(content string) {
 	c.t.Helper()
 	other := filepath.Join(c.t.TempDir(), "other.yaml")
-	check(c.t, os.WriteFile(other, []byte("listen: 127.0.0.1:9\nlog_rate: 5\n"), 0o600))
-	run(c.t, "config", "apply", other, "--url", c.URL).fails(c.t, exitBlind, "The configuration is refused", "dump: got", "it cannot change while the server runs")
+	check(c.t, os.WriteFile(other, []byte("connections: 9\nlog_rate: 5\n"), 0o600))
+	run(c.t, "config", "apply", other, "--url", c.URL).fails(c.t, exitBlind, "The configuration is refused", "connections: got", "it cannot change while the server runs")
 	check(c.t, os.WriteFile(other, []byte("log_rate: [5]\n"), 0o600))
 	run(c.t, "config", "apply", other, "--url", c.URL).fails(c.t, exitBlind, "the document: log_rate: got [5], want 1 to 1000000000")
 	taken := filepath.Join(c.t.TempDir(), "taken.toml")
@@ -263,4 +263,53 @@ func TestConfigShowAndCheck(t *testing.T) {
 	run(t, "serve", "--config", bad, "--db", "x").fails(t, exitBlind, "needs a certificate and a token")
 	t.Setenv("PARTITA_CONNECTIONS", "3")
 	run(t, "config", "show").fails(t, exitBlind, "PARTITA_CONNECTIONS: got 3, want 4 to 1048576")
+}
+
+// TestDumpWhileItRuns: a server that began without a dump and without trace ids gets both from its file, at once; the dump
+// changes its file, and ends. What is no file for a dump is refused, and changes nothing.
+func TestDumpWhileItRuns(t *testing.T) {
+	c := startConfigured(t, "")
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first.dump"), filepath.Join(dir, "second.dump")
+	write := func() (trace string) {
+		response, err := http.Post(c.URL+"/v1/workspaces/5/events", "application/json", strings.NewReader(`{"kind": 1}`))
+		check(t, err)
+		check(t, response.Body.Close())
+		if response.StatusCode != http.StatusCreated {
+			t.Fatalf("got %v", response.Status)
+		}
+		return response.Header.Get("Partita-Trace")
+	}
+	if got := write(); got != "" {
+		t.Errorf("got trace %s of a server that gives none", got)
+	}
+	now := c.hangup(fmt.Sprintf("dump = %q\nlog_rate = 5\n", dir))
+	if !strings.Contains(now.Refused, "dump: not a file for a dump: "+dir+": got a directory, want a regular file") || now.Changed != nil {
+		t.Errorf("got %+v", now)
+	}
+	c.hangup(fmt.Sprintf("trace_node = 7\ndump = %q\n", first))
+	trace := write()
+	if trace == "" {
+		t.Error("got no trace")
+	}
+	c.hangup(fmt.Sprintf("trace_node = 7\ndump = %q\ndump_memory = 3\n", second))
+	write()
+	now = c.hangup("log_rate = 7\n")
+	if !strings.Contains(now.Refused, "trace_node: got <nil>, want 7 as it is: it cannot change while the server runs, since ids of traces were given with it") {
+		t.Errorf("got %+v", now)
+	}
+	c.hangup("trace_node = 7\n")
+	write()
+	check(t, c.process.Process.Signal(syscall.SIGTERM))
+	check(t, c.process.Wait())
+	for path, others := range map[string]string{first: trace, second: ""} {
+		text, err := os.ReadFile(path)
+		check(t, err)
+		if got := strings.Count(string(text), `"g":"partition","k":"1","n":7,`); got < 2 || strings.Count(string(text), `"d":"In","cl":"runtime","mn":"Append"`) != 1 {
+			t.Errorf("%s: got %s, want one append of node 7", path, text)
+		}
+		if !strings.Contains(string(text), others) {
+			t.Errorf("%s: got %s, want trace %s", path, text, others)
+		}
+	}
 }

@@ -50,6 +50,7 @@ end in .gz: print the messages that have all that is asked for, by time. With
 	set.BoolVar(&s.follow, "follow", false, "print what comes, until an interrupt, also when the file is exchanged")
 	set.IntVar(&s.limit, "limit", defaultDumpLines, "refuse to sort more than `N` messages")
 	asJSON := cli.JSON(c)
+	c.AddCommand(dumpsReopenCommand())
 	cli.RunFiles(c, func(ctx context.Context, streams cli.Streams, files []string) error {
 		if err := s.check(files, workspace, from, to); err != nil {
 			return err

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/partita-go/partita/cmd/partita/internal/serve"
 )
 
 // append appends an event to a workspace of a store that is served.
@@ -76,6 +78,39 @@ func TestServeDumps(t *testing.T) {
 	if appends != 2 {
 		t.Errorf("got %d appends in %s", appends, o.stdout)
 	}
+}
+
+// TestDumpsReopen: who asks a server has it open its dump anew, over the socket and by its URL; without a dump, or a server,
+// that is told.
+func TestDumpsReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "messages.dump")
+	dir := newStore(t)
+	s := startServe(t, dir, "--dump", path, "--log-level", "error")
+	for i, args := range [][]string{{"--db", dir}, {"--url", s.URL}} {
+		s.append(4)
+		check(t, os.Rename(path, fmt.Sprint(path, ".", i)))
+		o := run(t, append([]string{"dumps", "reopen"}, args...)...).has(t, exitFine)
+		if o.stdout != path+": opened anew\n" {
+			t.Errorf("got %s", o.stdout)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := asked(t, http.MethodGet, s.URL+serve.OperationsPath+serve.ReopenDump); got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != "POST" {
+		t.Errorf("got %+v", got)
+	}
+	if got := asked(t, http.MethodPost, s.URL+serve.OperationsPath+serve.ReopenDump+"?x=1"); got.status != http.StatusBadRequest {
+		t.Errorf("got %+v", got)
+	}
+	s.stop()
+	if o := run(t, "dumps", path, path+".0", path+".1", "--holes").has(t, exitFine); !strings.Contains(o.stdout, " 0 numbers are missing in 0 holes") {
+		t.Errorf("got %s", o.stdout)
+	}
+	run(t, "dumps", "reopen", "--db", dir).fails(t, exitBlind, "no server has the store open")
+	without := startServe(t, dir)
+	run(t, "dumps", "reopen", "--db", dir).fails(t, exitBlind, "no messages are dumped")
+	without.stop()
 }
 
 func awaitFile(t *testing.T, path string) {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -25,7 +26,7 @@ var ErrConfig = config.ErrConfig
 const minToken = 16
 
 // Config says what is served, where, and to whom. Every field but the token, the files of the
-// certificate, what is about dumps and metrics, and the node of traces must be set.
+// certificate, what is about dumps, metrics, alarms and restarts, and the node of traces must be set.
 type Config struct {
 	// Dir is the directory of the store.
 	Dir string
@@ -67,6 +68,9 @@ type Config struct {
 	// TraceNode is the node's number in the trace ids that requests get: no other server has it. Nil means that they
 	// get none.
 	TraceNode *uint16
+	// AlarmAfter, RestartDelay and Restarts are as in [partition.Options].
+	AlarmAfter, RestartDelay time.Duration
+	Restarts                 map[string]partition.RestartPolicy
 	// Scrub says how the store is scrubbed. Default: not at all.
 	Scrub Scrubbing
 	// Operations are what an operator can ask of the store. Default: nothing.

@@ -4,53 +4,166 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/partita/internal/config"
 	"github.com/partita-go/partita/dumps"
-	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/partition"
 )
 
 // dumpLimit is how long the end of a dump may take: a disk that hangs does not keep the server.
 const dumpLimit = 5 * time.Second
 
-// startDump makes the dump that the configuration wants, if any, the observer of actors, and returns what ends it.
+// dumping is the dump of a server, which may begin and end while that runs: an observer that is there all the time, and
+// wants nothing while nothing is dumped.
+type dumping struct {
+	logger *zap.Logger
+	now    atomic.Pointer[dump] // nil if there is none
+}
+
+// dump is a file that messages are written to.
+type dump struct {
+	*dumps.Writer
+	path string
+}
+
+var _ actors.TrafficSwitch = (*dumping)(nil)
+
+// startDump makes the dump that the configuration wants, if any, and returns what ends it.
 func (s *server) startDump() (end func() error, err error) {
-	if s.config.Dump == "" {
-		return func() error { return nil }, nil
-	}
-	o := s.config.Dumps
-	o.Failed = s.dumpFails
-	w, err := dumps.Open(s.config.Dump, o)
-	if errors.Is(err, messages.ErrSettings) {
-		return nil, fmt.Errorf("%w: dump: %w", ErrConfig, err)
-	}
+	s.dumps = &dumping{logger: s.logger.Named("dumps")}
+	first, err := s.dumps.open(s.config.Dump, s.config.Dumps)
 	if err != nil {
 		return nil, err
 	}
-	s.dumps = w
-	s.metrics.WatchDumps(w)
-	return func() error { return inTime(dumpLimit, w.Close) }, nil
+	s.dumps.now.Store(first)
+	s.metrics.WatchDumps(s.dumps)
+	return func() error { return s.dumps.take(nil) }, nil
 }
 
-// observer returns who is told what actors do.
-func (s *server) observer() partition.Observer {
-	if s.dumps == nil {
-		return s.metrics
+// open returns the dump of a path, nil if that is "". It returns ErrConfig if there can be none.
+func (d *dumping) open(path string, o dumps.Options) (*dump, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // there is none
 	}
-	return partition.Observers(s.metrics, s.dumps)
+	o.Failed = func(err error) {
+		if err == nil {
+			d.logger.Warn("dump is written again", zap.String("file", path))
+			return
+		}
+		d.logger.Warn("dump cannot be written, or not be opened anew", zap.String("file", path), zap.Error(err))
+	}
+	w, err := dumps.Open(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: dump: %w", ErrConfig, err)
+	}
+	return &dump{w, path}, nil
 }
 
-func (s *server) dumpFails(err error) {
-	logger := s.logger.Named("dumps")
-	if err == nil {
-		logger.Warn("dump is written again", zap.String("file", s.config.Dump))
-		return
+// take takes another dump in place of the one that there is, and ends that.
+func (d *dumping) take(next *dump) error {
+	before := d.now.Swap(next)
+	if before == nil {
+		return nil
 	}
-	logger.Warn("dump cannot be written, or not be opened anew", zap.String("file", s.config.Dump), zap.Error(err))
+	return inTime(dumpLimit, before.Close)
 }
+
+// reopen opens the file anew by its name, if there is one, and returns its path.
+func (d *dumping) reopen(ctx context.Context) (path string, err error) {
+	now := d.now.Load()
+	if now == nil {
+		return "", nil
+	}
+	return now.path, now.Reopen(ctx)
+}
+
+// ReopenDump is the name of the operation that opens the dump anew by its name, as after that was given to another file.
+const ReopenDump = "reopen-dump"
+
+// Reopened says which file was opened anew.
+type Reopened struct {
+	File string `json:"file"`
+}
+
+// errNoDump says that there is nothing to open anew.
+var errNoDump = errors.New("no messages are dumped")
+
+func (s *server) reopening() Operation {
+	return Operation{Name: ReopenDump, Method: http.MethodPost, Answer: func(ctx context.Context, q url.Values) (any, error) {
+		if len(q) > 0 {
+			return nil, cli.WrongUsage("got %d parameters, want none", len(q))
+		}
+		path, err := s.dumps.reopen(ctx)
+		if err == nil && path == "" {
+			err = errNoDump
+		}
+		return Reopened{path}, err
+	}}
+}
+
+// prepare returns what a configuration changes about the dump, and what forgets that if it is not to be.
+func (d *dumping) prepare(c *config.Config) (change func() error, forget func(), err error) {
+	now, o := d.now.Load(), dumpOptions(c)
+	if now != nil && now.path == c.Dump {
+		return func() error {
+			now.SetNode(o.Node)
+			return now.SetGroups(o.Groups)
+		}, func() {}, nil
+	}
+	next, err := d.open(c.Dump, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() error { return d.take(next) }, func() {
+		if next != nil {
+			_ = inTime(dumpLimit, next.Close)
+		}
+	}, nil
+}
+
+// Counts implements [metrics.Dumps].
+func (d *dumping) Counts(tell func(group string, emitted, limited, lost uint64)) (unwritten uint64) {
+	if now := d.now.Load(); now != nil {
+		return now.Counts(tell)
+	}
+	return 0
+}
+
+// WantsTraffic implements [actors.TrafficSwitch].
+func (d *dumping) WantsTraffic() bool {
+	now := d.now.Load()
+	return now != nil && now.WantsTraffic()
+}
+
+// Received implements [actors.TrafficObserver].
+func (d *dumping) Received(m actors.Traffic) {
+	if now := d.now.Load(); now != nil {
+		now.Received(m)
+	}
+}
+
+// Sent implements [actors.TrafficObserver].
+func (d *dumping) Sent(m actors.Traffic) {
+	if now := d.now.Load(); now != nil {
+		now.Sent(m)
+	}
+}
+
+// Posted implements [actors.Observer].
+func (*dumping) Posted(actors.Key, any) {}
+
+// Taken implements [actors.Observer].
+func (*dumping) Taken(actors.Key, any) {}
+
+// Handled implements [actors.Observer].
+func (*dumping) Handled(actors.Key, any) {}
 
 // heed does what hangups ask for, until it is stopped.
 func (s *server) heed(l *live) (stop func()) {
@@ -79,7 +192,5 @@ func (s *server) hangup(ctx context.Context, l *live) {
 		l.reload(ctx)
 	}
 	s.reloadSecrets()
-	if s.dumps != nil {
-		_ = s.dumps.Reopen(ctx)
-	}
+	_, _ = s.dumps.reopen(ctx)
 }

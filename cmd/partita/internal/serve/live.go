@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/cmd/partita/internal/config"
 	"github.com/partita-go/partita/dumps"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/logs"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
@@ -23,11 +24,11 @@ const applyLimit = 30 * time.Second
 // live is the configuration of a server that runs, and what changes it.
 type live struct {
 	source  *config.Source
+	parts   *partition.AppParts
 	app     *partition.App
 	logs    *logs.Logs
 	metrics *metrics.Metrics
-	// dumps is nil if there is no dump.
-	dumps *dumps.Writer
+	dumps   *dumping
 	// scrubs is nil if nobody scrubs.
 	scrubs *scrubber
 	logger *zap.Logger
@@ -41,12 +42,12 @@ type live struct {
 }
 
 // live returns what changes the configuration, nil if it cannot change.
-func (s *server) live(app *partition.App) *live {
+func (s *server) live(parts *partition.AppParts, app *partition.App) *live {
 	if s.config.source == nil {
 		return nil
 	}
 	return &live{
-		source: s.config.source, app: app, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
+		source: s.config.source, parts: parts, app: app, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
 	}
 }
 
@@ -70,7 +71,19 @@ func (l *live) change(ctx context.Context, load func() (*config.Loaded, error)) 
 	if err != nil {
 		return l.refuse(err)
 	}
-	err = l.apply(ctx, next.Config)
+	changeDump, forget, err := l.dumps.prepare(next.Config)
+	if err != nil {
+		return l.refuse(err)
+	}
+	traces, err := l.traces(ctx, next.Config)
+	if err != nil {
+		forget()
+		return l.refuse(err)
+	}
+	err = errors.Join(changeDump(), l.apply(ctx, next.Config))
+	if traces != nil {
+		l.parts.SetTraces(traces)
+	}
 	l.now, l.refused, l.changed = next, err, time.Now()
 	for _, c := range changes {
 		l.logger.Warn("setting has changed", zap.String("setting", c.Key), zap.Any("from", c.From), zap.Any("to", c.To))
@@ -89,14 +102,26 @@ func (l *live) refuse(err error) error {
 	return err
 }
 
-// apply changes all that can change. The configuration is valid: only a partition that has ended does not follow.
+// traces returns what gives trace ids from now on, nil if that stays as it is. It is ready: requests need not wait for the
+// end of the second in which it was made.
+func (l *live) traces(ctx context.Context, c *config.Config) (*ids.TraceGenerator, error) {
+	if c.TraceNode == nil || l.now.Config.TraceNode != nil {
+		return nil, nil //nolint:nilnil // nothing changes
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
+	g := ids.NewTraceGenerator(*c.TraceNode, ids.TraceOptions{})
+	if _, err := g.Next(ctx); err != nil {
+		return nil, fmt.Errorf("trace_node: %w", err)
+	}
+	return g, nil
+}
+
+// apply changes all else that can change. The configuration is valid: only a partition that has ended does not follow.
 func (l *live) apply(ctx context.Context, c *config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, applyLimit)
 	defer cancel()
 	err := l.logs.SetGroups(logGroups(c))
-	if l.dumps != nil {
-		err = errors.Join(err, l.dumps.SetGroups(dumpGroups(c)))
-	}
 	l.metrics.SetKeys(metricKeys(c))
 	if l.scrubs != nil {
 		l.scrubs.configure(scrubbing(c))
@@ -116,13 +141,27 @@ func ConfigOf(l *config.Loaded, source *config.Source) Config {
 	return Config{
 		Dir: c.DB, Descriptor: c.Descriptor, Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey, Token: c.Token, TokenFile: c.TokenFile, Connections: c.Connections, TraceNode: c.TraceNode, Origins: c.AllowOrigin,
 		Logs: logGroups(c), LogJSON: c.LogFormat == "json",
-		Dump: c.Dump, Dumps: dumps.Options{Groups: dumpGroups(c), Memory: c.DumpMemory << 20},
+		Dump: c.Dump, Dumps: dumpOptions(c),
+		AlarmAfter: c.AlarmAfter, RestartDelay: c.RestartDelay, Restarts: restarts(c),
 		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
 		loaded: l, source: source,
 	}
 }
 
 func scrubbing(c *config.Config) Scrubbing { return Scrubbing{Every: c.Scrub, Share: c.ScrubShare} }
+
+func restarts(c *config.Config) map[string]partition.RestartPolicy {
+	modes := make(map[string]partition.RestartMode)
+	for _, m := range []partition.RestartMode{partition.RestartOnFailure, partition.RestartAlways, partition.RestartNever} {
+		modes[m.String()] = m
+	}
+	all := make(map[string]partition.RestartPolicy)
+	for _, name := range config.RestartGroups {
+		r := c.Groups[name].Restart
+		all[name] = partition.RestartPolicy{Mode: modes[r.Mode], MinDelay: r.MinDelay, MaxDelay: r.MaxDelay, MostFailures: r.MostFailures}
+	}
+	return all
+}
 
 func logGroups(c *config.Config) map[string]logs.Group {
 	groups := map[string]logs.Group{logs.AllGroups: {Level: c.LogLevel, Rate: c.LogRate}}
@@ -131,6 +170,14 @@ func logGroups(c *config.Config) map[string]logs.Group {
 		groups[name] = logs.Group{Level: g.Level, Rate: g.Rate}
 	}
 	return groups
+}
+
+func dumpOptions(c *config.Config) dumps.Options {
+	o := dumps.Options{Groups: dumpGroups(c), Memory: c.DumpMemory << 20}
+	if c.TraceNode != nil {
+		o.Node = *c.TraceNode
+	}
+	return o
 }
 
 // dumpGroups returns those that are dumped: all, with what is said of single ones, or those that are named.

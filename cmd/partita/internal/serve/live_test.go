@@ -41,12 +41,15 @@ func other(s config.Setting) any {
 	case *uint16:
 		return 3
 	case []string:
+		if strings.HasSuffix(s.Key, "messages") {
+			return []string{"Append"}
+		}
 		return []string{"lane"}
 	case string:
 		if d, err := time.ParseDuration(v); err == nil {
 			return (d + time.Second).String()
 		}
-		if another := map[string]string{"warn": "debug", "console": "json"}[v]; another != "" {
+		if another := map[string]string{"warn": "debug", "console": "json", "on-failure": "never"}[v]; another != "" {
 			return another
 		}
 	}
@@ -68,6 +71,11 @@ func TestEverySettingIsUsed(t *testing.T) {
 			config.Setting{Key: "groups." + name + ".dumping.messages", Value: []string(nil)}, config.Setting{Key: "groups." + name + ".dumping.rate", Value: 1},
 			config.Setting{Key: "groups." + name + ".dumping.longest", Value: 98}, config.Setting{Key: "groups." + name + ".dumping.bodies", Value: false},
 			config.Setting{Key: "groups." + name + ".telemetry.keys", Value: false})
+	}
+	for _, name := range config.RestartGroups {
+		settings = append(settings, config.Setting{Key: "groups." + name + ".restart.mode", Value: "on-failure"},
+			config.Setting{Key: "groups." + name + ".restart.min_delay", Value: "1ms"}, config.Setting{Key: "groups." + name + ".restart.max_delay", Value: "1s"},
+			config.Setting{Key: "groups." + name + ".restart.most_failures", Value: 0})
 	}
 	for _, name := range config.LogGroups {
 		settings = append(settings, config.Setting{Key: "groups." + name + ".logging.level", Value: "warn"}, config.Setting{Key: "groups." + name + ".logging.rate", Value: 1})

@@ -56,7 +56,7 @@ func TestMetricsOfDumpsAndKeys(t *testing.T) {
 		`partita_limited_dumps_total{actor_group="partition"} 0`,
 		`partita_lost_dumps_total{actor_group="partition"} 0`,
 		`partita_unwritten_dumps_total 0`,
-		`partita_sent_messages_total{actor_group="partition",actor_key="1",message="Append",protocol="partition"} 1`,
+		`partita_sent_messages_total{actor_group="partition",actor_key="1",message="Append",protocol="messages"} 1`,
 		`partita_message_waiting_time_seconds_count{actor_group="actualizer",actor_key=""} `,
 	} {
 		if !strings.Contains(page, "\n"+want) {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,10 +27,12 @@ const ErrorTrailer = "Partita-Error"
 // acceptLimit is how long a client may take to accept what an operation writes at a time.
 const acceptLimit = 30 * time.Second
 
-// Operation is something that an operator asks of a store that is open. It changes nothing.
+// Operation is something that an operator asks of a store that is open. It changes nothing in the store.
 type Operation struct {
 	// Name is the last part of its path.
 	Name string
+	// Method is GET if it is "".
+	Method string
 	// Answer returns a value, which is answered as JSON.
 	Answer func(ctx context.Context, query url.Values) (any, error)
 	// Stream writes what is answered instead, of a content type, until it is done or ctx ends. What it has written is
@@ -53,14 +56,16 @@ var errStopping = errors.New("the server is stopping")
 
 // withOperations answers whoever asks for an operation; the API answers all others.
 func (s *server) withOperations(stopping context.Context, store *bolt.Store, api http.Handler) http.Handler {
-	if s.config.Operations == nil {
-		return api
-	}
 	o := &operations{
 		logger: s.logger.Named("serve"), stopping: stopping, all: make(map[string]Operation),
 		streams: make(chan struct{}, max(1, s.config.Connections/8)),
 	}
-	for _, operation := range s.config.Operations(store) {
+	all := []Operation{s.reopening()}
+	if s.config.Operations != nil {
+		all = append(all, s.config.Operations(store)...)
+	}
+	for _, operation := range all {
+		operation.Method = cmp.Or(operation.Method, http.MethodGet)
 		o.all[operation.Name] = operation
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,11 +74,11 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 		switch {
 		case !under || !there:
 			api.ServeHTTP(w, r)
-		case r.Method != http.MethodGet:
-			w.Header().Set("Allow", http.MethodGet)
-			refuse(w, http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is GET")
+		case r.Method != operation.Method:
+			w.Header().Set("Allow", operation.Method)
+			refuse(w, http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is "+operation.Method)
 		default:
-			r.Pattern = "GET " + OperationsPath + name // it counts by it
+			r.Pattern = operation.Method + " " + OperationsPath + name // it counts by it
 			o.serve(w, r, operation)
 		}
 	})
@@ -131,7 +136,7 @@ func (o *operations) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, cli.ErrUsage):
 		refuse(w, http.StatusBadRequest, "The request cannot be understood", inLine(err))
-	case errors.Is(err, partition.ErrNoEvent):
+	case errors.Is(err, partition.ErrNoEvent), errors.Is(err, errNoDump):
 		refuse(w, http.StatusNotFound, "There is no such thing", inLine(err))
 	case errors.Is(err, storage.ErrClosed), errors.Is(err, errStopping):
 		w.Header().Set("Retry-After", "30")

@@ -281,5 +281,6 @@ func (b *scrubber) Scrubbed() metrics.Scrubbed {
 	defer b.mu.Unlock()
 	return metrics.Scrubbed{
 		Outcomes: maps.Clone(b.outcomes), Last: b.last.at, Looked: !b.last.at.IsZero() && b.last.err == nil, Faults: b.last.report.FaultCount,
+		Every: b.how.Every,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/net/netutil"
 
-	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/logs"
 	"github.com/partita-go/partita/metrics"
@@ -65,7 +64,7 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 		return err
 	}
 	s := &server{
-		config: &c, listener: listener, logs: l, logger: zap.New(l), metrics: metrics.New(metrics.Options{Keys: c.Keys, Logs: l}),
+		config: &c, listener: listener, logs: l, logger: zap.New(l), metrics: metrics.New(metrics.Options{Keys: c.Keys, Logs: l, Connections: c.Connections}),
 		damage: damage,
 	}
 	s.secrets.Store(&place.secrets)
@@ -112,8 +111,7 @@ type server struct {
 	logs    *logs.Logs
 	logger  *zap.Logger
 	metrics *metrics.Metrics
-	// dumps is nil if nothing is dumped.
-	dumps *dumps.Writer
+	dumps   *dumping
 	// damage is what was found damaged, scrubs are what looks for it.
 	damage *damage
 	scrubs *scrubber
@@ -130,7 +128,8 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
 	parts := partition.NewAppParts(system, partition.Options{
-		Logger: s.logger, Observer: s.observer(), Traces: s.config.traces(),
+		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
+		AlarmAfter: s.config.AlarmAfter, RestartDelay: s.config.RestartDelay, Restarts: s.config.Restarts,
 	})
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, s.config.application(store.Descriptor()), store)
@@ -148,7 +147,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 	if err != nil {
 		return err
 	}
-	l := s.live(app)
+	l := s.live(parts, app)
 	defer s.heed(l)()
 	operating, endOperating := context.WithCancel(context.Background())
 	defer endOperating()
