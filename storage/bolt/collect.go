@@ -35,10 +35,12 @@ type flushTables struct {
 	last   numbers.Last
 }
 
-// keptNumbers says whose last numbers end where among those that were kept. They begin where those before end.
+// keptNumbers says whose last numbers lie where among those that were kept, and whether nothing is stored of the
+// workspace.
 type keptNumbers struct {
-	ws  messages.WSID
-	end int
+	ws         messages.WSID
+	first, end int
+	isNew      bool
 }
 
 // roomIn returns an empty slice with room for n items at the end of a table.
@@ -228,28 +230,30 @@ func (p *projection) numbers(events []flushEvent) numbers.Last {
 	return last
 }
 
-// keepNumbers is numbers, and keeps them until they are written, if there is room.
-func (p *projection) keepNumbers(events []flushEvent) numbers.Last {
-	last := p.numbers(events)
+// keep keeps what was found out of a workspace until it is written, if there is room.
+func (p *projection) keep(ws messages.WSID, last numbers.Last, isNew bool) {
 	if int64(len(p.kept)+len(last))*numberBytes <= p.s.shares.tables/4 {
+		p.keptOf = append(p.keptOf, keptNumbers{ws: ws, first: len(p.kept), end: len(p.kept) + len(last), isNew: isNew})
 		p.kept = append(p.kept, last...)
-		p.keptOf = append(p.keptOf, keptNumbers{ws: events[0].ws, end: len(p.kept)})
 	}
-	return last
 }
 
-// numbersAgain is numbers, or what was kept of them. It is called for workspaces in their order.
-func (p *projection) numbersAgain(events []flushEvent) numbers.Last {
-	for p.passed < len(p.keptOf) && p.keptOf[p.passed].ws < events[0].ws {
+// keptOfNext returns what was kept of a workspace, nil if nothing was. It is called for workspaces in their order.
+func (p *projection) keptOfNext(ws messages.WSID) *keptNumbers {
+	for p.passed < len(p.keptOf) && p.keptOf[p.passed].ws < ws {
 		p.passed++
 	}
-	if p.passed == len(p.keptOf) || p.keptOf[p.passed].ws != events[0].ws {
+	if p.passed == len(p.keptOf) || p.keptOf[p.passed].ws != ws {
+		return nil
+	}
+	return &p.keptOf[p.passed]
+}
+
+// numbersAgain is numbers, or what was kept of them.
+func (p *projection) numbersAgain(events []flushEvent, kept *keptNumbers) numbers.Last {
+	if kept == nil {
 		return p.numbers(events)
 	}
 	p.kind = p.s.schema.Kinds[events[len(events)-1].e.kind]
-	first := 0
-	if p.passed > 0 {
-		first = p.keptOf[p.passed-1].end
-	}
-	return p.kept[first:p.keptOf[p.passed].end]
+	return p.kept[kept.first:kept.end]
 }

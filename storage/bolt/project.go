@@ -129,7 +129,10 @@ func (p *projection) checkNumbers(tx *bbolt.Tx) {
 		n := workspaceEvents(events)
 		r := events[0].r
 		if !r.derive && r.refusal == nil {
-			r.refusal = r.given.CheckWorkspace(tx, events[0].e.ws, p.keepNumbers(events[:n]))
+			ws, last := events[0].ws, p.numbers(events[:n])
+			var isNew bool
+			isNew, r.refusal = r.given.CheckWorkspace(tx, ws, last)
+			p.keep(ws, last, isNew)
 		}
 		events = events[n:]
 	}
@@ -217,7 +220,10 @@ func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) (done int,
 // applyWorkspace writes what its events change of a workspace. One whose place in its log is taken leaves it as it is,
 // and the workspace errs from now on; so does one that would overwrite a foreign record with the record's sequence.
 func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) error {
-	if err := w.Load(events[0].e.ws); err != nil {
+	kept := p.keptOfNext(events[0].ws)
+	if kept != nil && kept.isNew {
+		w.Begin(events[0].ws) // nobody has written there since
+	} else if err := w.Load(events[0].ws); err != nil {
 		return err
 	}
 	h := &w.Head
@@ -237,7 +243,7 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	if err := p.applyRecords(w, events); err != nil {
 		return err
 	}
-	if err := p.applyNumbers(w, p.numbersAgain(events)); err != nil {
+	if err := p.applyNumbers(w, p.numbersAgain(events, kept)); err != nil {
 		return err
 	}
 	return w.Store()
