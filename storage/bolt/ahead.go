@@ -64,7 +64,10 @@ const (
 // beforehand returns the partition's checkpoint, and what is known of each event.
 func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffset, []foreknown) {
 	known := make([]foreknown, len(r.events))
-	before := make(map[messages.WSID]bool, len(r.events))
+	var before map[messages.WSID]bool // of more events than are looked through
+	if len(r.events) > fewEvents {
+		before = make(map[messages.WSID]bool, len(r.events))
+	}
 	p := r.partition
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -72,16 +75,31 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffse
 		n := &r.events[i]
 		// An entry before the checkpoint is about to be trimmed: when the committer comes,
 		// it may be gone, and the checkpoint be the same.
-		if o, ok := p.tail.last[n.ws]; before[n.ws] || ok && o >= p.checkpoint {
+		if o, ok := p.tail.last[n.ws]; ok && o >= p.checkpoint || before[n.ws] || before == nil && anyOf(r.events[:i], n.ws) {
 			known[i] = lastKnown
 		}
 		// What is remembered now may be forgotten by then too.
 		if p.ends.covers(n, trust) && (known[i] == lastKnown || p.ends.find(n.ws).isContinuedBy(n)) {
 			known[i] = freeKnown
 		}
-		before[n.ws] = true
+		if before != nil {
+			before[n.ws] = true
+		}
 	}
 	return p.checkpoint, known
+}
+
+// fewEvents is how many events are looked through rather than put into a map.
+const fewEvents = 16
+
+// anyOf reports whether one of the events is of a workspace.
+func anyOf(events []newEvent, ws messages.WSID) bool {
+	for i := range events {
+		if events[i].ws == ws {
+			return true
+		}
+	}
+	return false
 }
 
 // checkAhead looks into state.db, and remembers where the keys end there.

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/partita-go/partita/messages"
@@ -81,10 +80,10 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 		return nil, fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 	}
 	r := &writeRequest{partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
-	c := batchCheck{Batch: b}
+	c, copies := batchCheck{Batch: b}, newBatchCopies(b.Events)
 	for i := range b.Events {
 		n := &r.events[i]
-		if err := n.prepare(s.schema, i, &c); err != nil {
+		if err := n.prepare(s.schema, i, &c, &copies); err != nil {
 			return nil, err
 		}
 		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
@@ -95,7 +94,7 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 
 // prepare checks what can be known of an event alone, and encodes it. This is the
 // caller's goroutine: many prepare while one commits.
-func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
+func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck, to *batchCopies) error {
 	e := &b.Events[at]
 	switch {
 	case e.Partition != b.Partition:
@@ -103,7 +102,7 @@ func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
 	case e.Epoch != b.Epoch:
 		return schema.Invalid(e, "got epoch %d in a batch of epoch %d", e.Epoch, b.Epoch)
 	}
-	n.numbers = append(messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records), e.Moves...)
+	n.numbers = to.numbersOf(e)
 	given := func(n messages.SequenceNumber) bool { return b.gave(at, n) }
 	if err := in.CheckEvent(e, n.numbers, given); err != nil {
 		return err
@@ -113,9 +112,57 @@ func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck) error {
 	}
 	n.ws, n.wsKind, n.offset, n.wlog, n.at = e.Workspace, e.WorkspaceKind, e.PLogOffset, e.WLogOffset, e.RegisteredAt
 	n.dedup, n.zone = e.DedupID, e.Zone
-	n.records = recordRefs(make([]recordRef, 0, len(e.Records)), e.Records)
-	n.value = format.EncodeEvent(e)
+	n.records, n.value = to.recordsOf(e), to.valueOf(e)
 	return nil
+}
+
+// valuesTogether is how many bytes of values share one piece of memory at most, unless it is one value. It lives until
+// the last of them is in log.db.
+const valuesTogether = 64 << 10
+
+// batchCopies is where the copies of what a batch has lie together.
+type batchCopies struct {
+	numbers []messages.SequenceNumber
+	records []recordRef
+	values  []byte
+	// left is about how many bytes the values take that are still to come.
+	left int
+}
+
+func newBatchCopies(events []messages.Event) (c batchCopies) {
+	numbers, records := 0, 0
+	for i := range events {
+		e := &events[i]
+		numbers, records = numbers+len(e.Numbers)+len(e.Moves), records+len(e.Records)
+		c.left += valueSize(e)
+	}
+	c.numbers, c.records = make([]messages.SequenceNumber, 0, numbers), make([]recordRef, 0, records)
+	return c
+}
+
+func valueSize(e *messages.Event) int { return format.EventHeaderLen + format.SizeHint(e) }
+
+func (c *batchCopies) numbersOf(e *messages.Event) []messages.SequenceNumber {
+	start := len(c.numbers)
+	c.numbers = append(messages.AppendExplicit(append(c.numbers, e.Numbers...), e.Numbers, e.Records), e.Moves...)
+	return c.numbers[start:len(c.numbers):len(c.numbers)]
+}
+
+func (c *batchCopies) recordsOf(e *messages.Event) []recordRef {
+	start := len(c.records)
+	c.records = recordRefs(c.records, e.Records)
+	return c.records[start:len(c.records):len(c.records)]
+}
+
+func (c *batchCopies) valueOf(e *messages.Event) []byte {
+	size := valueSize(e)
+	if cap(c.values)-len(c.values) < size {
+		c.values = make([]byte, 0, max(size, min(c.left, valuesTogether)))
+	}
+	c.left -= size
+	start := len(c.values)
+	c.values = format.AppendEvent(c.values, e)
+	return c.values[start:len(c.values):len(c.values)]
 }
 
 // batchCheck is a batch that is being checked.

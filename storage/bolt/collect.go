@@ -3,6 +3,7 @@ package bolt
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
@@ -14,22 +15,81 @@ type flushEvent struct {
 	r *flushRequest
 	e *entry
 	o messages.PLogOffset
+	// ws is the entry's. Events are sorted by it: so it stands here.
+	ws messages.WSID
 }
 
-// takeEntries copies what the tail has of the events that the flush covers. Only the flusher
-// drops entries, so they stay while it lets go of the lock.
-func (r *flushRequest) takeEntries() {
+// flushTables is the memory of flushes, which serves again for the next ones. Nothing in it leads into a file.
+type flushTables struct {
+	// entries, numbers and records are copies of tails.
+	entries []entry
+	numbers []messages.SequenceNumber
+	records []recordRef
+	// events are by workspace.
+	events []flushEvent
+	// kept are the last numbers of workspaces, in their order, and keptOf whose they are.
+	kept   []messages.SequenceNumber
+	keptOf []keptNumbers
+	// These serve for each workspace again.
+	writes []recordWrite
+	last   numbers.Last
+}
+
+// keptNumbers says whose last numbers lie where among those that were kept, and whether nothing is stored of the
+// workspace.
+type keptNumbers struct {
+	ws         messages.WSID
+	first, end int
+	isNew      bool
+}
+
+// roomIn returns an empty slice with room for n items at the end of a table.
+func roomIn[T any](table *[]T, n uint64) []T {
+	at := len(*table)
+	*table = slices.Grow(*table, int(n))[:at+int(n)]
+	return (*table)[at:at:len(*table)]
+}
+
+// reset makes the tables empty. Larger ones than the limit, in bytes, are let go.
+func (t *flushTables) reset(limit int64) {
+	bytes := sizeOf(t.entries) + sizeOf(t.numbers) + sizeOf(t.records) + sizeOf(t.events) + sizeOf(t.kept) + sizeOf(t.keptOf) +
+		sizeOf(t.writes) + sizeOf(t.last)
+	if bytes > limit {
+		*t = flushTables{}
+		return
+	}
+	clear(t.events) // the requests are their callers'
+	clear(t.writes[:cap(t.writes)])
+	*t = flushTables{
+		entries: t.entries[:0], numbers: t.numbers[:0], records: t.records[:0],
+		events: t.events[:0], kept: t.kept[:0], keptOf: t.keptOf[:0], writes: t.writes[:0], last: t.last[:0],
+	}
+}
+
+// sizeOf is how many bytes a table takes.
+func sizeOf[T any](table []T) int64 {
+	var item T
+	return int64(cap(table)) * int64(unsafe.Sizeof(item))
+}
+
+// takeEntries copies what the tail has of the events that the flush covers, into the tables. Only the flusher drops
+// entries, so they stay while it lets go of the lock.
+func (r *flushRequest) takeEntries(t *flushTables) {
 	p := r.partition
-	r.entries = make([]entry, 0, r.to-r.from)
+	p.mu.RLock()
+	first := *p.tail.at(r.from)
+	numbers, records := p.tail.numbersEnd(r.to-1)-first.numbers, p.tail.recordsEnd(r.to-1)-first.records
+	p.mu.RUnlock()
+	r.entries = roomIn(&t.entries, uint64(r.to-r.from))
+	r.numbers, r.records = roomIn(&t.numbers, numbers), roomIn(&t.records, records)
 	for o := r.from; o < r.to; {
 		p.mu.RLock()
-		first, end := o, min(r.to, o+trimStep)
-		for ; o < end; o++ {
-			r.entries = append(r.entries, *p.tail.at(o))
-		}
-		r.numbers = p.tail.numbers.Copy(r.numbers, p.tail.at(first).numbers, p.tail.numbersEnd(end-1))
-		r.records = p.tail.records.Copy(r.records, p.tail.at(first).records, p.tail.recordsEnd(end-1))
+		first, end := p.tail.at(o), min(r.to, o+trimStep)
+		r.entries = p.tail.entries.Copy(r.entries, uint64(o), uint64(end))
+		r.numbers = p.tail.numbers.Copy(r.numbers, first.numbers, p.tail.numbersEnd(end-1))
+		r.records = p.tail.records.Copy(r.records, first.records, p.tail.recordsEnd(end-1))
 		p.mu.RUnlock()
+		o = end
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -45,21 +105,27 @@ func (r *flushRequest) takeEntries() {
 
 // numbersOf and recordsOf are what an event has given out and written.
 func (f *flushEvent) numbersOf() []messages.SequenceNumber {
-	return itemsOf(f, f.r.numbers, func(e *entry) uint64 { return e.numbers })
+	items := f.r.numbers[f.e.numbers-f.r.entries[0].numbers:]
+	if next := f.next(); next != nil {
+		items = items[:next.numbers-f.e.numbers]
+	}
+	return items
 }
 
 func (f *flushEvent) recordsOf() []recordRef {
-	return itemsOf(f, f.r.records, func(e *entry) uint64 { return e.records })
+	items := f.r.records[f.e.records-f.r.entries[0].records:]
+	if next := f.next(); next != nil {
+		items = items[:next.records-f.e.records]
+	}
+	return items
 }
 
-// itemsOf returns an event's part of what its flush has copied; begin says where an entry's begins in the tail.
-func itemsOf[T any](f *flushEvent, items []T, begin func(*entry) uint64) []T {
-	base := begin(&f.r.entries[0])
-	end := base + uint64(len(items))
+// next is the entry behind the event's in the flush, nil if it is the last one.
+func (f *flushEvent) next() *entry {
 	if i := int(f.o + 1 - f.r.from); i < len(f.r.entries) {
-		end = begin(&f.r.entries[i])
+		return &f.r.entries[i]
 	}
-	return items[begin(f.e)-base : end-base]
+	return nil
 }
 
 // rowBytes is how much data the event's records have.
@@ -77,26 +143,29 @@ func (p *projection) collect() {
 	for _, r := range p.group {
 		n += len(r.entries)
 	}
-	p.events = make([]flushEvent, 0, n)
+	p.events = slices.Grow(p.events[:0], n)
 	for _, r := range p.group {
 		if r.refusal != nil {
 			continue
 		}
 		for i := range r.entries {
 			if e := &r.entries[i]; !r.begun || e.ws > r.through {
-				p.events = append(p.events, flushEvent{r: r, e: e, o: r.from + messages.PLogOffset(i)})
+				p.events = append(p.events, flushEvent{r: r, e: e, o: r.from + messages.PLogOffset(i), ws: e.ws})
 			}
 		}
 	}
 	slices.SortFunc(p.events, func(a, b flushEvent) int {
-		return cmp.Or(cmp.Compare(a.e.ws, b.e.ws), cmp.Compare(a.e.lsn, b.e.lsn))
+		if a.ws != b.ws {
+			return cmp.Compare(a.ws, b.ws)
+		}
+		return cmp.Compare(a.e.lsn, b.e.lsn)
 	})
 }
 
 // workspaceEvents returns how many of the events are of the first one's workspace.
 func workspaceEvents(events []flushEvent) int {
 	n := 1
-	for n < len(events) && events[n].e.ws == events[0].e.ws {
+	for n < len(events) && events[n].ws == events[0].ws {
 		n++
 	}
 	return n
@@ -133,24 +202,58 @@ func (f *flushEvent) periodBytes() (n int64) {
 
 // numbers returns the last numbers that events of one workspace have given out, in memory that the next call uses again.
 func (p *projection) numbers(events []flushEvent) numbers.Last {
-	last := p.last[:0]
+	last, at := p.last[:0], 0
+	end := messages.WLogOffset(0)
+	var seq *messages.Sequence
 	for i := range events {
 		f := &events[i]
 		if f.e.wlog == 1 {
-			last.Raise(numbers.OfKind(f.e.kind))
+			last.Raise(numbers.OfKind(f.e.kind), 0)
 		}
-		last.Raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(f.e.wlog)})
+		end = max(end, f.e.wlog)
 		if i == 0 || f.e.kind != events[i-1].e.kind {
-			p.kind = p.s.schema.Kinds[f.e.kind]
+			p.kind, seq = p.s.schema.Kinds[f.e.kind], nil
 		}
 		for _, n := range f.numbersOf() {
+			if seq == nil || seq.ID != n.Seq {
+				seq = schema.Sequence(p.kind, n.Seq)
+			}
 			// A number below the initial value, a singleton's say, says nothing about
 			// the sequence.
-			if seq := schema.Sequence(p.kind, n.Seq); seq != nil && n.Number >= seq.Initial && seq.Restarts() == (n.Period != 0) {
-				last.Raise(n)
+			if seq != nil && n.Number >= seq.Initial && seq.Restarts() == (n.Period != 0) {
+				at = last.Raise(n, at)
 			}
 		}
 	}
+	last.Raise(messages.SequenceNumber{Seq: messages.SeqWLogOffset, Number: messages.Number(end)}, 0)
 	p.last = last
 	return last
+}
+
+// keep keeps what was found out of a workspace until it is written, if there is room.
+func (p *projection) keep(ws messages.WSID, last numbers.Last, isNew bool) {
+	if int64(len(p.kept)+len(last))*numberBytes <= p.s.shares.tables/4 {
+		p.keptOf = append(p.keptOf, keptNumbers{ws: ws, first: len(p.kept), end: len(p.kept) + len(last), isNew: isNew})
+		p.kept = append(p.kept, last...)
+	}
+}
+
+// keptOfNext returns what was kept of a workspace, nil if nothing was. It is called for workspaces in their order.
+func (p *projection) keptOfNext(ws messages.WSID) *keptNumbers {
+	for p.passed < len(p.keptOf) && p.keptOf[p.passed].ws < ws {
+		p.passed++
+	}
+	if p.passed == len(p.keptOf) || p.keptOf[p.passed].ws != ws {
+		return nil
+	}
+	return &p.keptOf[p.passed]
+}
+
+// numbersAgain is numbers, or what was kept of them.
+func (p *projection) numbersAgain(events []flushEvent, kept *keptNumbers) numbers.Last {
+	if kept == nil {
+		return p.numbers(events)
+	}
+	p.kind = p.s.schema.Kinds[events[len(events)-1].e.kind]
+	return p.kept[kept.first:kept.end]
 }

@@ -534,7 +534,7 @@ func prepared(t *testing.T, s *Store, b *storage.Batch) *writeRequest {
 	r := &writeRequest{Ticket: queue.NewTicket(), partition: &s.partitions[b.Partition], epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
 	c := batchCheck{Batch: b}
 	for i := range b.Events {
-		if err := r.events[i].prepare(s.schema, i, &c); err != nil {
+		if err := r.events[i].prepare(s.schema, i, &c, new(batchCopies)); err != nil {
 			t.Fatal(err)
 		}
 	}

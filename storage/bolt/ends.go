@@ -135,7 +135,7 @@ type learned struct {
 }
 
 func newLearned(r *writeRequest) *learned {
-	return &learned{of: make(map[messages.WSID]*workspaceEnds), passed: make(map[messages.WSID]bool), from: r.events[0].offset}
+	return &learned{of: make(map[messages.WSID]*workspaceEnds), from: r.events[0].offset}
 }
 
 // learnPLog takes whether the partition's log is free from where the request begins.
@@ -148,6 +148,9 @@ func (l *learned) learnPLog(free bool) {
 // pass passes over a workspace of which the first event needs no look.
 func (l *learned) pass(ws messages.WSID) {
 	if l != nil && l.of[ws] == nil {
+		if l.passed == nil {
+			l.passed = make(map[messages.WSID]bool)
+		}
 		l.passed[ws] = true
 	}
 }

@@ -28,7 +28,7 @@ func coveredNow(s *Store, events ...messages.Event) bool {
 	r := &writeRequest{partition: &s.partitions[events[0].Partition], events: make([]newEvent, len(events))}
 	b := batchCheck{Batch: &storage.Batch{Partition: events[0].Partition, Epoch: events[0].Epoch, Events: events}}
 	for i := range events {
-		if err := r.events[i].prepare(s.schema, i, &b); err != nil {
+		if err := r.events[i].prepare(s.schema, i, &b, new(batchCopies)); err != nil {
 			return false
 		}
 	}

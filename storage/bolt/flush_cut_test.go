@@ -260,10 +260,10 @@ func TestFinishedIsForgotten(t *testing.T) {
 // What bbolt panics at in state.db is not said of log.db.
 func TestPanicOfStateIsNotTheLogs(t *testing.T) {
 	_, s, writers := cutStore(t)
-	p := &projection{s: s, group: []*flushRequest{writers[0].flushRequest()}}
+	p := &projection{s: s, group: []*flushRequest{writers[0].flushRequest()}, flushTables: &s.tables}
 	r := p.group[0]
 	r.from, r.to = r.partition.checkpoint, r.partition.last+1
-	r.takeEntries()
+	r.takeEntries(&s.tables)
 	p.collect()
 	err := s.state.Update(func(tx *bbolt.Tx) error {
 		expect.NoError(t, tx.DeleteBucket(format.BucketWorkspaces)) // a nil bucket: whoever uses it panics

@@ -206,7 +206,7 @@ func (s *Store) finishFlushes() error {
 	}
 	for _, r := range group {
 		r.partition.beginFlush()
-		r.takeEntries()
+		r.takeEntries(&s.tables)
 	}
 	err := s.project(group)
 	for _, r := range group {
@@ -266,7 +266,7 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	r.takeEntries()
+	r.takeEntries(&f.s.tables)
 	return false, nil
 }
 

@@ -26,8 +26,7 @@ import (
 type projection struct {
 	s     *Store
 	group []*flushRequest
-	// events are by workspace.
-	events []flushEvent
+	*flushTables
 	// witness is the newest event that was read.
 	witness format.Witness
 	// arena holds the encoded values until the commit.
@@ -35,17 +34,18 @@ type projection struct {
 
 	// value reads the log while a range is written.
 	value func(messages.LSN) []byte
-	// These serve for each workspace again.
-	kind   []messages.Sequence
-	last   numbers.Last
-	writes []recordWrite
+	// kind has the sequences of the workspace that was looked at last.
+	kind []messages.Sequence
+	// passed is how many workspaces whose numbers were kept have had their turn.
+	passed int
 }
 
 // project writes the projections of a group of flushes, their numbers and their checkpoints. A flush that is refused
 // alone has its refusal set. An error is the whole group's. After success the checkpoints are published and the tails
 // trimmed.
 func (s *Store) project(group []*flushRequest) error {
-	p := &projection{s: s, group: group}
+	p := &projection{s: s, group: group, flushTables: &s.tables}
+	defer p.reset(s.shares.tables)
 	slices.SortFunc(p.group, func(a, b *flushRequest) int { return cmp.Compare(a.partition.id, b.partition.id) })
 	if err := s.log.AwaitOwn(p.lastLSN()); err != nil {
 		return err
@@ -129,7 +129,10 @@ func (p *projection) checkNumbers(tx *bbolt.Tx) {
 		n := workspaceEvents(events)
 		r := events[0].r
 		if !r.derive && r.refusal == nil {
-			r.refusal = r.given.CheckWorkspace(tx, events[0].e.ws, p.numbers(events[:n]))
+			ws, last := events[0].ws, p.numbers(events[:n])
+			var isNew bool
+			isNew, r.refusal = r.given.CheckWorkspace(tx, ws, last)
+			p.keep(ws, last, isNew)
 		}
 		events = events[n:]
 	}
@@ -217,7 +220,10 @@ func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) (done int,
 // applyWorkspace writes what its events change of a workspace. One whose place in its log is taken leaves it as it is,
 // and the workspace errs from now on; so does one that would overwrite a foreign record with the record's sequence.
 func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) error {
-	if err := w.Load(events[0].e.ws); err != nil {
+	kept := p.keptOfNext(events[0].ws)
+	if kept != nil && kept.isNew {
+		w.Begin(events[0].ws) // nobody has written there since
+	} else if err := w.Load(events[0].ws); err != nil {
 		return err
 	}
 	h := &w.Head
@@ -237,7 +243,7 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	if err := p.applyRecords(w, events); err != nil {
 		return err
 	}
-	if err := p.applyNumbers(w, p.numbers(events)); err != nil {
+	if err := p.applyNumbers(w, p.numbersAgain(events, kept)); err != nil {
 		return err
 	}
 	return w.Store()

@@ -307,7 +307,7 @@ func (op *opening) projectGroup(group []*flushRequest) error {
 	}
 	events := 0
 	for _, r := range group {
-		r.takeEntries()
+		r.takeEntries(&op.tables)
 		events += len(r.entries)
 	}
 	if err := op.project(group); err != nil {

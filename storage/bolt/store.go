@@ -55,6 +55,8 @@ type Store struct {
 	witness format.Witness
 	// unfinished says that a partition has a flush to be finished. Only the flusher changes it.
 	unfinished bool
+	// tables are the memory of flushes. Only the flusher uses them, and Open before it.
+	tables flushTables
 	// hold is the first entry of the log that Open found damaged or missing, 0 if
 	// none: projected does not pass it, so that the next open finds it too.
 	hold messages.LSN

@@ -55,8 +55,11 @@ func (d *Deque[T]) slot(index uint64) *T {
 
 // Copy appends the items from an index up to, not including, another.
 func (d *Deque[T]) Copy(to []T, from, end uint64) []T {
-	for ; from < end; from++ {
-		to = append(to, *d.slot(from))
+	for from < end {
+		i := from - d.base
+		n := min(end-from, chunkLen-i%chunkLen)
+		to = append(to, d.chunks[i/chunkLen][i%chunkLen:][:n]...)
+		from += n
 	}
 	return to
 }

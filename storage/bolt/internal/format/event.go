@@ -114,10 +114,15 @@ func appendBytes[T []byte | string](b []byte, data T) []byte {
 
 // EncodeEvent encodes an event without its LSN; SealEvent makes it complete.
 func EncodeEvent(e *messages.Event) []byte {
-	b := make([]byte, EventHeaderLen, EventHeaderLen+SizeHint(e))
-	b[0] = versionOf(e)
-	b = appendPayload(b, e, b[0])
-	binary.BigEndian.PutUint32(b[1:], crc32.Update(0, Castagnoli, b[EventHeaderLen:]))
+	return AppendEvent(make([]byte, 0, EventHeaderLen+SizeHint(e)), e)
+}
+
+// AppendEvent is EncodeEvent behind other bytes.
+func AppendEvent(b []byte, e *messages.Event) []byte {
+	start := len(b)
+	b = append(b, versionOf(e), 0, 0, 0, 0)
+	b = appendPayload(b, e, b[start])
+	binary.BigEndian.PutUint32(b[start+1:], crc32.Update(0, Castagnoli, b[start+EventHeaderLen:]))
 	return b
 }
 

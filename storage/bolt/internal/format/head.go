@@ -77,6 +77,14 @@ type Pointer struct {
 	LSN    messages.LSN
 }
 
+// Reset makes it that of a workspace without events, in its memory.
+func (h *Head) Reset() { *h = Head{LSNs: h.LSNs[:0], Sequences: h.Sequences[:0]} }
+
+// IsZero reports whether it says nothing.
+func (h *Head) IsZero() bool {
+	return h.Kind == 0 && h.Last == 0 && len(h.LSNs)+len(h.Sequences)+len(h.Zones) == 0
+}
+
 // Listed is the last offset that is in a list.
 func (h *Head) Listed() messages.WLogOffset { return h.Last - messages.WLogOffset(len(h.LSNs)) }
 

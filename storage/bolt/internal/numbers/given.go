@@ -39,6 +39,8 @@ type Given struct {
 	Puts []Put
 	// checked is how many of them were compared.
 	checked int
+	// head is the one that was read last.
+	head format.Head
 }
 
 // Give copies the numbers of a flush of a partition up to a checkpoint.
@@ -62,8 +64,8 @@ func Give(f *storage.Flush) Given {
 }
 
 // CheckWorkspace compares what was given of a workspace with what its events say, and what was given before it with what
-// is stored.
-func (g *Given) CheckWorkspace(tx *bbolt.Tx, ws messages.WSID, derived Last) error {
+// is stored. New says that it has seen on the way that nothing is stored of the workspace.
+func (g *Given) CheckWorkspace(tx *bbolt.Tx, ws messages.WSID, derived Last) (isNew bool, err error) {
 	for _, d := range derived {
 		n := Put{ws, d}
 		at := g.checked
@@ -71,7 +73,7 @@ func (g *Given) CheckWorkspace(tx *bbolt.Tx, ws messages.WSID, derived Last) err
 			at++
 		}
 		if err := g.checkUnchanged(tx, at); err != nil {
-			return err
+			return false, err
 		}
 		got := messages.Number(0)
 		if at < len(g.Puts) && compare(g.Puts[at], n) == 0 {
@@ -82,16 +84,17 @@ func (g *Given) CheckWorkspace(tx *bbolt.Tx, ws messages.WSID, derived Last) err
 		if got == n.Number && n.Seq != format.KindSeq {
 			continue
 		}
-		stored, closed, err := storedNumber(tx, n)
+		stored, closed, err := g.storedNumber(tx, n)
 		if err != nil {
-			return err
+			return false, err
 		}
+		isNew = g.head.IsZero()
 		if want := n.merged(stored); !closed && !n.agrees(got, stored, want) {
 			n.Number = got
-			return g.error(n, want)
+			return false, g.error(n, want)
 		}
 	}
-	return nil
+	return isNew, nil
 }
 
 // CheckRest makes sure that the numbers given that no event says are the stored ones.
@@ -101,7 +104,7 @@ func (g *Given) CheckRest(tx *bbolt.Tx) error { return g.checkUnchanged(tx, len(
 func (g *Given) checkUnchanged(tx *bbolt.Tx, to int) error {
 	for ; g.checked < to; g.checked++ {
 		n := g.Puts[g.checked]
-		stored, closed, err := storedNumber(tx, n)
+		stored, closed, err := g.storedNumber(tx, n)
 		if err != nil {
 			return err
 		}
@@ -134,13 +137,12 @@ func (n Put) agrees(got, stored, want messages.Number) bool {
 
 // storedNumber returns the number that is stored, 0 if there is none, and whether its period is closed: then there is
 // none to compare with.
-func storedNumber(tx *bbolt.Tx, n Put) (stored messages.Number, closed bool, err error) {
-	var h format.Head
-	if err := statedb.ReadHead(tx, n.Workspace, &h); err != nil {
+func (g *Given) storedNumber(tx *bbolt.Tx, n Put) (stored messages.Number, closed bool, err error) {
+	if err := statedb.ReadHead(tx, n.Workspace, &g.head); err != nil {
 		return 0, false, err
 	}
-	stored, err = statedb.NumberIn(tx, n.Workspace, &h, n.SequencePeriod())
-	return stored, n.Period < h.ClosedBelow(n.Seq), err
+	stored, err = statedb.NumberIn(tx, n.Workspace, &g.head, n.SequencePeriod())
+	return stored, n.Period < g.head.ClosedBelow(n.Seq), err
 }
 
 func (g *Given) error(got Put, want messages.Number) error {
@@ -153,7 +155,7 @@ func (g *Given) error(got Put, want messages.Number) error {
 func (g *Given) CheckRepeated(state *boltfile.File) error {
 	return state.View(func(tx *bbolt.Tx) error {
 		for _, n := range g.Puts {
-			stored, closed, err := storedNumber(tx, n)
+			stored, closed, err := g.storedNumber(tx, n)
 			if err != nil {
 				return err
 			}

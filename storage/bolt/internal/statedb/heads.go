@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"sync"
 
 	"go.etcd.io/bbolt"
 
@@ -22,7 +23,7 @@ func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
 	v := b.Get(key)
 	if v == nil {
-		*h = format.Head{LSNs: h.LSNs[:0], Sequences: h.Sequences[:0]}
+		h.Reset()
 		if k, _ := tx.Bucket(format.BucketIndex).Cursor().Seek(key); bytes.HasPrefix(k, key) {
 			return format.DamagedHead(ws, format.ErrMissing)
 		}
@@ -45,10 +46,14 @@ func DecodeHead(k, v []byte, h *format.Head) (messages.WSID, error) {
 }
 
 func checkHead(k, v []byte) error {
-	var h format.Head
-	_, err := DecodeHead(k, v, &h)
+	h, _ := checkedHeads.Get().(*format.Head)
+	defer checkedHeads.Put(h)
+	_, err := DecodeHead(k, v, h)
 	return err
 }
+
+// checkedHeads are the memory of heads that are read to see whether they are sound.
+var checkedHeads = sync.Pool{New: func() any { return new(format.Head) }}
 
 // Numbers returns the last numbers of a workspace, and its kind: of a sequence that restarts those of the newest periods,
 // and of those that are asked for; or of all, if it keeps only some of them: it may have kept all until now, and

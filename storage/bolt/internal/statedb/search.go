@@ -25,7 +25,7 @@ func missing(c *bbolt.Cursor, bucket, key []byte, check func(k, v []byte) error)
 			return err
 		}
 	}
-	k, v, err := atOrBefore(c, bucket, key)
+	k, v, err := before(c, bucket, key, k)
 	if err != nil || k == nil {
 		return err
 	}
@@ -34,13 +34,19 @@ func missing(c *bbolt.Cursor, bucket, key []byte, check func(k, v []byte) error)
 
 // atOrBefore returns the last entry that is not above a key, nil if there is none.
 func atOrBefore(c *bbolt.Cursor, bucket, key []byte) (k, v []byte, err error) {
-	k, v = c.Seek(key)
-	switch {
-	case k == nil:
-		k, v = c.Last()
-	case bytes.Equal(k, key):
+	if k, v = c.Seek(key); k != nil && bytes.Equal(k, key) {
 		return k, v, nil
-	case bytes.Compare(k, key) < 0:
+	}
+	return before(c, bucket, key, k)
+}
+
+// before returns the last entry that is below a key, nil if there is none. A cursor has sought the key, and stands at what
+// it has found instead, nil if that was the end.
+func before(c *bbolt.Cursor, bucket, key, found []byte) (k, v []byte, err error) {
+	switch {
+	case found == nil:
+		k, v = c.Last()
+	case bytes.Compare(found, key) < 0:
 		return nil, nil, astray(bucket, key)
 	default:
 		k, v = c.Prev()

@@ -45,6 +45,12 @@ func (w *Writer) Load(ws messages.WSID) error {
 	return ReadHead(w.tx, ws, &w.Head)
 }
 
+// Begin is Load for a workspace of which it is known that it has no head.
+func (w *Writer) Begin(ws messages.WSID) {
+	w.ws, w.older = ws, w.older[:0]
+	w.Head.Reset()
+}
+
 // Written returns the LSN of the event that wrote a record of the workspace last, 0 if it is not there.
 func (w *Writer) Written(id messages.RecordID) (messages.LSN, error) {
 	return Written(w.tx, &w.Head, format.RecordKey{Workspace: w.ws, ID: id})
