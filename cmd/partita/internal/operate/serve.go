@@ -60,7 +60,7 @@ anew.`,
 		if errors.Is(err, serve.ErrConfig) {
 			return cli.WrongUsage("%v", err)
 		}
-		err = about(served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)))
+		err = held(ctx, served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)), "One server serves a store: nothing was started")
 		if err != nil && ctx.Err() != nil {
 			// That it was interrupted is all that the last line says.
 			_, _ = fmt.Fprintf(s.Err, "partita: serve: %s\n", cli.OneLine(err))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,16 +118,11 @@ func newFaultResult(f verify.Fault, needed remedies) faultResult {
 // verify checks a copy of what a server has open.
 func (k *serverKeeper) verify(ctx context.Context, c *console.Console, name string, o verify.Options) (err error) {
 	defer func() { err = errors.Join(err, k.close()) }()
-	temporary, err := os.MkdirTemp("", "partita-verify-")
+	dir, remove, err := k.copied(ctx, "", c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	dir := filepath.Join(temporary, "copy")
-	if _, err := k.backup(ctx, dir, bolt.CopyOptions{SkipVerify: true, Progress: showCopy(c)}); err != nil {
-		c.Done()
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	return runVerify(ctx, c, dir, name, o)
 }
 

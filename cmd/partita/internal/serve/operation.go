@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -19,6 +20,15 @@ import (
 
 // OperationsPath is what the path of every operation begins with.
 const OperationsPath = "/v1/store/"
+
+// ServerOperation is the name of the operation that tells which process serves the store.
+const ServerOperation = "server"
+
+// Served says which process serves a store, and where.
+type Served struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+}
 
 // ErrorTrailer is the trailer of a stream that is not whole: it says why.
 const ErrorTrailer = "Partita-Error"
@@ -60,7 +70,13 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 		logger: s.logger.Named("serve"), stopping: stopping, all: make(map[string]Operation),
 		streams: make(chan struct{}, max(1, s.config.Connections/8)),
 	}
-	for _, operation := range s.config.Operations(store) {
+	all := append(s.config.Operations(store), Operation{Name: ServerOperation, Answer: func(_ context.Context, q url.Values) (any, error) {
+		if len(q) > 0 {
+			return nil, cli.WrongUsage("the path takes no parameters")
+		}
+		return Served{URL: s.url(), PID: os.Getpid()}, nil
+	}})
+	for _, operation := range all {
 		o.all[operation.Name] = operation
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +87,7 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 			api.ServeHTTP(w, r)
 		case r.Method != http.MethodGet:
 			w.Header().Set("Allow", http.MethodGet)
-			refuse(w, http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is GET")
+			problem(w, "http.md#wrong-method", http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is GET")
 		default:
 			r.Pattern = "GET " + OperationsPath + name // it counts by it
 			o.serve(w, r, operation)
@@ -100,7 +116,7 @@ func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Op
 		defer func() { <-o.streams }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "Too many readers wait already", "too many operations are under way")
+		problem(w, "http.md#too-many-readers", http.StatusServiceUnavailable, "Too many readers wait already", "too many operations are under way")
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -130,15 +146,15 @@ func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Op
 func (o *operations) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, cli.ErrUsage):
-		refuse(w, http.StatusBadRequest, "The request cannot be understood", inLine(err))
+		problem(w, "http.md#malformed", http.StatusBadRequest, "The request cannot be understood", inLine(err))
 	case errors.Is(err, partition.ErrNoEvent):
-		refuse(w, http.StatusNotFound, "There is no such thing", inLine(err))
+		problem(w, "http.md#not-found", http.StatusNotFound, "There is no such thing", inLine(err))
 	case errors.Is(err, storage.ErrClosed), errors.Is(err, errStopping):
 		w.Header().Set("Retry-After", "30")
-		refuse(w, http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
+		problem(w, "http.md#unavailable", http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
 	default:
 		o.tell(r, err)
-		refuse(w, http.StatusInternalServerError, "The server has failed", inLine(err))
+		problem(w, "http.md#internal", http.StatusInternalServerError, "The server has failed", inLine(err))
 	}
 }
 
