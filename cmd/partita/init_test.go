@@ -116,6 +116,21 @@ func TestDescriptorLife(t *testing.T) {
 	program(t, dir, nil, "verify", "--db", "store").does(0)
 }
 
+// TestInitElsewhere: what init has written in another directory is checked, and served, from anywhere.
+func TestInitElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	program(t, dir, nil, "init", "--dir", "start", "--application", "shops").does(0)
+	for _, at := range []string{dir, t.TempDir()} {
+		program(t, at, nil, "config", "check", filepath.Join(dir, "start", "partita.toml")).does(0)
+	}
+	program(t, dir, nil, "config", "check", filepath.Join("start", "partita.toml")).does(0)
+	check(t, os.Rename(filepath.Join(dir, "start"), filepath.Join(dir, "moved")))
+	s := serving(t, filepath.Join(dir, "moved"), "--create")
+	check(t, s.Process.Signal(syscall.SIGTERM))
+	s.ends(0)
+	program(t, dir, nil, "verify", "--db", filepath.Join("moved", "store")).does(0)
+}
+
 // TestInitOverwritesNothing: a file that is there stays, and the other one is not written.
 func TestInitOverwritesNothing(t *testing.T) {
 	for _, name := range []string{"application.toml", "partita.toml"} {
