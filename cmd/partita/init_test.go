@@ -35,7 +35,7 @@ func TestFirstHourInAContainer(t *testing.T) {
 		}
 	}
 	bin := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o700)) //nolint:gosec // it is run
+	check(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o700))
 	firstHour(t, "docs/start.md", inContainers, bin)
 }
 

@@ -19,7 +19,7 @@ const tokenVariable = "PARTITA_TOKEN"
 
 func serveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "serve --db DIR", Short: "Run the application of a store, and serve it over HTTP",
+		Use: "serve {--db DIR | --config FILE}", Short: "Run the application of a store, and serve it over HTTP",
 		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
 but loopback addresses need a certificate and a token. The API is at /v1; what
 Prometheus wants to know is at /metrics.

@@ -217,9 +217,11 @@ func sayChecked(c *console.Console, r verify.Report) {
 	}
 	c.Say("%s of %s in %s, %s, %s%s", human.Counted(r.Events, "event"), human.Counted(r.Workspaces, "workspace"),
 		human.Counted(r.Partitions, "partition"), human.Counted(r.Numbers, "number"), human.Counted(r.Rows, "record"), subscriptions)
-	if r.FaultCount == 0 {
-		c.Say("%s no fault: every invariant that the files can show holds", console.Mark(true))
+	if r.FaultCount > 0 {
+		c.Say("%s %s", console.Mark(false), human.Counted(r.FaultCount, "fault"))
+		return
 	}
+	c.Say("%s no fault: every invariant that the files can show holds", console.Mark(true))
 }
 
 // faulty returns an [verify.ErrFaults] if the report has faults, without their text.
