@@ -104,7 +104,7 @@ func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (
 	}
 	dir, remove, err := server.copied(ctx, beside, c)
 	if err != nil {
-		return err
+		return x.failed(err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	return x.runIn(ctx, dir, begun, s, c)
