@@ -31,11 +31,17 @@ func (p *Program) help(c *cobra.Command, columns int) string {
 	}
 	say("\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(columns))
 	say("\n%s\n", strings.TrimSpace(p.Exits))
-	return broken(text.String(), columns)
+	return fitted(text.String(), columns)
 }
 
-// broken breaks lines that are too long between words, if that is possible.
-func broken(text string, columns int) string {
+// written is how many columns the prose of the help was written for.
+const written = 80
+
+// fitted breaks lines of a text that are too long, between words, if that is possible.
+func fitted(text string, columns int) string {
+	if columns < written {
+		text = joined(text)
+	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		for len(line) > columns+1 {
@@ -49,6 +55,21 @@ func broken(text string, columns int) string {
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// joined makes one line of each paragraph of prose, which is not indented.
+func joined(text string) string {
+	isProse := func(line string) bool { return line != "" && line[0] != ' ' }
+	lines, before := []string(nil), ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if isProse(line) && isProse(before) {
+			lines[len(lines)-1] += " " + line
+		} else {
+			lines = append(lines, line)
+		}
+		before = line
+	}
+	return strings.Join(lines, "\n")
 }
 
 // helpCommand is cobra's, but that a command which is not there is an error.
