@@ -37,7 +37,7 @@ func (a *API) decode(body []byte, r *request) error {
 	if expected, there := textMember(o, "expected_offset", messages.ParseWLogOffset); there {
 		r.to.Expected = &expected
 	}
-	d := drafting{sequences: sequencesOf(&kind), most: max(1, a.app.Config().Settings.GroupBytes/leastDraft)}
+	d := drafting{sequences: sequencesOf(&kind), kind: &kind, most: max(1, a.app.Config().Settings.GroupBytes/leastDraft)}
 	if r.together = o.has("drafts"); r.together {
 		o.each("drafts", d.read)
 	} else {
@@ -133,6 +133,9 @@ func sequencesOf(kind *messages.Kind) map[messages.SeqID]messages.Sequence {
 type drafting struct {
 	drafts    []partition.Draft
 	sequences map[messages.SeqID]messages.Sequence
+	kind      *messages.Kind
+	// names are those of the kind, nil until one is asked for.
+	names map[string]named
 	// draft is the one that is being read; count is how many numbers it brings along and wants.
 	draft partition.Draft
 	count int
@@ -142,12 +145,32 @@ type drafting struct {
 	most int
 }
 
+// sequence takes a sequence: its id, or its name.
 func (d *drafting) sequence(o *object) (seq messages.SeqID, there bool) {
-	seq, there = member[messages.SeqID](o, "sequence", "a number from 1 to 65535")
+	if raw := o.members["sequence"]; raw != nil && raw[0] == '"' {
+		return d.namedSequence(o), true
+	}
+	seq, there = member[messages.SeqID](o, "sequence", "a number from 1 to 65535, or a name")
 	if _, known := d.sequences[seq]; there && !known {
 		o.refuse("sequence", messages.ErrUnknownSequence, "the workspace kind has no sequence %d whose numbers an event can have", seq)
 	}
 	return seq, there
+}
+
+func (d *drafting) namedSequence(o *object) messages.SeqID {
+	name, _ := member[string](o, "sequence", "a name")
+	if d.names == nil {
+		d.names = namesOf(d.kind)
+	}
+	found := d.names[name]
+	_, known := d.sequences[found.id]
+	switch {
+	case found.several:
+		o.fail("sequence", severalSequences, name)
+	case !known:
+		o.refuse("sequence", messages.ErrUnknownSequence, "the workspace kind has no sequence %.80q whose numbers an event can have", name)
+	}
+	return found.id
 }
 
 // want reads which numbers the event is to be given.

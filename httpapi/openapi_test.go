@@ -141,7 +141,7 @@ func (r *rig) answersOfReaders() {
 		r.get(target+"?form=1").problem(malformed, "form")
 	}
 	for target, field := range map[string]string{
-		"/v1/workspaces/42/events/4": "offset", "/v1/workspaces/43/numbers": "wsid", "/v1/workspaces/42/records/16/9": "number",
+		"/v1/workspaces/42/events/4": "offset", "/v1/workspaces/43/numbers": "wsid", "/v1/workspaces/42/records/16/9": "number", "/v1/workspaces/42/records/x": "sequence",
 		"/v1/partitions/4": "id", "/v1/partitions/2/events/4": "offset", "/v1/partitions/4/log": "id",
 	} {
 		r.get(target).problem(notFound, field)

@@ -70,7 +70,7 @@ func (a *API) numbers(c *call) error {
 		return err
 	}
 	if numbers.Kind == 0 {
-		return &problem{kind: notFound, field: "wsid", detail: fmt.Sprintf("workspace %d has no event", ws)}
+		return noEvent(ws)
 	}
 	answer := struct {
 		Workspace     messages.WSID   `json:"workspace,string"`
@@ -111,7 +111,7 @@ func (a *API) record(c *call) error {
 		return err
 	}
 	var id messages.RecordID
-	if id.Seq, err = inPath(c, "sequence", messages.ParseSeqID); err != nil {
+	if id.Seq, err = c.sequence(ws); err != nil {
 		return err
 	}
 	if id.Number, err = inPath(c, "number", messages.ParseNumber); err != nil {
@@ -157,7 +157,7 @@ func (a *API) records(c *call) error {
 	if err != nil {
 		return err
 	}
-	in, err := c.recordRange()
+	in, err := c.recordRange(ws)
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func (a *API) records(c *call) error {
 	return c.sendJSON(http.StatusOK, jsonType, &page)
 }
 
-func (c *call) recordRange() (in storage.RecordRange, err error) {
-	if in.Seq, err = inPath(c, "sequence", messages.ParseSeqID); err != nil {
+func (c *call) recordRange(ws messages.WSID) (in storage.RecordRange, err error) {
+	if in.Seq, err = c.sequence(ws); err != nil {
 		return in, err
 	}
 	if in.From, err = inQuery(c, paramFrom, messages.ParseNumber); err != nil {

@@ -11,40 +11,74 @@ import (
 	"testing"
 )
 
+// inContainers is the block of shell commands that begins with the image.
+var inContainers = regexp.MustCompile("(?s)```sh\n(docker build.*?)```")
+
+// docker runs the program in place of a container: in the directory of the machine that is mounted where the image works.
+const docker = `#!/bin/sh
+[ "$1" = run ] || exit 0
+while [ "$1" != partita ]; do
+	[ "$1" = -v ] && dir=${2%%:/var/lib/partita}
+	shift
+done
+cd "$dir" && exec "$@"
+`
+
+// TestFirstHourInAContainer: the commands of the documents for a container lead to the first event, if a container does
+// with the program what the image says.
+func TestFirstHourInAContainer(t *testing.T) {
+	image, err := os.ReadFile("../../deploy/Dockerfile")
+	check(t, err)
+	for _, want := range []string{"\nWORKDIR /var/lib/partita\n", "\nENTRYPOINT [\"/usr/local/bin/partita\"]\n"} {
+		if !strings.Contains(string(image), want) {
+			t.Errorf("there is no %q in the image", want)
+		}
+	}
+	bin := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o700))
+	firstHour(t, "docs/start.md", inContainers, bin)
+}
+
 // commands is the block of shell commands of a page that begins with init.
 var commands = regexp.MustCompile("(?s)```sh\n(partita init.*?)```")
 
 // TestFirstHour: the commands of the documents, as they stand there but for the port, lead from nothing to the first event.
 // There are four at the most, with the one that unpacks the program.
 func TestFirstHour(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is missing: nobody has tried the commands")
-	}
 	for _, page := range []string{"README.md", "docs/start.md"} {
 		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile("../../" + page)
-			check(t, err)
-			block := commands.FindStringSubmatch(string(text))
-			if block == nil {
-				t.Fatal("there are no commands")
-			}
-			if n := len(regexp.MustCompile(`(?m)^\S`).FindAllString(block[1], -1)); n > 3 {
-				t.Errorf("got %d commands: %s", n, block[1])
-			}
-			port := freePort(t)
-			script := strings.ReplaceAll(block[1], "7420", port) + "\nkill $! && wait $!\n"
-			shell := command(t, t.TempDir(), "sh", "-euc", script)
-			shell.Env = append(os.Environ(), "PATH="+installed(t)+":"+os.Getenv("PATH"), "PARTITA_LISTEN=127.0.0.1:"+port)
-			// What it starts goes with it.
-			shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			check(t, shell.Start())
-			t.Cleanup(func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
-			shell.ends(0)
-			if want := `"printed":"INV/`; !strings.Contains(shell.stdout.String(), want) || !strings.Contains(shell.stdout.String(), `"number":"1"`) {
-				t.Errorf("got %s, %s", &shell.stdout, &shell.stderr)
+			if block := firstHour(t, page, commands); len(regexp.MustCompile(`(?m)^\S`).FindAllString(block, -1)) > 3 {
+				t.Errorf("there are too many commands: %s", block)
 			}
 		})
 	}
+}
+
+// firstHour runs a block of commands of a page, with programs of a directory before all others, and returns it.
+func firstHour(t *testing.T, page string, block *regexp.Regexp, before ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is missing: nobody has tried the commands")
+	}
+	text, err := os.ReadFile("../../" + page)
+	check(t, err)
+	found := block.FindStringSubmatch(string(text))
+	if found == nil {
+		t.Fatal("there are no commands")
+	}
+	port := freePort(t)
+	script := strings.ReplaceAll(found[1], "7420", port) + "\nkill $! && wait $!\n"
+	shell := command(t, t.TempDir(), "sh", "-euc", script)
+	shell.Env = append(os.Environ(), "PATH="+strings.Join(append(before, installed(t), os.Getenv("PATH")), ":"), "PARTITA_LISTEN=127.0.0.1:"+port)
+	// What it starts goes with it.
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	check(t, shell.Start())
+	t.Cleanup(func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+	shell.ends(0)
+	if want := `"printed":"INV/`; !strings.Contains(shell.stdout.String(), want) || !strings.Contains(shell.stdout.String(), `"number":"1"`) {
+		t.Errorf("got %s, %s", &shell.stdout, &shell.stderr)
+	}
+	return found[1]
 }
 
 // edit replaces a text of a file.
@@ -114,6 +148,21 @@ func TestDescriptorLife(t *testing.T) {
 		t.Errorf("got %s", &third.stderr)
 	}
 	program(t, dir, nil, "verify", "--db", "store").does(0)
+}
+
+// TestInitElsewhere: what init has written in another directory is checked, and served, from anywhere.
+func TestInitElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	program(t, dir, nil, "init", "--dir", "start", "--application", "shops").does(0)
+	for _, at := range []string{dir, t.TempDir()} {
+		program(t, at, nil, "config", "check", filepath.Join(dir, "start", "partita.toml")).does(0)
+	}
+	program(t, dir, nil, "config", "check", filepath.Join("start", "partita.toml")).does(0)
+	check(t, os.Rename(filepath.Join(dir, "start"), filepath.Join(dir, "moved")))
+	s := serving(t, filepath.Join(dir, "moved"), "--create")
+	check(t, s.Process.Signal(syscall.SIGTERM))
+	s.ends(0)
+	program(t, dir, nil, "verify", "--db", filepath.Join("moved", "store")).does(0)
 }
 
 // TestInitOverwritesNothing: a file that is there stays, and the other one is not written.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/cmd/internal/human"
+	"github.com/partita-go/partita/cmd/internal/term"
 )
 
 // Exit statuses.
@@ -116,7 +117,7 @@ func (p *Program) execute(ctx context.Context, args []string, s Streams) (*cobra
 	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
 	root.SetFlagErrorFunc(wrongFlag)
 	var helpErr error
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { _, helpErr = io.WriteString(s.Out, p.help(c)) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { _, helpErr = io.WriteString(s.Out, p.help(c, term.Width(s.Out))) })
 	root.InitDefaultCompletionCmd()
 	prepare(root)
 	root.SetHelpCommand(helpCommand())

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpWidth is how many columns the help has.
-const helpWidth = 80
+// maxHelp is how many columns the help has at most: longer lines are hard to read.
+const maxHelp = 100
 
-// help returns what there is to know about a command.
-func (p *Program) help(c *cobra.Command) string {
+// help returns what there is to know about a command, for a terminal of so many columns.
+func (p *Program) help(c *cobra.Command, columns int) string {
+	columns = min(columns, maxHelp)
 	var text strings.Builder
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format, args...) }
 	say("%s\n\nUsage:\n  %s\n", strings.TrimSpace(cmp.Or(c.Long, c.Short)), c.UseLine())
@@ -28,9 +29,47 @@ func (p *Program) help(c *cobra.Command) string {
 			say("  %-*s  %s\n", width, below.Name(), below.Short)
 		}
 	}
-	say("\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(helpWidth))
+	say("\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(columns))
 	say("\n%s\n", strings.TrimSpace(p.Exits))
-	return text.String()
+	return fitted(text.String(), columns)
+}
+
+// written is how many columns the prose of the help was written for.
+const written = 80
+
+// fitted breaks lines of a text that are too long, between words, if that is possible.
+func fitted(text string, columns int) string {
+	if columns < written {
+		text = joined(text)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for len(line) > columns+1 {
+			at := strings.LastIndexByte(line[:columns+1], ' ')
+			if strings.TrimSpace(line[:max(at, 0)]) == "" {
+				break
+			}
+			b.WriteString(line[:at] + "\n")
+			line = line[at+1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// joined makes one line of each paragraph of prose, which is not indented.
+func joined(text string) string {
+	isProse := func(line string) bool { return line != "" && line[0] != ' ' }
+	lines, before := []string(nil), ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if isProse(line) && isProse(before) {
+			lines[len(lines)-1] += " " + line
+		} else {
+			lines = append(lines, line)
+		}
+		before = line
+	}
+	return strings.Join(lines, "\n")
 }
 
 // helpCommand is cobra's, but that a command which is not there is an error.

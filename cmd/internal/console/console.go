@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/cmd/internal/human"
 	"github.com/partita-go/partita/cmd/internal/progress"
 	"github.com/partita-go/partita/cmd/internal/table"
+	"github.com/partita-go/partita/cmd/internal/term"
 )
 
 // Console is where a command tells what it does. It keeps the first error of
@@ -21,6 +22,8 @@ type Console struct {
 	*progress.Progress
 	w     io.Writer
 	width int
+	// coloured says that the marks of checks have colours.
+	coloured bool
 	// json says that the result goes to stdout as JSON, and all else to stderr.
 	json   bool
 	stdout io.Writer
@@ -45,7 +48,7 @@ func NewShow(s cli.Streams, asJSON bool) *Console {
 		w = s.Err
 	}
 	config := progress.For(w)
-	return &Console{Progress: progress.New(config), w: w, width: min(config.Width, maxText), json: asJSON, stdout: s.Out}
+	return &Console{Progress: progress.New(config), w: w, width: min(config.Width, maxText), coloured: term.Coloured(w), json: asJSON, stdout: s.Out}
 }
 
 // Say writes one line, with the texts and errors among the arguments as [human.Plain] has
@@ -82,8 +85,15 @@ func (c *Console) Tell(indent, format string, args ...any) {
 	c.Print(line + "\n")
 }
 
-// Print writes text.
+// Print writes text. The mark that it begins with has a colour, where there are any.
 func (c *Console) Print(text string) {
+	if c.coloured {
+		for mark, coloured := range map[string]string{Mark(true): green, Mark(false): red} {
+			if behind, marked := strings.CutPrefix(text, mark); marked {
+				text = coloured + mark + reset + behind
+			}
+		}
+	}
 	if _, err := io.WriteString(c.w, text); err != nil && c.err == nil {
 		c.err = err
 	}
@@ -109,6 +119,13 @@ func (c *Console) Result(value any, text func(*Console)) error {
 	}
 	return c.err
 }
+
+// How a terminal is told of colours.
+const (
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	reset = "\x1b[0m"
+)
 
 // Mark is what stands before the result of a check.
 func Mark(good bool) string {

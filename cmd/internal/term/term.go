@@ -30,3 +30,6 @@ func Width(w io.Writer) int {
 	}
 	return DefaultWidth
 }
+
+// Coloured reports whether w shows colours: a terminal, unless NO_COLOR is set (https://no-color.org).
+func Coloured(w io.Writer) bool { return Interactive(w) && os.Getenv("NO_COLOR") == "" }

@@ -11,16 +11,17 @@ import (
 )
 
 // Config has all settings. Tags say: fixed, why one cannot change while the server runs; until, that it can all the same
-// while the setting of this key has no value, or gets another one; least and most, which numbers
-// it takes; positive, that a duration is no time or less is refused; oneof, which words; secret, that nobody is shown it; from, which setting it has its default from; without,
+// while the setting of this key has no value, or gets another one; least and most, which numbers it takes; positive, that
+// a duration is no time or less is refused; oneof, which words; secret, that nobody is shown it; path, that it names a
+// file, which a relative path in a file of settings finds beside that; from, which setting it has its default from; without,
 // which fields of a struct are no settings.
 type Config struct {
-	DB          string   `fixed:"the store is open"`
-	Descriptor  string   `fixed:"the store is open"`
+	DB          string   `fixed:"the store is open" path:"true"`
+	Descriptor  string   `fixed:"the store is open" path:"true"`
 	Listen      string   `fixed:"the server listens already"`
-	TLSCert     string   `fixed:"the server listens already; SIGHUP reads that file again"`
-	TLSKey      string   `fixed:"the server listens already; SIGHUP reads that file again"`
-	TokenFile   string   `fixed:"the server listens already; SIGHUP reads that file again"`
+	TLSCert     string   `fixed:"the server listens already; SIGHUP reads that file again" path:"true"`
+	TLSKey      string   `fixed:"the server listens already; SIGHUP reads that file again" path:"true"`
+	TokenFile   string   `fixed:"the server listens already; SIGHUP reads that file again" path:"true"`
 	Token       string   `fixed:"the server listens already; of a token_file SIGHUP reads another one" secret:"true"`
 	Connections int      `fixed:"the server listens already" least:"4" most:"1048576"`
 	AllowOrigin []string `fixed:"the server listens already"`
@@ -31,7 +32,7 @@ type Config struct {
 	LogFormat string `fixed:"the log has begun in it" oneof:"console json"`
 	LogRate   int    `least:"1" most:"1000000000"`
 
-	Dump         string
+	Dump         string `path:"true"`
 	DumpGroups   []string
 	DumpMessages []string
 	DumpRate     int `least:"1" most:"1000000000"`

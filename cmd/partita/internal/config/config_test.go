@@ -254,16 +254,48 @@ bodies = true
 	}
 }
 
+// TestPaths: relative paths of a file begin beside it, and so do those of a document in its place; those of flags and of
+// the environment begin in the working directory.
+func TestPaths(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.json")
+	const document = `{"db": "store", "descriptor": "../a.toml", "tls_cert": "/etc/cert", "tls_key": "k/key", "token_file": "token", "dump": "dump", "token": "text"}`
+	check(t, os.WriteFile(file, []byte(document), 0o600))
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.String("token-file", "", "")
+	check(t, set.Parse([]string{"--token-file=of-the-flag"}))
+	source := NewSource(file, func(name string) string { return map[string]string{"PARTITA_DUMP": "of-the-environment"}[name] }, set)
+	of := func(l *Loaded, err error) [7]string {
+		check(t, err)
+		c := l.Config
+		return [7]string{c.DB, c.Descriptor, c.TLSCert, c.TLSKey, c.TokenFile, c.Dump, c.Token}
+	}
+	want := [7]string{
+		filepath.Join(dir, "store"), filepath.Join(filepath.Dir(dir), "a.toml"), "/etc/cert", filepath.Join(dir, "k", "key"),
+		"of-the-flag", "of-the-environment", "text",
+	}
+	if got := of(source.Load()); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := of(source.LoadDocument([]byte(document))); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := of(NewSource("", nothing, nil).LoadDocument([]byte(document))); got[0] != "store" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestFormats: TOML, YAML and JSON say the same, and so does the document that is made of each.
 func TestFormats(t *testing.T) {
 	var first *Loaded
+	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"c.toml": "connections = 9\ndump_groups = []\ndump = \"x\"\n[groups.command-processor.telemetry]\nkeys = true\n[settings]\nstop_limit = \"1m\"\n",
 		"c.yaml": "connections: 9\ndump_groups: []\ndump: x\ngroups: {command-processor: {telemetry: {keys: true}}}\nsettings:\n  stop_limit: 1m\n",
 		"c.yml":  "connections: 9\ndump_groups: []\ndump: x\ngroups: {command-processor: {telemetry: {keys: true}}}\nsettings:\n  stop_limit: 60s\n",
 		"c.json": `{"connections": 9, "dump_groups": [], "dump": "x", "groups": {"command-processor": {"telemetry": {"keys": true}}}, "settings": {"stop_limit": "1m"}}`,
 	} {
-		file := filepath.Join(t.TempDir(), name)
+		file := filepath.Join(dir, name)
 		check(t, os.WriteFile(file, []byte(content), 0o600))
 		source := NewSource(file, nothing, nil)
 		l, err := source.Load()
@@ -278,7 +310,7 @@ func TestFormats(t *testing.T) {
 		}
 		document, err := Document(file)
 		check(t, err)
-		again, err := NewSource("", nothing, nil).LoadDocument(document)
+		again, err := source.LoadDocument(document)
 		check(t, err)
 		if changes, err := l.Changes(again); err != nil || len(changes) > 0 {
 			t.Errorf("%s: got %+v, %v", document, changes, err)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -105,11 +106,12 @@ func TestWriteConfig(t *testing.T) {
 	content, err := WriteConfig(Paths{Config: "a/partita.toml", DB: `a/"store"`, Descriptor: "a/application.toml"})
 	check(t, err)
 	for _, text := range []string{string(content), comment.ReplaceAllString(string(content), "$1")} {
-		l, err := NewSource(descriptorFile(t, "partita.toml", text), nothing, nil).Load()
+		file := descriptorFile(t, "partita.toml", text)
+		l, err := NewSource(file, nothing, nil).Load()
 		check(t, err)
 		want := Default()
 		want.complete()
-		want.DB, want.Descriptor = `a/"store"`, "a/application.toml"
+		want.DB, want.Descriptor = filepath.Join(filepath.Dir(file), `"store"`), filepath.Join(filepath.Dir(file), "application.toml")
 		l.Config.Store.Progress, want.Store.Progress = nil, nil
 		if !reflect.DeepEqual(l.Config.Settings, want.Settings) || !reflect.DeepEqual(l.Config.Store, want.Store) || l.Config.DB != want.DB ||
 			l.Config.Descriptor != want.Descriptor || l.Config.Connections != want.Connections || l.Config.LogLevel != want.LogLevel {
@@ -118,5 +120,21 @@ func TestWriteConfig(t *testing.T) {
 	}
 	if found := len(comment.FindAllString(string(content), -1)); found != 14 {
 		t.Errorf("got %d settings behind comment signs", found)
+	}
+}
+
+// TestWrittenPaths: what is in the directory of the configuration goes with it, what is elsewhere stays there.
+func TestWrittenPaths(t *testing.T) {
+	here, err := os.Getwd()
+	check(t, err)
+	for path, want := range map[string]string{
+		"a/store": "store", "a/b/store": "b/store", "a": ".", "store": filepath.Join(here, "store"), "b/store": filepath.Join(here, "b/store"),
+		"../store": filepath.Join(filepath.Dir(here), "store"), "/var/lib/shops": "/var/lib/shops",
+	} {
+		content, err := WriteConfig(Paths{Config: "a/partita.toml", DB: path, Descriptor: "a/application.toml"})
+		check(t, err)
+		if !strings.Contains(string(content), fmt.Sprintf("\ndb = %q\ndescriptor = \"application.toml\"\n", want)) {
+			t.Errorf("%s: got %s, want %s", path, content, want)
+		}
 	}
 }

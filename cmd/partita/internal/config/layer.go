@@ -35,6 +35,8 @@ type layer struct {
 	// place says where a setting stands in it, for whoever has to change it.
 	place  func(key string) string
 	values map[string]any
+	// dir is where its relative paths begin, "" if that is the working directory.
+	dir string
 }
 
 // none is what a file says that is not there.
@@ -53,20 +55,20 @@ func readFile(path string) (layer, error) {
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return parse(path, content, parser)
+	return parse(path, content, parser, filepath.Dir(path))
 }
 
 func notParsed(path string) error {
 	return fmt.Errorf("%w: %s: want a file whose name ends with .toml, .yaml, .yml or .json", ErrConfig, path)
 }
 
-// parse returns what the content of a file says.
-func parse(name string, content []byte, parser koanf.Parser) (layer, error) {
+// parse returns what the content of a file in a directory says.
+func parse(name string, content []byte, parser koanf.Parser, dir string) (layer, error) {
 	k := koanf.New(delimiter)
 	if err := k.Load(rawbytes.Provider(content), parser); err != nil {
 		return none, fmt.Errorf("%w: %s: %w", ErrConfig, name, located(err))
 	}
-	return layer{fromFile, func(key string) string { return name + ": " + key }, k.All()}, nil
+	return layer{fromFile, func(key string) string { return name + ": " + key }, k.All(), dir}, nil
 }
 
 // located says in which line of TOML an error is; YAML tells it itself.

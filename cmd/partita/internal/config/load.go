@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,9 +46,9 @@ func (s *Source) Load() (*Loaded, error) {
 	return load(append([]layer{below}, s.above...))
 }
 
-// LoadDocument takes a document of JSON in place of the file.
+// LoadDocument takes a document of JSON in place of the file, beside which its relative paths are.
 func (s *Source) LoadDocument(document []byte) (*Loaded, error) {
-	below, err := parse("the document", document, parsers[".json"])
+	below, err := parse("the document", document, parsers[".json"], filepath.Dir(s.file))
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +83,7 @@ func load(layers []layer) (*Loaded, error) {
 			if err := s.set(raw); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", layer.place(s.key), err))
 			}
+			s.locate(layer.dir)
 			break
 		}
 	}

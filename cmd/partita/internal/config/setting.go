@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -108,6 +109,13 @@ func (s *setting) show() any {
 		return strconv.FormatInt(s.value.Int(), 10)
 	}
 	return s.value.Interface()
+}
+
+// locate lets a relative path begin in a directory.
+func (s *setting) locate(dir string) {
+	if path := s.value.String(); s.tag.Get("path") != "" && path != "" && !filepath.IsAbs(path) {
+		s.value.SetString(filepath.Join(dir, path))
+	}
 }
 
 // text is a value that the environment or a flag has: whatever it means.

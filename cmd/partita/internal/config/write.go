@@ -73,13 +73,33 @@ func WriteDescriptor(d *messages.Descriptor, config string) ([]byte, error) {
 // Paths are those of the files of a server.
 type Paths struct{ Config, DB, Descriptor string }
 
-// WriteConfig returns the file of a configuration, which serves as all defaults have it, with comments.
+// beside returns a path as a configuration has it: what is in its directory, or below, is found wherever that is.
+func (p *Paths) beside(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	if relative, err := filepath.Rel(filepath.Dir(p.Config), path); err == nil && filepath.IsLocal(relative) {
+		return relative, nil
+	}
+	return filepath.Abs(path) // the directory may be a link, so that .. leads elsewhere
+}
+
+// WriteConfig returns the file of a configuration, which serves as all defaults have it, with comments. The paths are as
+// whoever calls it has them.
 func WriteConfig(p Paths) ([]byte, error) {
+	db, err := p.beside(p.DB)
+	if err != nil {
+		return nil, err
+	}
+	descriptor, err := p.beside(p.Descriptor)
+	if err != nil {
+		return nil, err
+	}
 	c := Default()
 	c.complete()
 	var b bytes.Buffer
-	err := files.ExecuteTemplate(&b, "partita.toml", map[string]any{
-		"Config": p.Config, "DB": p.DB, "Descriptor": p.Descriptor,
+	err = files.ExecuteTemplate(&b, "partita.toml", map[string]any{
+		"Config": p.Config, "DB": db, "Descriptor": descriptor,
 		"Listen": c.Listen, "Connections": c.Connections, "LogLevel": c.LogLevel, "LogFormat": c.LogFormat,
 		"FlushInterval": c.Settings.FlushInterval, "TransactionLimit": c.Settings.TransactionLimit, "ClockJump": c.Settings.ClockJump,
 		"Dump":   filepath.Join(filepath.Dir(p.DB), "messages.dump"),

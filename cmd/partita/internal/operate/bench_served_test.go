@@ -21,7 +21,7 @@ import (
 // one machine. It tells the share of the throughput that is left. A backup yields to others (nice), as it does by
 // itself when it goes to another machine.
 //
-//	go test -run - -bench Served -benchtime 4x ./cmd/partita/internal/operate
+//	make bench BENCH=Served BENCHPKG=./cmd/partita/internal/operate BENCHTIME=4x COUNT=1
 func BenchmarkServed(b *testing.B) {
 	for name, beside := range map[string]func(ctx context.Context, b *testing.B, url string, from uint64){
 		"backup": func(ctx context.Context, b *testing.B, url string, from uint64) {
@@ -43,6 +43,34 @@ func BenchmarkServed(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkServed(b, beside) })
 	}
+}
+
+// BenchmarkServeWithoutState measures how long it takes until a server of a store of 1,000,000 events whose state.db is gone
+// answers that it lives, and until it is ready.
+//
+//	make bench BENCH=ServeWithoutState BENCHPKG=./cmd/partita/internal/operate BENCHTIME=1x COUNT=3
+func BenchmarkServeWithoutState(b *testing.B) {
+	dir := newStore(b)
+	fill(b, dir, 1_000_000)
+	var lives, ready time.Duration
+	for b.Loop() {
+		check(b, os.Remove(filepath.Join(dir, "state.db")))
+		ctx, cancel := context.WithCancel(context.Background())
+		address := freeAddress(b)
+		server := processOf(ctx, "serve", "--db", dir, "--listen", address, "--log-level", "error")
+		begun := time.Now()
+		check(b, server.Start())
+		asked(b, http.MethodGet, "http://"+address+"/healthz")
+		lives += time.Since(begun)
+		for asked(b, http.MethodGet, "http://"+address+"/readyz").status != http.StatusOK {
+		}
+		ready += time.Since(begun)
+		cancel()
+		_ = server.Wait() // it was killed
+	}
+	b.ReportMetric(float64(lives.Milliseconds())/float64(b.N), "lives-ms")
+	b.ReportMetric(float64(ready.Milliseconds())/float64(b.N), "ready-ms")
+	b.ReportMetric(0, "ns/op")
 }
 
 const (

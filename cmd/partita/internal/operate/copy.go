@@ -52,7 +52,8 @@ rebuilt.
 
 func compactCommand() *cobra.Command {
 	c := &cobra.Command{Use: "compact --db DIR --to DIR", Short: "Copy a store without its free pages", Long: `Copy a store without its free pages. The copy has the same id: use only one of
-them from then on.
+them from then on. Nobody may have the store open. Of one that is served, make a
+backup and compact that.
 
 ` + aboutCopies}
 	dir := cli.DB(c)
@@ -139,7 +140,7 @@ func (k copier) run(ctx context.Context, c *console.Console, from, to string, o 
 	copied, err := k.copy(ctx, from, to, o)
 	if err != nil {
 		c.Done()
-		return k.failed(from, to, err)
+		return k.failed(ctx, from, to, err)
 	}
 	result := copyResult{
 		Command: k.name, From: from, To: to, ID: copied.ID, Events: number(copied.Events), Verified: !o.SkipVerify,
@@ -168,11 +169,13 @@ func (k copier) run(ctx context.Context, c *console.Console, from, to string, o 
 }
 
 // failed says which copy has failed. What went wrong may be about either directory.
-func (k copier) failed(from, to string, err error) error {
+func (k copier) failed(ctx context.Context, from, to string, err error) error {
 	switch {
 	case errors.Is(err, cli.ErrUsage):
 		return err
-	case errors.Is(err, storage.ErrLocked), errors.Is(err, bolt.ErrNoState):
+	case errors.Is(err, storage.ErrLocked):
+		return held(ctx, from, err, "partita backup copies it meanwhile. For "+k.name+" stop the server, or take that copy")
+	case errors.Is(err, bolt.ErrNoState):
 		return about(from, err)
 	}
 	return fmt.Errorf("%s of %s to %s: %w", k.name, from, to, err)

@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/knadh/koanf/parsers/yaml"
+
+	"github.com/partita-go/partita/cmd/partita/internal/config"
 )
 
 // root is the repository's.
@@ -44,6 +48,13 @@ func TestDeployedUnit(t *testing.T) {
 		t.Fatal("it starts nothing")
 	}
 	parses(t, strings.Fields(start[1]))
+	commands := regexp.MustCompile(`(?m)^#   partita (.*)$`).FindAllStringSubmatch(unit, -1)
+	if len(commands) != 2 || !strings.HasPrefix(start[1], "serve --config /etc/partita/partita.toml ") {
+		t.Errorf("got %s, which nobody has made: %q", start[1], commands)
+	}
+	for _, m := range commands {
+		parses(t, strings.Fields(m[1]))
+	}
 	for _, line := range []string{"Type=notify", "WatchdogSec=30s", "StateDirectory=partita", "LogsDirectory=partita", "DynamicUser=yes", "ExecReload=/bin/kill -HUP $MAINPID"} {
 		if !slices.Contains(strings.Split(unit, "\n"), line) {
 			t.Errorf("there is no line %s", line)
@@ -95,14 +106,49 @@ func TestDeployedImage(t *testing.T) {
 			t.Errorf("there is no %q", want)
 		}
 	}
-	compose := readDeployed(t, "deploy/compose.yaml")
-	for _, secret := range regexp.MustCompile(`/run/secrets/(\w+)`).FindAllStringSubmatch(image, -1) {
-		if !strings.Contains(compose, "\n  "+secret[1]+":\n    file: ") || !strings.Contains(compose, "\n      - "+secret[1]+"\n") {
-			t.Errorf("the image wants secret %s, which nobody brings", secret[1])
+}
+
+// TestDeployedCompose: compose.yaml runs the image, brings the secrets and the directories that it names, and its comments
+// have commands that there are.
+func TestDeployedCompose(t *testing.T) {
+	text := readDeployed(t, "deploy/compose.yaml")
+	var compose struct {
+		Services map[string]struct {
+			Build       struct{ Dockerfile string }
+			Environment map[string]string
+			Volumes     []string
+			Secrets     []string
+			Healthcheck struct{ Test []string }
+		}
+		Secrets map[string]struct{ File string }
+	}
+	document, err := yaml.Parser().Unmarshal([]byte(text))
+	check(t, err)
+	asJSON, err := json.Marshal(document)
+	check(t, err)
+	check(t, json.Unmarshal(asJSON, &compose))
+	s := compose.Services["partita"]
+	if s.Build.Dockerfile != "deploy/Dockerfile" || !slices.Equal(s.Volumes, []string{"store:/var/lib/partita", "./etc:/etc/partita:ro"}) || len(s.Healthcheck.Test) < 3 {
+		t.Errorf("got %+v", s)
+	}
+	parses(t, s.Healthcheck.Test[2:])
+	for _, secret := range regexp.MustCompile(`/run/secrets/(\w+)`).FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(s.Secrets, secret[1]) || compose.Secrets[secret[1]].File == "" {
+			t.Errorf("secret %s is wanted, which nobody brings", secret[1])
 		}
 	}
-	if !strings.Contains(compose, "dockerfile: deploy/Dockerfile") || !strings.Contains(compose, "store:/var/lib/partita") {
-		t.Error("compose.yaml means another image")
+	// The server takes every variable for a setting, and these together for safe.
+	l, err := config.NewSource("", func(name string) string { return s.Environment[name] }, nil).Load()
+	check(t, err)
+	if c := l.Config; c.DB != "/var/lib/partita/store" || c.Listen != ":7420" || c.TLSCert == "" || c.TLSKey == "" || c.TokenFile == "" || len(s.Environment) != 6 {
+		t.Errorf("got %+v of %v", c, s.Environment)
+	}
+	all := regexp.MustCompile(`(?m)^#   docker .* partita ((?:init|serve) .*)$`).FindAllStringSubmatch(text, -1)
+	if len(all) != 2 {
+		t.Fatalf("got %q", all)
+	}
+	for _, m := range all {
+		parses(t, strings.Fields(m[1]))
 	}
 }
 
@@ -125,12 +171,18 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// TestReleases: what is released is there.
+// TestReleases: what is released is there, and each system is compiled in CI: Linux on both processors, since tests run on
+// the other one, and the others on one.
 func TestReleases(t *testing.T) {
 	release := readDeployed(t, ".goreleaser.yaml")
 	for _, want := range []string{"goos: [linux, darwin, windows]", "goarch: [amd64, arm64]", "algorithm: sha256", "sboms:", "main: ./cmd/partita"} {
 		if !strings.Contains(release, want) {
 			t.Errorf("there is no %q", want)
+		}
+	}
+	for _, want := range []string{"GOOS=linux GOARCH=arm64 $(GO) build", "GOOS=darwin GOARCH=arm64 $(GO) build", "GOOS=windows GOARCH=amd64 $(GO) build"} {
+		if !strings.Contains(readDeployed(t, "Makefile"), want) {
+			t.Errorf("make cross-check does not have %s", want)
 		}
 	}
 	files := regexp.MustCompile(`(?m)^      - ([A-Za-z/*.]+)$`).FindAllStringSubmatch(release, -1)

@@ -19,7 +19,7 @@ const tokenVariable = "PARTITA_TOKEN"
 
 func serveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "serve --db DIR", Short: "Run the application of a store, and serve it over HTTP",
+		Use: "serve {--db DIR | --config FILE}", Short: "Run the application of a store, and serve it over HTTP",
 		Long: `Run the application of a store, and serve it over HTTP until an interrupt. All
 but loopback addresses need a certificate and a token. The API is at /v1; what
 Prometheus wants to know is at /metrics.
@@ -60,7 +60,7 @@ anew.`,
 		if errors.Is(err, serve.ErrConfig) {
 			return cli.WrongUsage("%v", err)
 		}
-		err = about(served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)))
+		err = held(ctx, served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)), "One server serves a store: nothing was started")
 		if err != nil && ctx.Err() != nil {
 			// That it was interrupted is all that the last line says.
 			_, _ = fmt.Fprintf(s.Err, "partita: serve: %s\n", cli.OneLine(err))

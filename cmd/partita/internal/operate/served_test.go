@@ -81,8 +81,73 @@ func TestServedStoreIsLookedAfter(t *testing.T) {
 	if s := subscriptions(t, "show", "--url", url, "--name", "mails")["subscription"].(map[string]any); s["state"] != "paused" {
 		t.Errorf("got %v", s)
 	}
-	run(t, "compact", "--db", dir, "--to", filepath.Join(t.TempDir(), "to")).fails(t, exitBlind, "a running process has it open")
 	end()
+}
+
+// TestServedNumbersOfNobody: what a server does not find is told in the words of a store that nobody has open, without
+// an address that nobody typed.
+func TestServedNumbersOfNobody(t *testing.T) {
+	dir := newStore(t)
+	want := run(t, "numbers", "--db", dir, "--workspace", "99").has(t, exitBlind).stderr
+	url, end := serveProcess(t, dir)
+	if got := run(t, "numbers", "--db", dir, "--workspace", "99").has(t, exitBlind).stderr; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	byURL := strings.Replace(want, dir, url, 1)
+	if got := run(t, "numbers", "--url", url, "--workspace", "99").has(t, exitBlind).stderr; got != byURL {
+		t.Errorf("got %s, want %s", got, byURL)
+	}
+	end()
+}
+
+// TestServedExport: what is exported of a store that a server has open is what is exported when nobody has, and of the
+// copy for it nothing is left.
+func TestServedExport(t *testing.T) {
+	dir := newStore(t)
+	keepSubscriptions(t, dir)
+	export := func(args ...string) outcome { return run(t, append([]string{"export"}, args...)...) }
+	const workspace = "4"
+	whole, part := export("--db", dir, "--to", "-").has(t, exitFine).stdout, export("--db", dir, "--to", "-", "--workspace", workspace).has(t, exitFine).stdout
+	url, end := serveProcess(t, dir)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	for _, where := range [][]string{{"--db", dir}, {"--url", url}} {
+		to := t.TempDir()
+		file, subscriptions := filepath.Join(to, "events"), filepath.Join(to, "subscriptions")
+		done := export(append(where, "--to", file, "--subscriptions", subscriptions, "--json")...).has(t, exitFine).json(t)
+		if done["store"] != where[1] || done["events"] != 5.0 || done["subscriptions"] != 2.0 {
+			t.Errorf("got %v", done)
+		}
+		if got := bytesOf(t, to); got["events"] != whole || len(got) != 2 {
+			t.Errorf("got %v, want %s", got, whole)
+		}
+		export(append(where, "--to", file)...).fails(t, exitBlind, file, "file already exists", "export of "+where[1])
+		export(append(where, "--to", filepath.Join(to, "none"), "--workspace", "99")...).fails(t, exitBlind, where[1]+": ", "workspace 99")
+		if got := export(append(where, "--to", "-", "--workspace", workspace)...).has(t, exitFine).stdout; got != part {
+			t.Errorf("got %s, want %s", got, part)
+		}
+		if left := len(bytesOf(t, to)) + len(bytesOf(t, temporary)); left != 2 {
+			t.Errorf("got %d files, want those of the export", left)
+		}
+	}
+	end()
+}
+
+// TestServedBy: a command that wants a store that nobody has open says which process serves it, and where.
+func TestServedBy(t *testing.T) {
+	dir := newStore(t)
+	address := freeAddress(t)
+	server := process(t, "serve", "--db", dir, "--listen", address)
+	check(t, server.Start())
+	asked(t, http.MethodGet, "http://"+address+"/healthz")
+	awaitReady(t, "http://"+address)
+	by := fmt.Sprintf("%s: store is in use by another process: %s: process %d serves it, at http://%s. ", dir, filepath.Join(dir, "log.db"), server.Process.Pid, address)
+	to := filepath.Join(t.TempDir(), "to")
+	run(t, "compact", "--db", dir, "--to", to).fails(t, exitBlind, by, "partita backup copies it meanwhile. For compact stop the server")
+	run(t, "restore", "--from", dir, "--to", to).fails(t, exitBlind, by, "For restore stop the server")
+	run(t, "serve", "--db", dir, "--listen", "127.0.0.1:0").fails(t, exitBlind, by, "nothing was started")
+	run(t, "serve", "--db", dir, "--listen", address).fails(t, exitBlind, "address already in use: ", by[strings.Index(by, "process "+fmt.Sprint(server.Process.Pid)):])
+	ends(t, server)
 }
 
 // TestServedSocket: the socket is for the owner alone, who needs no token; over the net it takes one. The socket of a
@@ -269,9 +334,9 @@ func TestOperationsAreAskedWrongly(t *testing.T) {
 		"inspect?x=1": http.StatusBadRequest, "numbers": http.StatusBadRequest, "numbers?workspace=5": http.StatusNotFound,
 		"log?from=x": http.StatusBadRequest, "log?partition=9": http.StatusBadRequest, "log?partition=0&workspace=1": http.StatusBadRequest,
 		"log?limit=1&limit=2": http.StatusBadRequest, "log?trace=1": http.StatusBadRequest, "backup?to=x": http.StatusBadRequest,
-		"log": http.StatusOK, "nothing": http.StatusNotFound, "": http.StatusNotFound,
+		"server?x=1": http.StatusBadRequest, "server": http.StatusOK, "log": http.StatusOK, "nothing": http.StatusNotFound, "": http.StatusNotFound,
 	} {
-		if got := asked(t, http.MethodGet, url+serve.OperationsPath+path); got.status != want || want != http.StatusOK && !strings.Contains(got.header.Get("Content-Type"), "problem+json") {
+		if got := asked(t, http.MethodGet, url+serve.OperationsPath+path); got.status != want || want != http.StatusOK && !strings.Contains(got.body, "docs/http.md#") {
 			t.Errorf("%s: got %+v, want %d", path, got, want)
 		}
 	}

@@ -8,12 +8,17 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/partita/internal/serve"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // source is where a command finds a store: in a directory, which a server may have open, or at a server.
@@ -100,10 +105,44 @@ func serverOf(ctx context.Context, dir string) (*serverKeeper, error) {
 	return k, err
 }
 
+// copied makes a copy of what a server has open, and returns its directory. It is made in a directory, that of temporary
+// files if that is "", and removed by remove.
+func (k *serverKeeper) copied(ctx context.Context, in string, c *console.Console) (dir string, remove func() error, err error) {
+	temporary, err := os.MkdirTemp(in, "partita-copy-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() error { return os.RemoveAll(temporary) }
+	dir = filepath.Join(temporary, "copy")
+	if _, err := k.backup(ctx, dir, bolt.CopyOptions{SkipVerify: true, Progress: showCopy(c)}); err != nil {
+		c.Done()
+		return "", nil, errors.Join(err, remove())
+	}
+	return dir, remove, nil
+}
+
+// held returns an error of a command that cannot ask a server for what it wants: if one has the store of a directory
+// open, the error says which, and what to do.
+func held(ctx context.Context, dir string, err error, remedy string) error {
+	if !errors.Is(err, storage.ErrLocked) && !errors.Is(err, syscall.EADDRINUSE) {
+		return about(dir, err)
+	}
+	server, asked := serverOf(ctx, dir)
+	if asked != nil || server == nil {
+		return about(dir, err)
+	}
+	var s serve.Served
+	asked = errors.Join(server.answer(ctx, serve.ServerOperation, nil, &s), server.close())
+	if asked != nil {
+		return errors.Join(about(dir, err), asked)
+	}
+	return fmt.Errorf("%s: %w: process %d serves it, at %s. %s", dir, err, s.PID, s.URL, remedy)
+}
+
 // howToAsk says how a process is asked that has a store open and does not answer in its directory.
 func howToAsk(dir string) string {
 	if _, err := serve.SocketPath(dir); err != nil {
-		return fmt.Sprintf("If it serves HTTP, ask it with --url (%v)", err)
+		return fmt.Sprintf("If it serves HTTP, ask it where a command has --url (%v)", err)
 	}
-	return "If it is partita serve, it is still opening the store, or stops: try again. If it serves HTTP, ask it with --url. Else stop it, or let it make a backup (bolt.Store.Backup)"
+	return "If it is partita serve, it is still opening the store, or stops: try again. If it serves HTTP, ask it where a command has --url. Else stop it, or let it make a backup (bolt.Store.Backup)"
 }

@@ -144,15 +144,15 @@ func (k *serverKeeper) ask(ctx context.Context, method string, u *url.URL, body 
 	}
 	response, err := k.client.Do(request)
 	if err != nil {
-		return err // it names the URL
+		return k.failed(err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", u, err)
+		return fmt.Errorf("%s: %w", k.name(), err)
 	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %w", u, refusal(response, content))
+		return fmt.Errorf("%s: %w", k.name(), refusal(response, content))
 	case value == nil:
 		return nil
 	}
@@ -166,10 +166,13 @@ func (k *serverKeeper) ask(ctx context.Context, method string, u *url.URL, body 
 func refusal(response *http.Response, content []byte) error {
 	var p struct{ Type, Title, Detail string }
 	if err := json.Unmarshal(content, &p); err != nil || p.Title == "" {
-		return fmt.Errorf("got %s, which is no answer of partita", response.Status)
+		return fmt.Errorf("got %s at %s, which is no answer of partita", response.Status, response.Request.URL.Path)
 	}
-	if strings.HasSuffix(p.Type, "#not-handled") {
+	switch {
+	case strings.HasSuffix(p.Type, "#not-handled"):
 		return fmt.Errorf("%w: %s", errNotHandled, p.Detail)
+	case strings.HasSuffix(p.Type, "#not-found"):
+		return errors.New(p.Detail) // it says what is not there, in the words of a store that nobody has open
 	}
 	return fmt.Errorf("%s: %s", p.Title, p.Detail)
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -89,6 +91,39 @@ func TestNoColours(t *testing.T) {
 			if strings.Contains(o.stdout+o.stderr+o.progress, "\x1b") {
 				t.Errorf("%s: got %q", args, o.stdout+o.stderr)
 			}
+		}
+	}
+}
+
+// TestReadmeHasEachCommand: the list of commands of README is whole.
+func TestReadmeHasEachCommand(t *testing.T) {
+	readme := readDeployed(t, "README.md")
+	c := command()
+	c.InitDefaultCompletionCmd()
+	for _, below := range c.Commands() {
+		if !regexp.MustCompile(`(?m)^partita ` + below.Name() + ` `).MatchString(readme) {
+			t.Errorf("README does not have partita %s", below.Name())
+		}
+	}
+}
+
+// TestHelpHasTheWidthOfItsPlace: no line of the help is longer than COLUMNS, if its words are not.
+func TestHelpHasTheWidthOfItsPlace(t *testing.T) {
+	for _, columns := range []int{50, 80, 100} {
+		t.Setenv("COLUMNS", strconv.Itoa(columns))
+		longest := 0
+		for _, c := range commandsOf(command()) {
+			text := run(t, append(strings.Fields(c.CommandPath())[1:], "--help")...).has(t, exitFine).stdout
+			for line := range strings.Lines(text) {
+				if length := len(strings.TrimSuffix(line, "\n")); length > columns && strings.Contains(strings.TrimSpace(line), " ") {
+					t.Errorf("%d columns, %s: got %q", columns, c.CommandPath(), line)
+				} else {
+					longest = max(longest, length)
+				}
+			}
+		}
+		if longest < columns-5 {
+			t.Errorf("got %d columns of %d", longest, columns)
 		}
 	}
 }

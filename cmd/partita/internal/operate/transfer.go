@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,13 +25,15 @@ import (
 
 func exportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export --db DIR --to FILE", Short: "Write the events of a store to a file",
+		Use: "export " + sourceUse + " --to FILE", Short: "Write the events of a store to a file",
 		Long: `Write the events of a store to a file of JSON documents, one a line, in the
 order of their times: what import makes a store of. docs/format.md describes the
 file. It gets its name when it is whole; nothing is overwritten. An export that
-was killed begins anew: of the same store it is the same file, byte for byte.`,
+was killed begins anew: of the same store it is the same file, byte for byte.
+Of a store that a server has open a copy is exported, which is made beside FILE,
+or in TMPDIR if that is stdout, and removed.`,
 	}
-	x := exporter{db: cli.DB(c)}
+	x := exporter{from: sourceFlags(c)}
 	x.to = cli.Required(c, "to", "the `FILE`: a new one, or - for stdout, which has no result then")
 	c.Flags().Func("partition", "export the events of partition `P`; may be given several times", listed(&x.part.Partitions, messages.ParsePartitionID))
 	c.Flags().Func("workspace", "export the events of workspace `W`; may be given several times", listed(&x.part.Workspaces, messages.ParseWSID))
@@ -55,8 +58,9 @@ func listed[T any](to *[]T, parse func(string) (T, error)) func(string) error {
 
 // exporter exports a store.
 type exporter struct {
-	db, to, subscriptions *string
-	part                  bolt.Part
+	from              *source
+	to, subscriptions *string
+	part              bolt.Part
 }
 
 func (x *exporter) check() error {
@@ -82,20 +86,48 @@ type exportResult struct {
 	Subscriptions number `json:"subscriptions"`
 }
 
+// run exports the store, or a copy of what a server has open.
 func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (err error) {
 	begun := time.Now()
-	store, err := open(ctx, *x.db)
+	server, err := x.from.server(ctx)
+	if err != nil {
+		return err
+	}
+	if server == nil {
+		return x.runIn(ctx, x.from.dir, begun, s, c)
+	}
+	defer func() { err = errors.Join(err, server.close()) }()
+	beside := ""
+	if !x.toStdout() {
+		beside = filepath.Dir(*x.to)
+		if err := checkNew(*x.to); err != nil {
+			return x.failed(err) // before it is copied
+		}
+	}
+	dir, remove, err := server.copied(ctx, beside, c)
+	if err != nil {
+		return x.failed(err)
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return x.runIn(ctx, dir, begun, s, c)
+}
+
+func (x *exporter) toStdout() bool { return *x.to == "-" }
+
+// runIn exports the store in a directory, which nobody has open.
+func (x *exporter) runIn(ctx context.Context, dir string, begun time.Time, s cli.Streams, c *console.Console) (err error) {
+	store, err := open(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
+	name := x.from.name()
 	if err := checkWorkspaces(ctx, store, x.part.Workspaces...); err != nil {
-		return about(*x.db, err)
+		return about(name, err)
 	}
 	var done transfer.Exported
 	c.Phase("export", 0)
-	toStdout := *x.to == "-"
-	if toStdout {
+	if x.toStdout() {
 		done, err = x.export(ctx, store, s.Out, c)
 	} else {
 		err = writeFile(*x.to, func(w io.Writer) error {
@@ -107,7 +139,7 @@ func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (
 		c.Done()
 		return x.failed(err)
 	}
-	result := exportResult{Command: "export", Store: *x.db, To: *x.to, Events: number(done.Events), SHA256: done.SHA256}
+	result := exportResult{Command: "export", Store: name, To: *x.to, Events: number(done.Events), SHA256: done.SHA256}
 	if *x.subscriptions != "" {
 		err := writeFile(*x.subscriptions, func(w io.Writer) error {
 			n, err := transfer.ExportSubscriptions(ctx, store, done, w)
@@ -116,11 +148,11 @@ func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (
 		})
 		if err != nil {
 			c.Done()
-			return fmt.Errorf("export of %s: %s: %w", *x.db, *x.subscriptions, err)
+			return fmt.Errorf("export of %s: %s: %w", name, *x.subscriptions, err)
 		}
 	}
 	result.Seconds = console.Seconds(time.Since(begun))
-	if toStdout {
+	if x.toStdout() {
 		c.Done()
 		return nil
 	}
@@ -131,7 +163,7 @@ func (x *exporter) failed(err error) error {
 	if errors.Is(err, bolt.ErrPart) {
 		return cli.WrongUsage("export: %v", err)
 	}
-	return fmt.Errorf("export of %s to %s: %w", *x.db, *x.to, err)
+	return fmt.Errorf("export of %s to %s: %w", x.from.name(), *x.to, err)
 }
 
 func (x *exporter) export(ctx context.Context, s *bolt.Store, w io.Writer, c *console.Console) (transfer.Exported, error) {
@@ -154,10 +186,7 @@ func (r *exportResult) text(c *console.Console) {
 
 // writeFile lets fill write a file that has its name when it is whole, and synced. There must be none of that name.
 func writeFile(name string, fill func(io.Writer) error) error {
-	switch _, err := os.Lstat(name); {
-	case err == nil:
-		return &os.PathError{Op: "make", Path: name, Err: os.ErrExist}
-	case !errors.Is(err, os.ErrNotExist):
+	if err := checkNew(name); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -175,6 +204,17 @@ func writeFile(name string, fill func(io.Writer) error) error {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err
+}
+
+// checkNew returns an error if there is a file of that name.
+func checkNew(name string) error {
+	switch _, err := os.Lstat(name); {
+	case err == nil:
+		return &os.PathError{Op: "make", Path: name, Err: os.ErrExist}
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	return nil
 }
 
 func importCommand() *cobra.Command {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,16 +118,11 @@ func newFaultResult(f verify.Fault, needed remedies) faultResult {
 // verify checks a copy of what a server has open.
 func (k *serverKeeper) verify(ctx context.Context, c *console.Console, name string, o verify.Options) (err error) {
 	defer func() { err = errors.Join(err, k.close()) }()
-	temporary, err := os.MkdirTemp("", "partita-verify-")
+	dir, remove, err := k.copied(ctx, "", c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	dir := filepath.Join(temporary, "copy")
-	if _, err := k.backup(ctx, dir, bolt.CopyOptions{SkipVerify: true, Progress: showCopy(c)}); err != nil {
-		c.Done()
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	return runVerify(ctx, c, dir, name, o)
 }
 
@@ -224,9 +217,11 @@ func sayChecked(c *console.Console, r verify.Report) {
 	}
 	c.Say("%s of %s in %s, %s, %s%s", human.Counted(r.Events, "event"), human.Counted(r.Workspaces, "workspace"),
 		human.Counted(r.Partitions, "partition"), human.Counted(r.Numbers, "number"), human.Counted(r.Rows, "record"), subscriptions)
-	if r.FaultCount == 0 {
-		c.Say("%s no fault: every invariant that the files can show holds", console.Mark(true))
+	if r.FaultCount > 0 {
+		c.Say("%s %s", console.Mark(false), human.Counted(r.FaultCount, "fault"))
+		return
 	}
+	c.Say("%s no fault: every invariant that the files can show holds", console.Mark(true))
 }
 
 // faulty returns an [verify.ErrFaults] if the report has faults, without their text.

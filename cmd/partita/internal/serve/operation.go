@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -20,6 +21,15 @@ import (
 
 // OperationsPath is what the path of every operation begins with.
 const OperationsPath = "/v1/store/"
+
+// ServerOperation is the name of the operation that tells which process serves the store.
+const ServerOperation = "server"
+
+// Served says which process serves a store, and where.
+type Served struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+}
 
 // ErrorTrailer is the trailer of a stream that is not whole: it says why.
 const ErrorTrailer = "Partita-Error"
@@ -54,13 +64,23 @@ type operations struct {
 // errStopping is why a stream ends that has no end.
 var errStopping = errors.New("the server is stopping")
 
+// serving tells which process serves the store.
+func (s *server) serving() Operation {
+	return Operation{Name: ServerOperation, Answer: func(_ context.Context, q url.Values) (any, error) {
+		if len(q) > 0 {
+			return nil, cli.WrongUsage("got %d parameters, want none", len(q))
+		}
+		return Served{URL: s.url(), PID: os.Getpid()}, nil
+	}}
+}
+
 // withOperations answers whoever asks for an operation; the API answers all others.
 func (s *server) withOperations(stopping context.Context, store *bolt.Store, api http.Handler) http.Handler {
 	o := &operations{
 		logger: s.logger.Named("serve"), stopping: stopping, all: make(map[string]Operation),
 		streams: make(chan struct{}, max(1, s.config.Connections/8)),
 	}
-	all := []Operation{s.reopening()}
+	all := []Operation{s.reopening(), s.serving()}
 	if s.config.Operations != nil {
 		all = append(all, s.config.Operations(store)...)
 	}
@@ -76,7 +96,7 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 			api.ServeHTTP(w, r)
 		case r.Method != operation.Method:
 			w.Header().Set("Allow", operation.Method)
-			refuse(w, http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is "+operation.Method)
+			problem(w, "http.md#wrong-method", http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is "+operation.Method)
 		default:
 			r.Pattern = operation.Method + " " + OperationsPath + name // it counts by it
 			o.serve(w, r, operation)
@@ -105,7 +125,7 @@ func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Op
 		defer func() { <-o.streams }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "Too many readers wait already", "too many operations are under way")
+		problem(w, "http.md#too-many-readers", http.StatusServiceUnavailable, "Too many readers wait already", "too many operations are under way")
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -135,15 +155,15 @@ func (o *operations) stream(w http.ResponseWriter, r *http.Request, operation Op
 func (o *operations) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, cli.ErrUsage):
-		refuse(w, http.StatusBadRequest, "The request cannot be understood", inLine(err))
+		problem(w, "http.md#malformed", http.StatusBadRequest, "The request cannot be understood", inLine(err))
 	case errors.Is(err, partition.ErrNoEvent), errors.Is(err, errNoDump):
-		refuse(w, http.StatusNotFound, "There is no such thing", inLine(err))
+		problem(w, "http.md#not-found", http.StatusNotFound, "There is no such thing", inLine(err))
 	case errors.Is(err, storage.ErrClosed), errors.Is(err, errStopping):
 		w.Header().Set("Retry-After", "30")
-		refuse(w, http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
+		problem(w, "http.md#unavailable", http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
 	default:
 		o.tell(r, err)
-		refuse(w, http.StatusInternalServerError, "The server has failed", inLine(err))
+		problem(w, "http.md#internal", http.StatusInternalServerError, "The server has failed", inLine(err))
 	}
 }
 
