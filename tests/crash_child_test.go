@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/actors"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
@@ -48,6 +49,8 @@ type childConfig struct {
 	Suffers bool
 	// Subscribes says that subscriptions deliver what is written.
 	Subscribes bool
+	// Generators is how many numbers of generators of ids the child takes.
+	Generators int
 	// Keeps says that the child only keeps a subscription: it deploys nothing.
 	Keeps bool
 	// Pause is a phase behind which the child waits for its standard input to end, and then changes its
@@ -78,6 +81,8 @@ type entry struct {
 	Subscribed string            `json:",omitempty"`
 	Called     *delivered.Call   `json:",omitempty"`
 	Changed    *delivered.Change `json:",omitempty"`
+	// Generator is the number of a generator of ids.
+	Generator uint32 `json:",omitempty"`
 }
 
 // underWay reports whether an entry says that something begins or has ended.
@@ -308,8 +313,27 @@ func (c *child) work(ctx context.Context) error {
 	if c.Subscribes && !c.Suffers { // a batch that could not be stored is delivered again after a pause
 		all.Go(func() { c.readers.operate(ctx, rand.New(rand.NewPCG(c.Seed, 4000))) })
 	}
+	all.Go(func() { c.takeGenerators(ctx) })
 	all.Wait()
 	return nil
+}
+
+// generatorLaunch is the launch of all generators.
+const generatorLaunch = 7
+
+// takeGenerators takes the numbers of generators.
+func (c *child) takeGenerators(ctx context.Context) {
+	for range c.Generators {
+		n, err := c.store.(ids.GeneratorCounter).NextGenerator(ctx, generatorLaunch)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			c.journal.write(entry{Trouble: "generator: " + err.Error()})
+			return
+		}
+		c.journal.write(entry{Generator: n})
+	}
 }
 
 // settle waits until every partition has handled what the clients left behind when

@@ -34,6 +34,8 @@ type ledger struct {
 	subscribed map[string]bool
 	copied     uint64
 	readers    *readersTally
+	// generator is the last number of a generator of ids.
+	generator uint32
 }
 
 // position is an event's place.
@@ -55,6 +57,7 @@ func (l *ledger) clone() *ledger {
 		acked: maps.Clone(l.acked), refused: maps.Clone(l.refused), phases: slices.Clone(l.phases), trouble: slices.Clone(l.trouble), flushing: l.flushing, asked: l.asked,
 		open: maps.Clone(l.open), named: slices.Clone(l.named), delivering: l.delivering, storing: l.storing, holding: l.holding,
 		book: l.book.Clone(), subscribed: maps.Clone(l.subscribed), copied: l.copied, readers: l.readers,
+		generator: l.generator,
 	}
 }
 
@@ -91,6 +94,8 @@ func (l *ledger) write(e entry) {
 		l.open[e.Begun.Bodies[0]] = e.Begun
 	case len(e.Appended) > 0:
 		l.appended(e.Appended)
+	case e.Generator != 0:
+		l.numbered(e.Generator)
 	default:
 		l.subscription(e)
 	}
@@ -105,6 +110,14 @@ func (l *ledger) enter(phase string) {
 		}
 	}
 	l.phases = append(l.phases, phase)
+}
+
+// numbered notes the number of a generator, which must be a new one.
+func (l *ledger) numbered(generator uint32) {
+	if generator <= l.generator {
+		l.trouble = append(l.trouble, fmt.Sprintf("got generator %d after %d", generator, l.generator))
+	}
+	l.generator = generator
 }
 
 // subscription notes what is about subscriptions.

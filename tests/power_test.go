@@ -76,7 +76,7 @@ type power struct {
 	images int
 	random *rand.Rand
 	// Counts of what was checked.
-	checked, losable, went, ackedChecked int
+	checked, losable, went, ackedChecked, generators int
 	readersTally
 	losses map[powerloss.Loss]int
 }
@@ -115,7 +115,7 @@ func (p *power) play(t *testing.T, s scene, n uint64, images int) {
 		s.before(t, p.site)
 	}
 	config := p.load(p.seed<<8 | n)
-	config.StopAfter = recordedAcks
+	config.StopAfter, config.Generators = recordedAcks, 16
 	if s.config != nil {
 		s.config(&config)
 	}
@@ -208,6 +208,10 @@ func (p *power) examineImage(t *testing.T, dir string, told *ledger, goOn bool) 
 	image := &crash{site: p.site.at(dir), ledger: told}
 	verifyFiles(t, dir)
 	store := openBolt(t, dir, p.app.Descriptor, bolt.Options{})
+	if told.generator > 0 {
+		told.numbered(must(store.NextGenerator(limit(t), generatorLaunch))(t))
+		p.generators++
+	}
 	image.compare(t, store)
 	check(t, store.Close(limit(t)))
 	verifyFiles(t, dir)
@@ -250,7 +254,8 @@ func hasFile(t testing.TB, dir, name string) bool {
 // report prints what was done, for people and for programs: of what, first.
 func (p *power) report(t *testing.T, of string) {
 	t.Helper()
-	line := fmt.Sprintf("power: %s images=%d losable=%d went-on=%d acked-checks=%d positions=%d", of, p.checked, p.losable, p.went, p.ackedChecked, p.positions)
+	line := fmt.Sprintf("power: %s images=%d losable=%d went-on=%d acked-checks=%d positions=%d generators=%d",
+		of, p.checked, p.losable, p.went, p.ackedChecked, p.positions, p.generators)
 	for loss := range powerloss.Losses {
 		line += fmt.Sprintf(" %v=%d", loss, p.losses[loss])
 	}

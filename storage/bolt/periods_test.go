@@ -55,7 +55,8 @@ func storedKeys(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// Of 100 daily sequences that keep two days, 60 days take at most 2.5 times the keys of one.
+// Of 100 daily sequences that keep two days, 60 days take at most 2.5 times the keys of one. Of 10,000 it is 2.0 too:
+// 20,000 keys to 10,000, measured once, since that takes most of a minute.
 func TestKeysOfDailySequences(t *testing.T) {
 	s := open(t, t.TempDir(), dailyStore(2), Options{})
 	p := storagetest.Take(t, s, 0)

@@ -15,7 +15,8 @@ import (
 )
 
 // ReadDescriptor returns the descriptor of an application that a file has, as TOML, YAML or JSON, with the members of the
-// HTTP API. Initial is 1 if it is not there; it and largest may be numbers or texts. It returns ErrConfig.
+// HTTP API. Initial is 1 if it is not there; it and largest may be numbers or texts. Largest may be the text "safe", or one
+// as "7 digits". It returns ErrConfig.
 func ReadDescriptor(path string) (d messages.Descriptor, err error) {
 	parser, ok := parsers[filepath.Ext(path)]
 	if !ok {
@@ -79,6 +80,9 @@ func spellNumbers(sequence map[string]any) error {
 			continue
 		}
 		n, err := messages.ParseNumber(fmt.Sprint(raw))
+		if named, isName := presets[fmt.Sprint(raw)]; isName && name == "largest" {
+			n, err = named, nil
+		}
 		if i, notInt := parseInt(raw); notInt == nil && i >= 0 { // 1e6 is a number of JSON
 			n, err = messages.Number(i), nil
 		}
@@ -89,6 +93,15 @@ func spellNumbers(sequence map[string]any) error {
 	}
 	return nil
 }
+
+// presets are the names of largest numbers.
+var presets = func() map[string]messages.Number {
+	all := map[string]messages.Number{"safe": messages.LargestSafe, "1 digit": messages.LargestOfDigits(1)}
+	for digits := 2; digits <= 18; digits++ {
+		all[fmt.Sprintf("%d digits", digits)] = messages.LargestOfDigits(digits)
+	}
+	return all
+}()
 
 // notWanted says which member is of another kind than it should be.
 func notWanted(err error) error {

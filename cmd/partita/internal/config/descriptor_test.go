@@ -43,6 +43,22 @@ func TestDescriptorFormats(t *testing.T) {
 	}
 }
 
+// TestNamedLimits: the largest number may be one of those that have a name.
+func TestNamedLimits(t *testing.T) {
+	const sequence = "application = \"a\"\npartitions = 1\n[[kinds]]\nkind = 1\nname = \"x\"\n[[kinds.sequences]]\nsequence = 17\nname = \"y\"\n"
+	for text, want := range map[string]messages.Number{
+		"safe": messages.LargestSafe, "1 digit": 9, "7 digits": 9_999_999, "18 digits": 999_999_999_999_999_999, "19 digits": 0, "0 digits": 0, "07 digits": 0,
+	} {
+		d, err := ReadDescriptor(descriptorFile(t, "a.toml", sequence+"largest = \""+text+"\"\n"))
+		if (err == nil) != (want != 0) || err == nil && d.Kinds[0].Sequences[0].Largest != want {
+			t.Errorf("%s: got %+v, %v, want %d", text, d, err, want)
+		}
+		if _, err := ReadDescriptor(descriptorFile(t, "a.toml", sequence+"initial = \""+text+"\"\n")); !errors.Is(err, ErrConfig) {
+			t.Errorf("initial %s: got %v", text, err)
+		}
+	}
+}
+
 // TestBadDescriptors: what is wrong with a file is told, with its place as far as that is known.
 func TestBadDescriptors(t *testing.T) {
 	const kind = "application = \"a\"\npartitions = 1\n[[kinds]]\nname = \"x\"\n"
