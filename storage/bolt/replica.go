@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/keeper"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/verifier"
@@ -21,6 +22,8 @@ import (
 type replica struct {
 	s   *Store
 	log replog.Log
+	// at is where the log stands with the last entry that was applied. Only Apply moves it.
+	at replog.Position
 	// head is that of the last entry that is published. It is read before anything is judged: if the judgement rests on
 	// less than what the log has accepted, the log refuses what was judged.
 	head atomic.Uint64
@@ -38,11 +41,15 @@ func (r *replica) start() error {
 	if r == nil {
 		return nil
 	}
-	at := r.s.log.Position
-	r.head.Store(at.Head)
+	// What log.db has and subscriptions.db has not is brought again.
+	r.at = r.s.log.Kept
+	r.head.Store(r.s.log.Position.Head)
 	err := r.mayStart()
 	if err == nil {
-		err = r.log.Start(at, r)
+		err = r.s.subscriptions.Replicate(proposer{r})
+	}
+	if err == nil {
+		err = r.log.Start(r.at, r)
 	}
 	if err != nil {
 		close(r.followed)
@@ -68,12 +75,28 @@ func (r *replica) end() error {
 }
 
 // propose writes what was accepted behind a head. When it returns without an error, that is published.
-func (r *replica) propose(head uint64, values [][]byte, epochs []logdb.Epoch) error {
-	if err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), values); err != nil {
+func (r *replica) propose(head uint64, e *format.Entry) error {
+	err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), e.Values)
+	if now := r.head.Load(); now != head {
+		// Its place was taken by others, if it was: that is no damage.
+		return fmt.Errorf("%w: it is at head %d, judged by %d", replog.ErrMoved, now, head)
+	}
+	if err != nil {
 		return err
 	}
-	e := format.Entry{Epochs: epochs, Values: values}
 	return r.log.Append(context.Background(), head, e.Encode())
+}
+
+// proposer is the replica as the keeper of its subscriptions sees it: it implements [keeper.Replica].
+type proposer struct{ *replica }
+
+// Verify asks whether this node leads.
+func (p proposer) Verify(ctx context.Context) error { return p.reads.Verify(ctx, p.log) }
+
+// Propose hands changes to the committer, and waits for the outcome.
+func (p proposer) Propose(changes keeper.Proposed) error {
+	r := &writeRequest{Ticket: queue.NewTicket(), proposed: &changes}
+	return queue.HandOver(context.Background(), p.s.writes, r, &r.Ticket, p.s.closing, p.s.committed)
 }
 
 // Apply implements [replog.Replica].
@@ -89,6 +112,15 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	content, err := format.DecodeEntry(body)
 	if err != nil {
 		return r.diverged(at, err)
+	}
+	if len(content.Changes) > 0 { // first: log.db must know of it when it has the entry
+		if err := r.s.subscriptions.Take(r.at, at, content.Changes); err != nil {
+			return err
+		}
+	}
+	r.at = at
+	if at.Head <= r.s.log.Position.Head {
+		return nil // log.db had it
 	}
 	requests, err := r.requests(&content)
 	if err != nil {

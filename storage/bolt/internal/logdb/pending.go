@@ -18,6 +18,8 @@ type pending struct {
 	bytes  int64
 	// entries are what was taken of a replicated log; the values are theirs. They come to log.db whole.
 	entries []pendingEntry
+	// head is that of the last entry that log.db has.
+	head uint64
 	// applied is closed, and made anew, whenever the applier has tried to bring them to
 	// log.db; failed says why it could not, tries how often it tried.
 	applied chan struct{}
@@ -86,6 +88,8 @@ type taken struct {
 	first   messages.LSN
 	values  [][]byte
 	entries []pendingEntry
+	// kept is up to where the directory has the replicated log with it.
+	kept replog.Position
 }
 
 // take returns the first values, of about so many bytes, and the entries whose values they are.
@@ -122,6 +126,9 @@ func (p *pending) tell(t taken, err error) {
 		// Readers may have the old list.
 		p.values = slices.Clone(p.values[len(t.values):])
 		p.first += messages.LSN(len(t.values))
+		if n := len(t.entries); n > 0 {
+			p.head = t.entries[n-1].at.Head
+		}
 		p.entries = slices.Clone(p.entries[len(t.entries):])
 		p.bytes -= pendingEntryBytes * int64(len(t.entries))
 	}
@@ -131,8 +138,9 @@ func (p *pending) tell(t taken, err error) {
 
 // applied is how far the applier has come.
 type applied struct {
-	// next is the first LSN that log.db has not.
+	// next is the first LSN that log.db has not, head that of the last entry that it has of a replicated log.
 	next messages.LSN
+	head uint64
 	// bytes is how much waits for it.
 	bytes int64
 	// tries is how often it has tried, failed why the last try brought nothing; more is
@@ -145,5 +153,5 @@ type applied struct {
 func (p *pending) state() applied {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return applied{next: p.first, bytes: p.bytes, tries: p.tries, failed: p.failed, more: p.applied}
+	return applied{next: p.first, head: p.head, bytes: p.bytes, tries: p.tries, failed: p.failed, more: p.applied}
 }
