@@ -138,7 +138,9 @@ func TestChangesComeBack(t *testing.T) {
 	for round, crashes := range []bool{false, true} {
 		back := r.nodes[2]
 		faulty.CommitsOf(back.store.files.Subscriptions.Load()).Before.Fail(errNoSpace)
-		expect.NoError(t, w.s.MoveSubscription(t.Context(), moveTo("s", 0, uint64(3+2*round))))
+		missed := moveTo("s", 0, uint64(3+2*round))
+		missed.Park = []storage.ParkedEvent{{Partition: 0, Offset: uint64(1 + round)}}
+		expect.NoError(t, w.s.MoveSubscription(t.Context(), missed))
 		w.append(1)
 		r.caughtUp(t, w.s)
 		expect.NoError(t, back.store.log.AwaitEntry(w.s.replica.head.Load()))
