@@ -233,7 +233,7 @@ func newSockets(t testing.TB, secure bool) *sockets {
 		s.ports[id] = p
 		s.mu.Unlock()
 	}
-	drive, err := newTransport(Options{Node: "driver", Shard: testShard, Port: s.ports["driver"], Failover: failover, Logger: zap.NewNop()})
+	drive, err := newTransport(Options{Node: "driver", Shard: testShard, Port: s.ports["driver"], Failover: failover, Logger: zap.NewNop()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

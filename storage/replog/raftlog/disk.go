@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,11 +26,16 @@ type files struct {
 	snapshots *raft.FileSnapshotStore
 }
 
-// identityKey is where a directory says whose it is, beside raft's terms and votes.
-var identityKey = []byte("partita")
+// What a directory says beside raft's terms and votes: whose it is, which one of that name, and up to where its replica was
+// made of another node's.
+var (
+	identityKey = []byte("partita")
+	lifeKey     = []byte("partita life")
+	seededKey   = []byte("partita seeded")
+)
 
 // identity is what it says: a version, the shard, the node.
-func (o Options) identity() []byte { return fmt.Appendf(nil, "1 %d %s", o.Shard, o.Node) }
+func (o Options) identity() []byte { return fmt.Appendf(nil, "2 %d %s", o.Shard, o.Node) }
 
 // openFiles opens the files in o.Dir, and makes those that are missing.
 func openFiles(o Options) (*files, error) {
@@ -80,6 +86,15 @@ func openDisk(o Options) (*files, error) {
 	return f, nil
 }
 
+// seeded returns up to where the replica was made of another node's, zero if it was not.
+func (f *files) seeded() (at replog.Position, err error) {
+	b, err := f.wal.Get(seededKey)
+	if err != nil || len(b) == 0 {
+		return at, err
+	}
+	return readPosition(bytes.NewReader(b))
+}
+
 func (f *files) checkIdentity(o Options) error {
 	got, err := f.wal.Get(identityKey)
 	if err != nil {
@@ -114,16 +129,22 @@ func (f *files) fit(from replog.Position) error {
 	if err != nil {
 		return err
 	}
+	seeded, err := f.seeded()
+	if err != nil {
+		return err
+	}
+	// A replica that was made of another node's has what most nodes have, also where this log has not: raft brings it here.
+	known := from.Index <= seeded.Index
 	switch {
 	case first > snapshot+1:
 		return fmt.Errorf("%w: the log begins at %d, its snapshot is at %d", replog.ErrBehind, first, snapshot)
-	case from.Index > max(last, snapshot):
+	case from.Index > max(last, snapshot) && !known:
 		return fmt.Errorf("%w: it is at %d, the log ends at %d", replog.ErrAhead, from.Index, max(last, snapshot))
 	case from.Head < base.Head:
 		return fmt.Errorf("%w: it has %d entries, the log begins after %d", replog.ErrBehind, from.Head, base.Head)
 	case from.Head == base.Head && from != base:
 		return fmt.Errorf("%w: it is at %+v, the log at %+v", replog.ErrDiverged, from, base)
-	case first <= from.Index && from.Index <= last && from.Index > 0:
+	case first <= from.Index && from.Index <= last && from.Index > 0 && !known:
 		if err := f.same(from); err != nil {
 			return err
 		}

@@ -99,7 +99,11 @@ func (l *Log) open(from replog.Position) error {
 	if err := disk.fit(from); err != nil {
 		return errors.Join(err, disk.close())
 	}
-	t, err := newTransport(l.o)
+	known, err := newPeers(l.o, disk, l.stop)
+	if err != nil {
+		return errors.Join(err, disk.close())
+	}
+	t, err := newTransport(l.o, known)
 	if err != nil {
 		return errors.Join(err, disk.close())
 	}

@@ -14,11 +14,11 @@ type transport struct {
 const rpcTime = 10
 
 // newTransport is the one through the node's port, or the test's.
-func newTransport(o Options) (*transport, error) {
+func newTransport(o Options, known *peers) (*transport, error) {
 	if o.transport != nil {
 		return &transport{Transport: o.transport()}, nil
 	}
-	s, err := o.Port.open(o.Shard)
+	s, err := o.Port.open(o.Shard, known)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,11 @@ func (t *transport) AppendEntries(
 		return err
 	}
 	if resp.Success && resp.Term == args.Term {
-		t.acks.add(id, args.Term, asked)
+		has := args.PrevLogEntry
+		if n := len(args.Entries); n > 0 {
+			has = args.Entries[n-1].Index
+		}
+		t.acks.add(id, args.Term, asked, has)
 	}
 	return nil
 }
@@ -55,4 +59,9 @@ func (t *transport) RequestPreVote(
 // Close implements [raft.WithClose].
 func (t *transport) Close() error {
 	return t.Transport.(raft.WithClose).Close() //nolint:errcheck // they do
+}
+
+// AppendEntriesPipeline implements [raft.Transport]: there are none, so that all goes through AppendEntries.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
 }
