@@ -118,11 +118,8 @@ func (l *Log) open(from replog.Position) error {
 func (l *Log) runRaft() error {
 	g := &guard{fail: l.stop}
 	g.wrap(l.o, l.disk.wal)
-	cache, err := raft.NewLogCache(cachedEntries, g)
-	if err != nil {
-		return err
-	}
 	var r *raft.Raft
+	var err error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -131,7 +128,7 @@ func (l *Log) runRaft() error {
 				err = fmt.Errorf("%w: %v", ErrDisk, p)
 			}
 		}()
-		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, cache, g, l.disk.snapshots, l.transport)
+		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g}, g, l.disk.snapshots, l.transport)
 	}()
 	<-ended
 	if r == nil {

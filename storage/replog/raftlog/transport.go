@@ -35,6 +35,8 @@ func newTransport(o Options, known *peers) (*transport, error) {
 func (t *transport) AppendEntries(
 	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
+	// Raft goes by what it finds in the request then.
+	args.Entries = together(args.Entries)
 	asked := t.acks.now()
 	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
 		return err
@@ -47,6 +49,17 @@ func (t *transport) AppendEntries(
 		t.acks.add(id, args.Term, asked, has)
 	}
 	return nil
+}
+
+// together returns those of the entries that travel together. Raft counts them only, and one may have megabytes.
+func together(entries []*raft.Log) []*raft.Log {
+	bytes := 0
+	for i, e := range entries {
+		if bytes += len(e.Data); bytes > maxAppendBytes && i > 0 {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 // RequestPreVote implements [raft.WithPreVote]. Both transports do.
