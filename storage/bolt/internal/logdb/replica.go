@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/replog"
@@ -89,6 +90,36 @@ func PutPosition(tx *bbolt.Tx, at, kept replog.Position) error {
 		return header.Delete(format.KeyKept)
 	}
 	return header.Put(format.KeyKept, format.EncodePosition(format.KeyKept, kept))
+}
+
+// Tail is the end of log.db as of one moment.
+type Tail struct {
+	// At is up to where log.db has a replicated log, Last its last LSN.
+	At   replog.Position
+	Last messages.LSN
+	// Events are those behind what was asked for, Epochs are all.
+	Events, Epochs boltfile.Entries
+}
+
+// ReadTail reads the end of log.db, with the events from an LSN on. Those are in memory at once.
+func (l *Log) ReadTail(from messages.LSN) (t Tail, err error) {
+	err = l.File.View(func(tx *bbolt.Tx) (err error) {
+		if t.At, err = l.positionAt(tx, format.KeyReplica, replog.Position{}); err != nil {
+			return err
+		}
+		c := tx.Bucket(format.BucketLog).Cursor()
+		if k, _ := c.Last(); k != nil {
+			t.Last, _ = format.ParseLSN(k)
+		}
+		for k, v := c.Seek(format.AppendLSNKey(nil, from)); k != nil; k, v = c.Next() {
+			t.Events.Add(k, v)
+		}
+		return tx.Bucket(format.BucketEpochs).ForEach(func(k, v []byte) error {
+			t.Epochs.Add(k, v)
+			return nil
+		})
+	})
+	return t, err
 }
 
 // loadPosition reads up to where the directory has a replicated log.
