@@ -50,7 +50,10 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 	}
 	next := messages.LSN(1)
 	for more := true; more; { // what is written meanwhile is less each time
-		last := s.lastOwn()
+		last, err := s.lastOwn()
+		if err != nil {
+			return err
+		}
 		if err := out.Events(ctx, s.log, next, last); err != nil {
 			return err
 		}
@@ -68,6 +71,9 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 			return err
 		}
 	}
+	if _, err := s.lastOwn(); err != nil {
+		return err
+	}
 	rest, err := s.log.ReadTail(next)
 	if err != nil {
 		return err
@@ -75,10 +81,13 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 	return out.EndLog(&rest, kept)
 }
 
-// lastOwn returns the last LSN that log.db has.
-func (s *Store) lastOwn() messages.LSN {
+// lastOwn returns the last LSN that log.db has, when it has what was applied before.
+func (s *Store) lastOwn() (messages.LSN, error) {
+	if err := s.log.AwaitEntry(s.replica.head.Load()); err != nil {
+		return 0, err
+	}
 	first, _ := s.log.Pending()
-	return first - 1
+	return first - 1, nil
 }
 
 // ReadSeed makes a replica of what [Store.WriteSeed] writes, in a directory, which must be new or empty: for a node whose
