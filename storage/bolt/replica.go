@@ -1,9 +1,12 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +35,8 @@ type replica struct {
 	reads verifier.Verifier
 	// taken has room for one: it says that the log has grown.
 	taken chan struct{}
+	// flushing is held by who flushes without a caller.
+	flushing sync.Mutex
 	// followed is closed when nothing is flushed any more without a caller.
 	followed chan struct{}
 }
@@ -77,9 +82,9 @@ func (r *replica) end() error {
 // propose writes what was accepted behind a head. When it returns without an error, that is published.
 func (r *replica) propose(head uint64, e *format.Entry) error {
 	err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), e.Values)
-	if now := r.head.Load(); now != head {
-		// Its place was taken by others, if it was: that is no damage.
-		return fmt.Errorf("%w: it is at head %d, judged by %d", replog.ErrMoved, now, head)
+	if taken := r.s.log.Taken(); taken != head {
+		// If its place is not free, others have it: that is no damage. The log would refuse it, too.
+		return fmt.Errorf("%w: it is at head %d, judged by %d", replog.ErrMoved, taken, head)
 	}
 	if err != nil {
 		return err
@@ -121,6 +126,9 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	r.at = at
 	if at.Head <= r.s.log.Position.Head {
 		return nil // log.db had it
+	}
+	if err := r.makeRoom(); err != nil {
+		return fmt.Errorf("%s: %w", format.StateFileName, err)
 	}
 	requests, err := r.requests(&content)
 	if err != nil {
@@ -233,13 +241,36 @@ func (r *replica) follow() {
 		case <-r.s.closing:
 			return
 		}
-		r.flush()
+		// Why one is refused is told to who flushes as the owner, or by makeRoom.
+		_, _ = r.flush()
 	}
 }
 
+// makeRoom flushes if the tails are as full as they may be: nobody is refused here who could be told to come later. An error
+// is why this replica must stop, which would keep everything in memory else. Where this node leads, appends are refused.
+func (r *replica) makeRoom() error {
+	full := func() bool { return r.s.tailsExceed(r.s.shares.tail, r.s.options.TailEvents) }
+	for tries := 0; full(); tries++ {
+		if now, _ := r.log.Leadership(); now.Term != 0 {
+			return nil
+		}
+		some, err := r.flush()
+		if !some || !full() {
+			return nil // what is left is of partitions that have failed, and do not grow
+		}
+		// One that the owner had begun may have come before.
+		if err != nil && (!errors.Is(err, storage.ErrCheckpoint) || tries > 3) {
+			return err
+		}
+	}
+	return nil
+}
+
 // flush flushes all tails under the epochs that are the partitions' before this node begins to lead: who takes one
-// after that is not disturbed.
-func (r *replica) flush() {
+// after that is not disturbed. It returns whether there was something to flush, and why one was refused.
+func (r *replica) flush() (some bool, err error) {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
 	var all []*flushRequest
 	for i := range r.s.partitions {
 		if f := r.s.partitions[i].derivedFlush(); f != nil {
@@ -247,19 +278,19 @@ func (r *replica) flush() {
 		}
 	}
 	if now, _ := r.log.Leadership(); now.Term != 0 {
-		return
+		return false, nil
 	}
 	for _, f := range all { // so that they share transactions
 		select {
 		case r.s.flushes <- f:
 		case <-r.s.closing:
-			return
+			return false, nil
 		}
 	}
 	for _, f := range all {
-		// Why one is refused is told to who flushes as the owner, or by the partition's status.
-		_ = f.Await(context.Background(), r.s.flushed)
+		err = cmp.Or(err, f.Await(context.Background(), r.s.flushed))
 	}
+	return len(all) > 0, err
 }
 
 // derivedFlush returns a flush of all that the tail has, without a caller, nil if there is nothing.

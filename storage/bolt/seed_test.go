@@ -45,7 +45,8 @@ func TestSeededReplica(t *testing.T) {
 					next++
 					expect.NoError(t, w.s.MoveSubscription(t.Context(), moveTo("s", 0, next)))
 					w.flush()
-					source.store.replica.flush()
+					_, err := source.store.replica.flush()
+					expect.NoError(t, err)
 				}
 				for source.store.replica.head.Load() < w.s.replica.head.Load() {
 					_, err := source.store.AwaitAny(t.Context(), 0)

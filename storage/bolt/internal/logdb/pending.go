@@ -18,8 +18,8 @@ type pending struct {
 	bytes  int64
 	// entries are what was taken of a replicated log; the values are theirs. They come to log.db whole.
 	entries []pendingEntry
-	// head is that of the last entry that log.db has.
-	head uint64
+	// head is that of the last entry that log.db has, taken that of the last one at all.
+	head, taken uint64
 	// applied is closed, and made anew, whenever the applier has tried to bring them to
 	// log.db; failed says why it could not, tries how often it tried.
 	applied chan struct{}
@@ -63,6 +63,7 @@ const pendingEntryBytes = 128
 func (p *pending) pushEntry(e *Entry) (before, after int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // the applier must not find an entry without its values
+	p.taken = e.At.Head
 	p.entries = append(p.entries, pendingEntry{at: e.At, events: len(e.Values), epochs: e.Epochs})
 	p.bytes += pendingEntryBytes
 	before, after = p.add(e.Values)

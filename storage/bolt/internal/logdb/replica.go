@@ -43,6 +43,13 @@ func (l *Log) Take(e *Entry) error {
 	return nil
 }
 
+// Taken returns the head of the last entry that was taken.
+func (l *Log) Taken() uint64 {
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	return l.pending.taken
+}
+
 // AwaitEntry waits until log.db has the entries of a replicated log up to a head, or could not be given them.
 func (l *Log) AwaitEntry(head uint64) error {
 	return l.await(context.Background(), func(now *applied) bool { return now.head >= head })
@@ -127,7 +134,7 @@ func (l *Log) loadPosition(tx *bbolt.Tx) (err error) {
 	if l.Position, err = l.positionAt(tx, format.KeyReplica, replog.Position{}); err == nil {
 		l.Kept, err = l.positionAt(tx, format.KeyKept, l.Position)
 	}
-	l.pending.head = l.Position.Head
+	l.pending.head, l.pending.taken = l.Position.Head, l.Position.Head
 	return err
 }
 
