@@ -379,7 +379,7 @@ func TestReplicaWithoutSpace(t *testing.T) {
 				w.append(1)
 				w.flush()
 				count++
-				if count > 100*limit {
+				if count > 8*limit {
 					t.Fatal("it goes on for ever")
 				}
 				for n := stuck.store.replica.head.Load(); n < w.s.replica.head.Load(); n = stuck.store.replica.head.Load() {

@@ -105,6 +105,7 @@ func TestNodeThatCannotCatchUp(t *testing.T) {
 	for r.log(n).member("n4") == nil {
 		r.must(n, 1)
 	}
+	r.must(n, 20)
 	cancel()
 	if err := <-added; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
