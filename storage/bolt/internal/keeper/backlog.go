@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -104,7 +105,7 @@ func (b *backlog) first() (before replog.Position, waits bool) {
 func (b *backlog) all() []*kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.entries[:len(b.entries):len(b.entries)]
+	return slices.Clip(b.entries)
 }
 
 // tell says what became of an attempt to write the first entries.
