@@ -9,6 +9,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/keeper"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 )
@@ -21,6 +22,8 @@ type writeRequest struct {
 	epoch     messages.Epoch
 	takeEpoch bool
 	events    []newEvent
+	// proposed are changes of subscriptions, of no partition; nil if there are none.
+	proposed *keeper.Proposed
 	// unseen says that another replica's partition has accepted it, and this one's has failed: its log only grows.
 	unseen bool
 	// size is what the events will take in the tail.

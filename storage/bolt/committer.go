@@ -3,6 +3,7 @@ package bolt
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -179,6 +180,11 @@ func (r *writeRequest) bytes() (n int) {
 	for i := range r.events {
 		n += len(r.events[i].value)
 	}
+	if r.proposed != nil {
+		for i := range r.proposed.Changes {
+			n += r.proposed.Changes[i].Size()
+		}
+	}
 	return n
 }
 
@@ -188,7 +194,11 @@ func (c *committer) admit(r *writeRequest) {
 		return
 	}
 	err := c.s.brokenBy()
-	if err == nil {
+	switch {
+	case err != nil:
+	case r.proposed != nil:
+		err = c.admitProposed(r)
+	default:
 		err = c.staged.admit(r)
 	}
 	switch {
@@ -201,9 +211,22 @@ func (c *committer) admit(r *writeRequest) {
 	}
 }
 
+// admitProposed stages changes of subscriptions, unless the log has others than those by which they were judged. If it gets
+// some from now on, its head is not that of this commit.
+func (c *committer) admitProposed(r *writeRequest) error {
+	if last := c.s.subscriptions.Last(); last != r.proposed.Judged {
+		return fmt.Errorf("%w: subscriptions: judged by head %d, they are at %d", replog.ErrMoved, r.proposed.Judged, last)
+	}
+	c.staged.accepted = append(c.staged.accepted, r)
+	return nil
+}
+
 // restsOnStaged reports whether a refusal of a request may rest on what was accepted for the
 // same commit.
 func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
+	if r.proposed != nil {
+		return false
+	}
 	if errors.Is(refusal, storage.ErrDuplicate) {
 		return slices.ContainsFunc(r.lookups, func(l dedup.Lookup) bool { return g.ids[l.Key] != 0 })
 	}
@@ -213,24 +236,24 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 
 // commit makes durable what was accepted.
 func (c *committer) commit() error {
-	values, epochs := c.seal(), c.epochs()
-	if len(values) == 0 && len(epochs) == 0 {
+	e := format.Entry{Values: c.seal(), Epochs: c.epochs(), Changes: c.changes()}
+	if len(e.Values) == 0 && len(e.Epochs) == 0 && len(e.Changes) == 0 {
 		return nil
 	}
 	begin := time.Now()
-	err := c.write(values, epochs)
+	err := c.write(&e)
 	c.s.room.Note(err)
 	if err == nil {
-		c.s.meter.Commit(values, time.Since(begin))
+		c.s.meter.Commit(e.Values, time.Since(begin))
 	}
 	return err
 }
 
-func (c *committer) write(values [][]byte, epochs []logdb.Epoch) error {
+func (c *committer) write(e *format.Entry) error {
 	if r := c.s.replica; r != nil {
-		return r.propose(c.head, values, epochs)
+		return r.propose(c.head, e)
 	}
-	return c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), values, epochs)
+	return c.s.log.Append(messages.LSN(c.s.lastLSN.Load()), e.Values, e.Epochs)
 }
 
 // seal finishes the events that were accepted, and returns them.
@@ -252,6 +275,16 @@ func (c *committer) epochs() (all []logdb.Epoch) {
 	for _, r := range c.staged.accepted {
 		if r.takeEpoch {
 			all = append(all, logdb.Epoch{Partition: r.partition.id, Epoch: r.epoch})
+		}
+	}
+	return all
+}
+
+// changes returns those of subscriptions.
+func (c *committer) changes() (all []format.Change) {
+	for _, r := range c.staged.accepted {
+		if r.proposed != nil {
+			all = append(all, r.proposed.Changes...)
 		}
 	}
 	return all

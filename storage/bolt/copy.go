@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -51,6 +52,8 @@ type Copied struct {
 	// StateUnread is why [Restore] could not ask the state.db beside the log whether the log is whole; nil if it
 	// could, or if there is none.
 	StateUnread error
+	// Position is where the replicated log goes on for what [ReadSeed] has made.
+	Position replog.Position
 	// Report is what the check of the copy found; zero if it was left out.
 	Report verify.Report
 }
@@ -298,11 +301,18 @@ func (s *Store) WriteBackup(ctx context.Context, w io.Writer, o CopyOptions) err
 // Errors: ErrStream if the stream is cut off or changed; ErrExists; verify.ErrFaults; those of the file system, of the
 // reader and of ctx.
 func ReadBackup(ctx context.Context, r io.Reader, dir string, o CopyOptions) (Copied, error) {
+	return receive(ctx, dir, o, func(t *copies.Target) (copies.Received, error) { return t.Receive(ctx, r) })
+}
+
+func receive(
+	ctx context.Context, dir string, o CopyOptions, from func(*copies.Target) (copies.Received, error),
+) (Copied, error) {
 	c := newCopying(o)
 	c.target = copies.Target{Options: reading(), Tell: c.tell}
 	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
 		c.target.Directory = temporary
-		got, err := c.target.Receive(ctx, r)
+		got, err := from(&c.target)
+		c.result.Position = got.Kept
 		c.result.ID, c.result.Events = got.ID.String(), got.Last
 		c.result.LogFrom, c.result.StateFrom = got.Sizes[format.RoleLog], got.Sizes[format.RoleState]
 		c.result.SubscriptionsFrom = got.Sizes[format.RoleSubscriptions]

@@ -35,6 +35,8 @@
 //	replica.go  the store as that log sees it: an entry is pending, and published; flushes of a node that does not lead
 //	verifier    reads ask whether this node leads: one question for all who read meanwhile
 //	logdb       replica.go: what log.db says of that log
+//	keeper      replica.go: changes of subscriptions are proposed, and written when they have come in
+//	seed.go     a replica is made anew of another one
 //
 // # The rooms
 //

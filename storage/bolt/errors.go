@@ -34,13 +34,13 @@ var (
 	// ErrStream is returned when what is read is no whole backup: it was cut off or changed on its way, or is something
 	// else.
 	//
-	// From: [ReadBackup].
+	// From: [ReadBackup], [ReadSeed].
 	// Do: make the backup again. Nothing was kept of it.
 	ErrStream = copies.ErrStream
 	// ErrReplica is returned when a store that is a replica is to be opened for writing by itself: what it wrote would not be
-	// in the others.
+	// in the others; or when a store that is none is to be copied as one.
 	//
-	// From: [Open] and [OpenExisting] without Options.Log, and [Compact].
+	// From: [Open] and [OpenExisting] without Options.Log, and [Compact]; Store.WriteSeed with a store that has no log.
 	// Do: open it with its replicated log, or read-only. A backup of it is a store by itself.
 	ErrReplica = errors.New("store is a replica")
 	// ErrPart is returned when a part of a store is asked for that it has not.

@@ -342,7 +342,11 @@ func (f *flusher) rest() {
 
 // pressed reports whether tails are so long that they must be flushed soon.
 func (s *Store) pressed() bool {
-	bytes, events := s.shares.tail/pacePart, min(s.options.TailEvents/pacePart, paceEvents)
+	return s.tailsExceed(s.shares.tail/pacePart, min(s.options.TailEvents/pacePart, paceEvents))
+}
+
+// tailsExceed reports whether all tails together take more than so many bytes, or one has more events or data of records.
+func (s *Store) tailsExceed(bytes int64, events int) bool {
 	if s.tails.bytes.Load() > bytes {
 		return true
 	}

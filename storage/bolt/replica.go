@@ -1,15 +1,19 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/keeper"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/verifier"
@@ -21,6 +25,8 @@ import (
 type replica struct {
 	s   *Store
 	log replog.Log
+	// at is where the log stands with the last entry that was applied. Only Apply moves it.
+	at replog.Position
 	// head is that of the last entry that is published. It is read before anything is judged: if the judgement rests on
 	// less than what the log has accepted, the log refuses what was judged.
 	head atomic.Uint64
@@ -29,6 +35,8 @@ type replica struct {
 	reads verifier.Verifier
 	// taken has room for one: it says that the log has grown.
 	taken chan struct{}
+	// flushing is held by who flushes without a caller.
+	flushing sync.Mutex
 	// followed is closed when nothing is flushed any more without a caller.
 	followed chan struct{}
 }
@@ -38,11 +46,15 @@ func (r *replica) start() error {
 	if r == nil {
 		return nil
 	}
-	at := r.s.log.Position
-	r.head.Store(at.Head)
+	// What log.db has and subscriptions.db has not is brought again.
+	r.at = r.s.log.Kept
+	r.head.Store(r.s.log.Position.Head)
 	err := r.mayStart()
 	if err == nil {
-		err = r.log.Start(at, r)
+		err = r.s.subscriptions.Replicate(proposer{r})
+	}
+	if err == nil {
+		err = r.log.Start(r.at, r)
 	}
 	if err != nil {
 		close(r.followed)
@@ -68,12 +80,28 @@ func (r *replica) end() error {
 }
 
 // propose writes what was accepted behind a head. When it returns without an error, that is published.
-func (r *replica) propose(head uint64, values [][]byte, epochs []logdb.Epoch) error {
-	if err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), values); err != nil {
+func (r *replica) propose(head uint64, e *format.Entry) error {
+	err := r.s.log.Room(messages.LSN(r.s.lastLSN.Load()), e.Values)
+	if taken := r.s.log.Taken(); taken != head {
+		// If its place is not free, others have it: that is no damage. The log would refuse it, too.
+		return fmt.Errorf("%w: it is at head %d, judged by %d", replog.ErrMoved, taken, head)
+	}
+	if err != nil {
 		return err
 	}
-	e := format.Entry{Epochs: epochs, Values: values}
 	return r.log.Append(context.Background(), head, e.Encode())
+}
+
+// proposer is the replica as the keeper of its subscriptions sees it: it implements [keeper.Replica].
+type proposer struct{ *replica }
+
+// Verify asks whether this node leads.
+func (p proposer) Verify(ctx context.Context) error { return p.reads.Verify(ctx, p.log) }
+
+// Propose hands changes to the committer, and waits for the outcome.
+func (p proposer) Propose(changes keeper.Proposed) error {
+	r := &writeRequest{Ticket: queue.NewTicket(), proposed: &changes}
+	return queue.HandOver(context.Background(), p.s.writes, r, &r.Ticket, p.s.closing, p.s.committed)
 }
 
 // Apply implements [replog.Replica].
@@ -89,6 +117,18 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	content, err := format.DecodeEntry(body)
 	if err != nil {
 		return r.diverged(at, err)
+	}
+	if len(content.Changes) > 0 { // first: log.db must know of it when it has the entry
+		if err := r.s.subscriptions.Take(r.at, at, content.Changes); err != nil {
+			return err
+		}
+	}
+	r.at = at
+	if at.Head <= r.s.log.Position.Head {
+		return nil // log.db had it
+	}
+	if err := r.makeRoom(); err != nil {
+		return fmt.Errorf("%s: %w", format.StateFileName, err)
 	}
 	requests, err := r.requests(&content)
 	if err != nil {
@@ -202,13 +242,36 @@ func (r *replica) follow() {
 		case <-r.s.closing:
 			return
 		}
-		r.flush()
+		// Why one is refused is told to who flushes as the owner, or by makeRoom.
+		_, _ = r.flush()
 	}
 }
 
+// makeRoom flushes if the tails are as full as they may be: nobody is refused here who could be told to come later. An error
+// is why this replica must stop, which would keep everything in memory else. Where this node leads, appends are refused.
+func (r *replica) makeRoom() error {
+	full := func() bool { return r.s.tailsExceed(r.s.shares.tail, r.s.options.TailEvents) }
+	for tries := 0; full(); tries++ {
+		if now, _ := r.log.Leadership(); now.Term != 0 {
+			return nil
+		}
+		some, err := r.flush()
+		if !some || !full() {
+			return nil // what is left is of partitions that have failed, and do not grow
+		}
+		// One that the owner had begun may have come before.
+		if err != nil && (!errors.Is(err, storage.ErrCheckpoint) || tries > 3) {
+			return err
+		}
+	}
+	return nil
+}
+
 // flush flushes all tails under the epochs that are the partitions' before this node begins to lead: whoever takes one
-// after that is not disturbed.
-func (r *replica) flush() {
+// after that is not disturbed. It returns whether there was something to flush, and why one was refused.
+func (r *replica) flush() (some bool, err error) {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
 	var all []*flushRequest
 	for i := range r.s.partitions {
 		if f := r.s.partitions[i].derivedFlush(); f != nil {
@@ -216,19 +279,19 @@ func (r *replica) flush() {
 		}
 	}
 	if now, _ := r.log.Leadership(); now.Term != 0 {
-		return
+		return false, nil
 	}
 	for _, f := range all { // so that they share transactions
 		select {
 		case r.s.flushes <- f:
 		case <-r.s.closing:
-			return
+			return false, nil
 		}
 	}
 	for _, f := range all {
-		// Why one is refused is told to whoever flushes as the owner, or by the partition's status.
-		_ = f.Await(context.Background(), r.s.flushed)
+		err = cmp.Or(err, f.Await(context.Background(), r.s.flushed))
 	}
+	return len(all) > 0, err
 }
 
 // derivedFlush returns a flush of all that the tail has, without a caller, nil if there is nothing.

@@ -8,6 +8,8 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/memory"
 )
@@ -179,8 +181,12 @@ func TestFollowerFlushes(t *testing.T) {
 	w.append(1, 2, 1)
 	r.caughtUp(t, w.s)
 	follower := r.nodes[1].store
-	follower.replica.flush()
-	w.s.replica.flush()
+	_, err := follower.replica.flush()
+	expect.NoError(t, err)
+	some, err := w.s.replica.flush()
+	if some || err != nil {
+		t.Errorf("the owner flushes by itself: %v", err)
+	}
 	reg, err := follower.Register(replog.Local(t.Context()), 0)
 	expect.NoError(t, err)
 	expect.Equal(t, messages.PLogOffset(5), reg.Checkpoint)
@@ -326,4 +332,74 @@ func TestHeadIsWhatIsPublished(t *testing.T) {
 	p.mu.RUnlock()
 	expect.Equal(t, before, got)
 	r.same(t, w.s, 2)
+}
+
+// Whose commit meets entries of others that are not published yet is told that the log has moved: that is no damage.
+func TestMovedIsNoConflict(t *testing.T) {
+	r, w := openThree(t)
+	r.same(t, w.s, 1)
+	late := r.nodes[1].store
+	e := w.event(1)
+	value := format.EncodeEvent(&e)
+	format.SealEvent(value, 2)
+	p, before := &late.partitions[0], late.replica.head.Load()
+	p.mu.RLock()
+	w.append(1)
+	for late.log.Taken() == before {
+		runtime.Gosched()
+	}
+	err := late.log.AwaitEntry(before + 1)
+	if err == nil {
+		err = late.replica.propose(before, &format.Entry{Values: [][]byte{value}})
+	}
+	p.mu.RUnlock()
+	expect.ErrorIs(t, err, replog.ErrMoved)
+	if errors.Is(err, storage.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	r.same(t, w.s, 2)
+	takeOver(t, r.lead(t, 1), 0).append(1)
+}
+
+// A node that does not lead and has no space for what it takes stops, and says so. Opened again, it has all that it missed.
+func TestReplicaWithoutSpace(t *testing.T) {
+	for name, full := range map[string]func(*Store) *faulty.Point{
+		"log.db":   func(s *Store) *faulty.Point { return &faulty.CommitsOf(s.log.File).Before },
+		"state.db": func(s *Store) *faulty.Point { return &faulty.CommitsOf(s.state).Before },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const limit = 32
+			d := testDescriptor(1, messages.TrustNone)
+			r := openReplicas(t, 3, d, Options{TailEvents: limit})
+			w := takeOver(t, r.nodes[0].store, 0)
+			stuck := r.nodes[2]
+			full(stuck.store).Fail(errNoSpace)
+			count := 0
+			for now, _ := stuck.log.Leadership(); now.Stopped == nil; now, _ = stuck.log.Leadership() {
+				w.append(1)
+				w.flush()
+				count++
+				if count > 8*limit {
+					t.Fatal("it goes on for ever")
+				}
+				for n := stuck.store.replica.head.Load(); n < w.s.replica.head.Load(); n = stuck.store.replica.head.Load() {
+					if now, _ := stuck.log.Leadership(); now.Stopped != nil {
+						break
+					}
+					runtime.Gosched()
+				}
+				if name == "log.db" {
+					_ = stuck.store.log.AwaitEntry(w.s.replica.head.Load())
+				}
+			}
+			now, _ := stuck.log.Leadership()
+			expect.ErrorIs(t, now.Stopped, storage.ErrFull)
+			if got := stuck.store.partitions[0].tail.len(); got > limit+1 {
+				t.Errorf("it has %d events in memory", got)
+			}
+			r.close(t, stuck)
+			r.open(t, stuck, d)
+			r.same(t, w.s, count)
+		})
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/memory"
@@ -40,6 +42,9 @@ type randomRun struct {
 	// acked are the bodies that were acknowledged, unsure those of which nobody was told.
 	acked, unsure map[string]bool
 	tries         int
+	// stands is where the subscription was moved to last; may are the moves since of which nobody was told.
+	stands uint64
+	may    []uint64
 }
 
 func randomReplicas(t *testing.T, r *rand.Rand) {
@@ -49,10 +54,16 @@ func randomReplicas(t *testing.T, r *rand.Rand) {
 	}
 	run.replicas = openReplicas(t, 3, run.d, Options{})
 	run.w = takeOver(t, run.nodes[0].store, 0)
+	run.stands = 1
+	expect.NoError(t, run.w.s.PutSubscription(t.Context(), storage.Subscription{
+		Name: "s", SubscriptionSource: storage.SubscriptionSource{Kinds: []messages.WSKind{testKind}},
+	}))
 	for range 150 {
 		switch n := r.IntN(100); {
-		case n < 70:
+		case n < 50:
 			run.append()
+		case n < 70:
+			run.move()
 		case n < 78:
 			run.cluster.Doom(run.nodes[run.owner].id, []memory.Fate{memory.Kept, memory.Lost, memory.Late}[r.IntN(3)])
 		case n < 84:
@@ -64,7 +75,7 @@ func randomReplicas(t *testing.T, r *rand.Rand) {
 		case n < 95:
 			run.cluster.Release()
 		default:
-			run.nodes[r.IntN(3)].store.replica.flush()
+			_, _ = run.nodes[r.IntN(3)].store.replica.flush() // it may be fenced
 		}
 	}
 	run.check()
@@ -86,6 +97,32 @@ func (r *randomRun) append() {
 		r.unsure[string(e.Body)] = true
 	}
 	r.change(r.IntN(3))
+}
+
+// move moves the subscription anywhere, after a look at where it stands.
+func (r *randomRun) move() {
+	r.looks()
+	next := 1 + r.Uint64N(uint64(r.w.next))
+	switch err := r.w.s.MoveSubscription(r.t.Context(), moveTo("s", 0, next)); {
+	case err == nil:
+		r.stands, r.may = next, nil
+		return
+	case errors.Is(err, messages.ErrOutcomeUnknown):
+		r.may = append(r.may, next)
+	}
+	r.change(r.IntN(3))
+}
+
+// looks makes sure that the subscription stands where it was moved to. What is seen stays.
+func (r *randomRun) looks() {
+	sub, err := r.w.s.Subscription(r.t.Context(), "s")
+	if errors.Is(err, replog.ErrNotOwner) {
+		return
+	}
+	expect.NoError(r.t, err)
+	if next := sub.Position(0); next != r.stands && !slices.Contains(r.may, next) {
+		r.t.Fatalf("the subscription is at %d, want %d or one of %v", next, r.stands, r.may)
+	}
 }
 
 // change lets a node lead, or the next one that can, and take an epoch.
@@ -138,6 +175,8 @@ func (r *randomRun) check() {
 	r.change(r.IntN(3))
 	r.w.append(1) // whatever was in doubt is decided
 	r.w.flush()
+	r.looks()
+	r.sameSubscriptions(r.t, r.w.s)
 	all := r.caughtUp(r.t, r.w.s)
 	for _, events := range all[1:] {
 		expect.Equal(r.t, all[0], events)

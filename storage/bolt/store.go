@@ -154,7 +154,7 @@ func (s *Store) start() {
 	}
 	if log := s.options.Log; log != nil {
 		s.replica = &replica{s: s, log: log, taken: make(chan struct{}, 1), followed: make(chan struct{})}
-		s.log.Replicate(log.Trim)
+		s.log.Replicate(log.Trim, s.subscriptions.Kept)
 	}
 	s.log.Memory = s.shares.pending
 	s.log.Start(s.logFailed)
@@ -194,6 +194,7 @@ func (s *Store) release() {
 	s.room.Await()
 	if s.replica != nil {
 		s.releaseErr = s.replica.end()
+		s.subscriptions.EndReplica()
 	}
 	s.releaseErr = errors.Join(s.releaseErr, s.files.Close())
 	close(s.released)

@@ -8,13 +8,14 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 var _ storage.Subscriptions = (*Store)(nil)
 
 // SubscriptionNames implements [storage.Subscriptions]. It is an error if one is missing.
 func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterSubscriptions(ctx); err != nil {
 		return nil, err
 	}
 	return s.subscriptions.Names()
@@ -23,7 +24,7 @@ func (s *Store) SubscriptionNames(ctx context.Context) (names []string, err erro
 // Subscription implements [storage.Subscriptions]. It is an error if the subscription is
 // ahead of its log, or was, or if it stands in the log of another copy of the store.
 func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscription, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterSubscriptions(ctx); err != nil {
 		return storage.Subscription{}, err
 	}
 	return s.subscriptions.Subscription(name)
@@ -32,10 +33,18 @@ func (s *Store) Subscription(ctx context.Context, name string) (storage.Subscrip
 // ParkedEvents implements [storage.Subscriptions]. It is an error if an event is missing from
 // what is parked, where that is read in one piece.
 func (s *Store) ParkedEvents(ctx context.Context, name string, after storage.ParkedEvent, limit int) (page []storage.ParkedEvent, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.enterSubscriptions(ctx); err != nil {
 		return nil, err
 	}
 	return s.subscriptions.Parked(name, after, limit)
+}
+
+// enterSubscriptions is enter for who is to read where subscriptions stand.
+func (s *Store) enterSubscriptions(ctx context.Context) error {
+	if err := s.enterRead(ctx); err != nil || replog.IsLocal(ctx) {
+		return err
+	}
+	return s.subscriptions.AwaitTaken(ctx)
 }
 
 // PutSubscription implements [storage.Subscriptions].

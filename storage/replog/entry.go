@@ -12,8 +12,8 @@ const (
 	// than an engine likes. With what stands around it, it is what one takes at all: raft-wal takes 64 MiB.
 	MaxEntry = 64<<20 - 4096
 	// GoodEntry is how much a writer puts into an entry at most if it has the choice: larger ones delay the engine's
-	// heartbeats.
-	GoodEntry = 4 << 20
+	// heartbeats, and it has several of them in memory for each node that catches up.
+	GoodEntry = 1 << 20
 )
 
 // An entry's bytes. Numbers are big-endian. What the body says is the store's own affair.

@@ -18,8 +18,9 @@ type acks struct {
 	of    map[raft.ServerID]ack
 }
 
-// ack is the last answer of a node: in which term of raft's, and how many marks there were when it was asked for.
-type ack struct{ term, asked uint64 }
+// ack is the last answer of a node: in which term of raft's, and how many marks there were when it was asked for; and up to
+// which index of raft's it has the log.
+type ack struct{ term, asked, has uint64 }
 
 // mark begins: what is asked for from now on counts.
 func (a *acks) mark() uint64 {
@@ -36,16 +37,31 @@ func (a *acks) now() uint64 {
 	return a.marks
 }
 
-// add notes an answer.
-func (a *acks) add(id raft.ServerID, term, asked uint64) {
+// add notes an answer. has is 0 if it says nothing of the log.
+func (a *acks) add(id raft.ServerID, term, asked, has uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if was := a.of[id]; term > was.term || term == was.term && asked > was.asked {
-		if a.of == nil {
-			a.of = make(map[raft.ServerID]ack)
-		}
-		a.of[id] = ack{term: term, asked: asked}
+	was := a.of[id]
+	if term < was.term {
+		return
 	}
+	if term > was.term {
+		was = ack{}
+	}
+	if a.of == nil {
+		a.of = make(map[raft.ServerID]ack)
+	}
+	a.of[id] = ack{term: term, asked: max(asked, was.asked), has: max(has, was.has)}
+}
+
+// has returns up to which index of raft's a node has the log, as it has said in a term, 0 if it has not.
+func (a *acks) has(id raft.ServerID, term uint64) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if was := a.of[id]; was.term == term {
+		return was.has
+	}
+	return 0
 }
 
 // majority says whether most voters have said so in a term, asked since a mark. This node itself says so.

@@ -215,7 +215,7 @@ func newSockets(t testing.TB, secure bool) *sockets {
 	if secure {
 		keys = newAuthority(t)
 	}
-	for _, id := range append([]replog.NodeID{"driver"}, nodes...) {
+	for _, id := range append([]replog.NodeID{"driver", "n4"}, nodes...) {
 		o := PortOptions{Node: id, Listen: "127.0.0.1:0", Address: s.address, Wrap: s.links.Wrap(id)}
 		if secure {
 			o.TLS = keys.config(t, string(id))
@@ -233,7 +233,7 @@ func newSockets(t testing.TB, secure bool) *sockets {
 		s.ports[id] = p
 		s.mu.Unlock()
 	}
-	drive, err := newTransport(Options{Node: "driver", Shard: testShard, Port: s.ports["driver"], Failover: failover, Logger: zap.NewNop()})
+	drive, err := newTransport(Options{Node: "driver", Shard: testShard, Port: s.ports["driver"], Failover: failover, Logger: zap.NewNop()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

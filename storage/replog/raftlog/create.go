@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +13,9 @@ import (
 )
 
 // Create begins a log on a node. All its nodes do that, once, each with the same list of nodes; then they are started. A
-// node that has lost its disk must not do it again under its old name: it could vote twice. The directory must not be there;
-// it is made whole or not at all.
+// node that has lost its disk must not do it again under its old name: it could vote twice. The others, who know it, refuse
+// it then, and it stops with [ErrForgotten]; [Join] is for it, under a new name. The directory must not be there; it is made
+// whole or not at all.
 //
 // ErrOptions, ErrExists.
 func Create(o Options, nodes []replog.NodeID) error {
@@ -25,6 +27,40 @@ func Create(o Options, nodes []replog.NodeID) error {
 	if err != nil {
 		return err
 	}
+	return create(o, func(d *files) error {
+		return raft.BootstrapCluster(o.raftConfig(), d.wal, d.wal, d.snapshots, nil, servers)
+	})
+}
+
+// Join makes the directory of a node that is to be added to a log that others have begun, under a name that no node of it
+// ever had. Start it; then the owner adds it: [Log.Add]. at is where its replica is, if that was made of another node's: the
+// zero position begins at the beginning, which the others may not have any more. See Create for the rest.
+func Join(o Options, at replog.Position) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	return create(o, func(d *files) error { return d.wal.Set(seededKey, positionBytes(at)) })
+}
+
+// Seed says that the replica of a node was made anew of another node's, and where that is. It is for a node that was too far
+// behind, or differed, and still has its own directory of the log: with it what it has promised. The log must not be open.
+//
+// ErrOptions, [storage.ErrNotFound], [storage.ErrLocked], [storage.ErrForeign].
+func Seed(o Options, at replog.Position) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	d, err := openDisk(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.wal.Set(seededKey, positionBytes(at)), d.close())
+}
+
+// create makes a directory, with what more puts there.
+func create(o Options, more func(*files) error) error {
 	if _, err := os.Lstat(o.Dir); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w: %s", ErrExists, o.Dir)
 	}
@@ -32,7 +68,7 @@ func Create(o Options, nodes []replog.NodeID) error {
 	if err := os.RemoveAll(temporary); err != nil {
 		return err
 	}
-	if err := fill(o, temporary, servers); err != nil {
+	if err := fill(o, temporary, more); err != nil {
 		return errors.Join(err, os.RemoveAll(temporary))
 	}
 	if err := os.Rename(temporary, o.Dir); err != nil {
@@ -64,7 +100,7 @@ func configuration(own replog.NodeID, nodes []replog.NodeID) (raft.Configuration
 }
 
 // fill makes the files.
-func fill(o Options, dir string, servers raft.Configuration) error {
+func fill(o Options, dir string, more func(*files) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -73,10 +109,11 @@ func fill(o Options, dir string, servers raft.Configuration) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(
-		d.wal.Set(identityKey, o.identity()),
-		raft.BootstrapCluster(o.raftConfig(), d.wal, d.wal, d.snapshots, nil, servers),
-	)
+	var l life
+	if _, err := rand.Read(l[:]); err != nil {
+		return errors.Join(err, d.close())
+	}
+	err = errors.Join(d.wal.Set(identityKey, o.identity()), d.wal.Set(lifeKey, l[:]), more(d))
 	return errors.Join(err, d.close(), syncDir(dir))
 }
 

@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,11 +26,16 @@ type files struct {
 	snapshots *raft.FileSnapshotStore
 }
 
-// identityKey is where a directory says whose it is, beside raft's terms and votes.
-var identityKey = []byte("partita")
+// What a directory says beside raft's terms and votes: whose it is, which one of that name, and up to where its replica was
+// made of another node's.
+var (
+	identityKey = []byte("partita")
+	lifeKey     = []byte("partita life")
+	seededKey   = []byte("partita seeded")
+)
 
 // identity is what it says: a version, the shard, the node.
-func (o Options) identity() []byte { return fmt.Appendf(nil, "1 %d %s", o.Shard, o.Node) }
+func (o Options) identity() []byte { return fmt.Appendf(nil, "2 %d %s", o.Shard, o.Node) }
 
 // openFiles opens the files in o.Dir, and makes those that are missing.
 func openFiles(o Options) (*files, error) {
@@ -80,6 +86,15 @@ func openDisk(o Options) (*files, error) {
 	return f, nil
 }
 
+// seeded returns up to where the replica was made of another node's, zero if it was not.
+func (f *files) seeded() (at replog.Position, err error) {
+	b, err := f.wal.Get(seededKey)
+	if err != nil || len(b) == 0 {
+		return at, err
+	}
+	return readPosition(bytes.NewReader(b))
+}
+
 func (f *files) checkIdentity(o Options) error {
 	got, err := f.wal.Get(identityKey)
 	if err != nil {
@@ -100,37 +115,52 @@ func removeUnfinished(dir string) error {
 	return err
 }
 
+// extent is what a log has: entries from first to last, 0 if none, and the position that its newest snapshot is, at an index;
+// and up to where its replica was made of another node's.
+type extent struct {
+	first, last, snapshot uint64
+	base, seeded          replog.Position
+}
+
+func (f *files) extent() (e extent, err error) {
+	if e.first, err = f.wal.FirstIndex(); err != nil {
+		return e, err
+	}
+	if e.last, err = f.wal.LastIndex(); err != nil {
+		return e, err
+	}
+	if e.seeded, err = f.seeded(); err != nil {
+		return e, err
+	}
+	e.snapshot, e.base, err = f.newest()
+	return e, err
+}
+
 // fit checks whether a replica that is at a position can go on with this log, and tidies up the log for it.
 func (f *files) fit(from replog.Position) error {
-	first, err := f.wal.FirstIndex()
+	e, err := f.extent()
 	if err != nil {
 		return err
 	}
-	last, err := f.wal.LastIndex()
-	if err != nil {
-		return err
-	}
-	snapshot, base, err := f.newest()
-	if err != nil {
-		return err
-	}
+	// A replica that was made of another node's has what most nodes have, also where this log has not: raft brings it here.
+	known := from.Index <= e.seeded.Index
 	switch {
-	case first > snapshot+1:
-		return fmt.Errorf("%w: the log begins at %d, its snapshot is at %d", replog.ErrBehind, first, snapshot)
-	case from.Index > max(last, snapshot):
-		return fmt.Errorf("%w: it is at %d, the log ends at %d", replog.ErrAhead, from.Index, max(last, snapshot))
-	case from.Head < base.Head:
-		return fmt.Errorf("%w: it has %d entries, the log begins after %d", replog.ErrBehind, from.Head, base.Head)
-	case from.Head == base.Head && from != base:
-		return fmt.Errorf("%w: it is at %+v, the log at %+v", replog.ErrDiverged, from, base)
-	case first <= from.Index && from.Index <= last && from.Index > 0:
+	case e.first > e.snapshot+1:
+		return fmt.Errorf("%w: the log begins at %d, its snapshot is at %d", replog.ErrBehind, e.first, e.snapshot)
+	case from.Index > max(e.last, e.snapshot) && !known:
+		return fmt.Errorf("%w: it is at %d, the log ends at %d", replog.ErrAhead, from.Index, max(e.last, e.snapshot))
+	case from.Head < e.base.Head:
+		return fmt.Errorf("%w: it has %d entries, the log begins after %d", replog.ErrBehind, from.Head, e.base.Head)
+	case from.Head == e.base.Head && from != e.base:
+		return fmt.Errorf("%w: it is at %+v, the log at %+v", replog.ErrDiverged, from, e.base)
+	case e.first <= from.Index && from.Index <= e.last && from.Index > 0 && !known:
 		if err := f.same(from); err != nil {
 			return err
 		}
 	}
-	if last > 0 && last < snapshot {
+	if e.last > 0 && e.last < e.snapshot {
 		// A snapshot has replaced it. Raft would go on behind the snapshot, and raft-wal takes no gap.
-		return f.wal.DeleteRange(first, last)
+		return f.wal.DeleteRange(e.first, e.last)
 	}
 	return nil
 }

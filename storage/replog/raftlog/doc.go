@@ -1,7 +1,9 @@
 // Package raftlog keeps a log on several nodes with Raft: a [replog.Log] on [hashicorp/raft], with raft-wal below it.
 //
 //	options.go    Options: one node's side of one log
-//	create.go     Create: a log begins on a node
+//	create.go     Create: a log begins on a node; Join: a node is new in it; Seed: its replica was made anew
+//	life.go       a directory that was made anew under an old name is another one
+//	members.go    Members, Add and Remove
 //	log.go        Log: Start, Leadership, Trim, Close; what stops a replica
 //	append.go     Append, and what raft's answers mean
 //	lead.go       when this node begins to lead, and when that ends; Transfer
@@ -9,6 +11,7 @@
 //	acks.go       which answers of other nodes count for it
 //	machine.go    what raft has committed goes to the replica; snapshots that are positions
 //	disk.go       the files of a node, and whether a replica fits them
+//	cache.go      the last entries in memory
 //	guard.go      a disk that has failed once is not written again
 //	port.go       Port: a node's one TCP port for all its logs
 //	hello.go      what stands first in a stream

@@ -21,6 +21,18 @@ var (
 	// From: the leadership of a log, and what needs it.
 	// Do: look at the disk, then start the log anew.
 	ErrDisk = errors.New("the log's disk has failed")
+	// ErrForgotten is returned when the other nodes know this one with another directory: it was made anew under its old
+	// name, and does not know any more what it has promised them.
+	//
+	// From: the leadership of a log, and what needs it.
+	// Do: put the old directory back; or remove the node from the log, and let it join under a new name.
+	ErrForgotten = errors.New("other nodes know another directory of this node's name")
+	// ErrMember is returned when a node cannot be added, since it is in the log; or not be removed, since it is not, or since
+	// it owns the log.
+	//
+	// From: Add and Remove of a log.
+	// Do: look at its members; hand the log over before the owner is removed.
+	ErrMember = errors.New("wrong member of the log")
 )
 
 var (

@@ -16,18 +16,21 @@ import (
 //	shard    4  which log it is for
 //	from     1  length, and as many bytes: who opens it
 //	to       1  length, and as many bytes: who is meant
+//	life    16  which one of that name opens it
 //
-// The other side says one byte: an answer. Raft's own messages follow.
+// The other side says one byte: an answer; and, if it is welcome, which one of its name it is, in 16 bytes. Raft's own
+// messages follow.
 //
 // to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two.
 type hello struct {
 	version  byte
 	shard    replog.Shard
 	from, to replog.NodeID
+	life     life
 }
 
 const (
-	helloVersion = 1
+	helloVersion = 2
 	maxNodeID    = 255
 )
 
@@ -40,12 +43,14 @@ const (
 	otherVersion
 	otherNode
 	noLog
+	otherLife
 )
 
 var answers = map[answer]string{
 	otherVersion: "it speaks another version",
 	otherNode:    "it is another node",
 	noLog:        "it does not have this log now",
+	otherLife:    "it knows another directory of this node's name",
 }
 
 func (h hello) bytes() []byte {
@@ -55,7 +60,7 @@ func (h hello) bytes() []byte {
 		b = append(b, byte(len(id)))
 		b = append(b, id...)
 	}
-	return b
+	return append(b, h.life[:]...)
 }
 
 // readHello reads exactly the first bytes of a stream. What follows in another version is not read.
@@ -81,26 +86,31 @@ func readHello(r io.Reader) (h hello, err error) {
 		}
 		*id = replog.NodeID(name)
 	}
-	return h, nil
+	_, err = io.ReadFull(r, h.life[:])
+	return h, err
 }
 
-// exchange writes the first bytes, and reads the answer.
-func (h hello) exchange(c net.Conn) error {
+// exchange writes the first bytes, and reads the answer: which one of its name the other side is.
+func (h hello) exchange(c net.Conn) (other life, err error) {
 	if _, err := c.Write(h.bytes()); err != nil {
-		return err
+		return other, err
 	}
 	var b [1]byte
 	if _, err := io.ReadFull(c, b[:]); err != nil {
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: it has closed it", errRefused)
+			return other, fmt.Errorf("%w: it has closed it", errRefused)
 		}
-		return err
+		return other, err
 	}
-	if a := answer(b[0]); a != welcome {
-		if why := answers[a]; why != "" {
-			return fmt.Errorf("%w: %s", errRefused, why)
-		}
-		return fmt.Errorf("%w: answer %d", errRefused, a)
+	switch a := answer(b[0]); {
+	case a == welcome:
+		_, err = io.ReadFull(c, other[:])
+		return other, err
+	case a == otherLife:
+		return other, fmt.Errorf("%w: %w: %s", errRefused, ErrForgotten, answers[a])
+	case answers[a] != "":
+		return other, fmt.Errorf("%w: %s", errRefused, answers[a])
+	default:
+		return other, fmt.Errorf("%w: answer %d", errRefused, a)
 	}
-	return nil
 }

@@ -104,20 +104,20 @@ func TestOldAnswersDoNotCount(t *testing.T) {
 	var a acks
 	before := a.now()
 	mark := a.mark()
-	a.add("n2", 5, before)
+	a.add("n2", 5, before, 0)
 	if a.majority(servers, nodes[0], 5, mark) {
 		t.Fatal("an answer counts that was asked for before")
 	}
-	a.add("n4", 5, a.now())
+	a.add("n4", 5, a.now(), 0)
 	if a.majority(servers, nodes[0], 5, mark) {
 		t.Fatal("a node counts that does not vote")
 	}
-	a.add("n3", 4, a.now())
+	a.add("n3", 4, a.now(), 0)
 	if a.majority(servers, nodes[0], 5, mark) {
 		t.Fatal("an answer counts of another term")
 	}
-	a.add("n2", 5, a.now())
-	a.add("n2", 5, before)
+	a.add("n2", 5, a.now(), 0)
+	a.add("n2", 5, before, 0)
 	if !a.majority(servers, nodes[0], 5, mark) {
 		t.Fatal("two of three are no majority")
 	}

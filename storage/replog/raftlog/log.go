@@ -99,7 +99,11 @@ func (l *Log) open(from replog.Position) error {
 	if err := disk.fit(from); err != nil {
 		return errors.Join(err, disk.close())
 	}
-	t, err := newTransport(l.o)
+	known, err := newPeers(l.o, disk, l.stop)
+	if err != nil {
+		return errors.Join(err, disk.close())
+	}
+	t, err := newTransport(l.o, known)
 	if err != nil {
 		return errors.Join(err, disk.close())
 	}
@@ -114,11 +118,8 @@ func (l *Log) open(from replog.Position) error {
 func (l *Log) runRaft() error {
 	g := &guard{fail: l.stop}
 	g.wrap(l.o, l.disk.wal)
-	cache, err := raft.NewLogCache(cachedEntries, g)
-	if err != nil {
-		return err
-	}
 	var r *raft.Raft
+	var err error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -127,7 +128,7 @@ func (l *Log) runRaft() error {
 				err = fmt.Errorf("%w: %v", ErrDisk, p)
 			}
 		}()
-		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, cache, g, l.disk.snapshots, l.transport)
+		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g}, g, l.disk.snapshots, l.transport)
 	}()
 	<-ended
 	if r == nil {

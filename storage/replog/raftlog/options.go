@@ -22,10 +22,13 @@ const (
 )
 
 const (
-	// maxAppendEntries is how many entries travel together at most.
-	maxAppendEntries = 32
-	// cachedEntries is how many are in memory, for those who follow closely.
-	cachedEntries = 2 * maxAppendEntries
+	// maxAppendEntries is how many entries are read for a node that catches up at most, maxAppendBytes how many bytes of them
+	// travel together, but for an entry alone.
+	maxAppendEntries = 8
+	maxAppendBytes   = 4 << 20
+	// cachedEntries is how many are in memory, and cachedBytes how many bytes they have, for those who follow closely.
+	cachedEntries = 64
+	cachedBytes   = 8 << 20
 	// segmentSize is how much of the disk raft-wal takes at once.
 	segmentSize = 64 << 20
 )

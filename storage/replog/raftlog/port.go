@@ -99,8 +99,8 @@ func (p *Port) Close() error {
 	return err
 }
 
-// open gives a log its streams.
-func (p *Port) open(shard replog.Shard) (*streams, error) {
+// open gives a log its streams, to and from the nodes that its peers are.
+func (p *Port) open(shard replog.Shard, known *peers) (*streams, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended.Err() != nil {
@@ -109,7 +109,7 @@ func (p *Port) open(shard replog.Shard) (*streams, error) {
 	if p.logs[shard] != nil {
 		return nil, fmt.Errorf("%w: shard %d of node %s", storage.ErrLocked, shard, p.o.Node)
 	}
-	s := newStreams(p, shard)
+	s := newStreams(p, shard, known)
 	p.logs[shard] = s
 	return s, nil
 }
@@ -163,10 +163,13 @@ func (p *Port) receive(c net.Conn) error {
 		return err
 	}
 	s, a := p.judge(h)
+	said := []byte{byte(a)}
 	if s != nil {
 		c = p.wrap(h.from, c)
+		own := s.peers.life()
+		said = append(said, own[:]...)
 	}
-	if _, err := c.Write([]byte{byte(a)}); err != nil {
+	if _, err := c.Write(said); err != nil {
 		return err
 	}
 	if s == nil {
@@ -190,6 +193,11 @@ func (p *Port) judge(h hello) (*streams, answer) {
 	if s == nil {
 		return nil, noLog
 	}
+	if same, err := s.peers.know(h.from, h.life); err != nil {
+		return nil, noLog
+	} else if !same {
+		return nil, otherLife
+	}
 	return s, welcome
 }
 
@@ -201,7 +209,7 @@ func (p *Port) wrap(peer replog.NodeID, c net.Conn) net.Conn {
 }
 
 // dial opens a stream to a log of another node's.
-func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard) (net.Conn, error) {
+func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard, known *peers) (net.Conn, error) {
 	where := p.o.Address(to)
 	if where == "" {
 		return nil, fmt.Errorf("node %s: %w: its address is not known", to, errRefused)
@@ -212,7 +220,8 @@ func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard) (
 	}
 	stop := context.AfterFunc(p.ended, func() { _ = raw.Close() })
 	defer stop()
-	c, err := p.greet(ctx, raw, where, hello{version: helloVersion, shard: shard, from: p.o.Node, to: to})
+	h := hello{version: helloVersion, shard: shard, from: p.o.Node, to: to, life: known.life()}
+	c, err := p.greet(ctx, raw, where, h, known)
 	if err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("node %s at %s: %w", to, where, err)
@@ -221,7 +230,7 @@ func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard) (
 }
 
 // greet says whose a stream is, and waits for the answer.
-func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello) (net.Conn, error) {
+func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello, known *peers) (net.Conn, error) {
 	deadline, ok := ctx.Deadline()
 	if end := time.Now().Add(handshakeTime); !ok || deadline.After(end) {
 		deadline = end
@@ -243,8 +252,12 @@ func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello) (
 	if err := c.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	if err := h.exchange(c); err != nil {
+	other, err := h.exchange(c)
+	if err != nil {
 		return nil, err
+	}
+	if same, err := known.know(h.to, other); err != nil || !same {
+		return nil, errors.Join(fmt.Errorf("%w: it is not the one that was there under its name", errRefused), err)
 	}
 	return c, c.SetDeadline(time.Time{})
 }

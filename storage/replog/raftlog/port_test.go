@@ -21,7 +21,7 @@ func newPorts(t *testing.T, secure bool) (a, b *Port) {
 }
 
 func open(t *testing.T, p *Port, shard replog.Shard) *streams {
-	s, err := p.open(shard)
+	s, err := p.open(shard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func TestOnePortForSeveralLogs(t *testing.T) {
 					t.Fatalf("got %d bytes of a stream that is closed", n)
 				}
 			}
-			if _, err := a.open(0); err != nil {
+			if _, err := a.open(0, nil); err != nil {
 				t.Errorf("again: %v", err)
 			}
-			if _, err := a.open(0); !errors.Is(err, storage.ErrLocked) {
+			if _, err := a.open(0, nil); !errors.Is(err, storage.ErrLocked) {
 				t.Errorf("twice: got %v, want ErrLocked", err)
 			}
 		})
@@ -78,10 +78,10 @@ func TestRefusedStreams(t *testing.T) {
 		h    hello
 		want answer
 	}{
-		"welcome":       {hello{version: 1, shard: 1, from: nodes[0], to: nodes[1]}, welcome},
-		"other version": {hello{version: 2, shard: 1, from: nodes[0], to: nodes[1]}, otherVersion},
-		"other node":    {hello{version: 1, shard: 1, from: nodes[0], to: nodes[2]}, otherNode},
-		"no log":        {hello{version: 1, shard: 2, from: nodes[0], to: nodes[1]}, noLog},
+		"welcome":       {hello{version: helloVersion, shard: 1, from: nodes[0], to: nodes[1]}, welcome},
+		"other version": {hello{version: 9, shard: 1, from: nodes[0], to: nodes[1]}, otherVersion},
+		"other node":    {hello{version: helloVersion, shard: 1, from: nodes[0], to: nodes[2]}, otherNode},
+		"no log":        {hello{version: helloVersion, shard: 2, from: nodes[0], to: nodes[1]}, noLog},
 	} {
 		if _, got := b.judge(test.h); got != test.want {
 			t.Errorf("%s: got answer %d, want %d", name, got, test.want)
@@ -90,7 +90,7 @@ func TestRefusedStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := test.h.exchange(c); errors.Is(err, errRefused) != (test.want != welcome) {
+		if _, err := test.h.exchange(c); errors.Is(err, errRefused) != (test.want != welcome) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		_ = c.Close()
@@ -174,7 +174,7 @@ func TestStrangers(t *testing.T) {
 			config.ServerName = "127.0.0.1"
 			c = tls.Client(raw, config)
 		}
-		if err := (hello{version: 1, shard: 1, from: nodes[0], to: nodes[1]}).exchange(c); err == nil {
+		if _, err := (hello{version: helloVersion, shard: 1, from: nodes[0], to: nodes[1]}).exchange(c); err == nil {
 			t.Errorf("%s: welcome", name)
 		}
 		_ = raw.Close()

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 type streams struct {
 	port  *Port
 	shard replog.Shard
+	peers *peers
 	// came are those that others have opened.
 	came   chan net.Conn
 	closed context.Context
@@ -31,8 +33,8 @@ type stream struct {
 	of *streams
 }
 
-func newStreams(p *Port, shard replog.Shard) *streams {
-	s := &streams{port: p, shard: shard, came: make(chan net.Conn), open: make(map[*stream]struct{})}
+func newStreams(p *Port, shard replog.Shard, known *peers) *streams {
+	s := &streams{port: p, shard: shard, peers: known, came: make(chan net.Conn), open: make(map[*stream]struct{})}
 	s.closed, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -86,8 +88,11 @@ func (s *streams) Accept() (net.Conn, error) {
 func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.closed, timeout)
 	defer cancel()
-	c, err := s.port.dial(ctx, replog.NodeID(to), s.shard)
+	c, err := s.port.dial(ctx, replog.NodeID(to), s.shard, s.peers)
 	if err != nil {
+		if errors.Is(err, ErrForgotten) && s.peers != nil {
+			s.peers.forgotten(err)
+		}
 		return nil, err
 	}
 	return s.keep(c)

@@ -14,11 +14,11 @@ type transport struct {
 const rpcTime = 10
 
 // newTransport is the one through the node's port, or the test's.
-func newTransport(o Options) (*transport, error) {
+func newTransport(o Options, known *peers) (*transport, error) {
 	if o.transport != nil {
 		return &transport{Transport: o.transport()}, nil
 	}
-	s, err := o.Port.open(o.Shard)
+	s, err := o.Port.open(o.Shard, known)
 	if err != nil {
 		return nil, err
 	}
@@ -35,14 +35,31 @@ func newTransport(o Options) (*transport, error) {
 func (t *transport) AppendEntries(
 	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
+	// Raft goes by what it finds in the request then.
+	args.Entries = together(args.Entries)
 	asked := t.acks.now()
 	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
 		return err
 	}
 	if resp.Success && resp.Term == args.Term {
-		t.acks.add(id, args.Term, asked)
+		has := args.PrevLogEntry
+		if n := len(args.Entries); n > 0 {
+			has = args.Entries[n-1].Index
+		}
+		t.acks.add(id, args.Term, asked, has)
 	}
 	return nil
+}
+
+// together returns those of the entries that travel together. Raft counts them only, and one may have megabytes.
+func together(entries []*raft.Log) []*raft.Log {
+	bytes := 0
+	for i, e := range entries {
+		if bytes += len(e.Data); bytes > maxAppendBytes && i > 0 {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 // RequestPreVote implements [raft.WithPreVote]. Both transports do.
@@ -55,4 +72,9 @@ func (t *transport) RequestPreVote(
 // Close implements [raft.WithClose].
 func (t *transport) Close() error {
 	return t.Transport.(raft.WithClose).Close() //nolint:errcheck // they do
+}
+
+// AppendEntriesPipeline implements [raft.Transport]: there are none, so that all goes through AppendEntries.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
 }

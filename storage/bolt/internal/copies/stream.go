@@ -9,10 +9,13 @@ import (
 	"io"
 	"os"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // ErrStream is returned when what is read is no whole backup: the stream was cut off or changed on its way, or is
@@ -33,6 +36,8 @@ var ErrStream = errors.New("not a whole backup")
 // this order; those of a file that is not there are left out, and there may be several of pages, events and epochs.
 const (
 	streamMagic = "partita backup 1\n"
+	// seedMagic begins a stream that makes a replica of a replicated log: see seed.go.
+	seedMagic = "partita replica1\n"
 
 	// frameStore: the header of log.db.
 	frameStore = 'S'
@@ -45,6 +50,8 @@ const (
 	// frameEvents, frameEpochs: entries of log.db: { key length (4, BE), value length (4, BE), key, value }.
 	frameEvents = 'L'
 	frameEpochs = 'E'
+	// frameReplica: up to where all that has a replicated log: see seed.go.
+	frameReplica = 'R'
 	// frameEnd: that was all.
 	frameEnd = '.'
 )
@@ -65,8 +72,14 @@ type Stream struct {
 
 // NewStream begins a backup of the store that has an id and a descriptor. Tell is told as [Target.Tell] is.
 func NewStream(w io.Writer, id format.StoreID, d messages.Descriptor, tell func(name string, done, total uint64)) (*Stream, error) {
-	s := &Stream{w: w, tell: tell, sum: crc32.Checksum([]byte(streamMagic), format.Castagnoli)}
-	if _, err := io.WriteString(w, streamMagic); err != nil {
+	return newStream(w, streamMagic, id, d, tell)
+}
+
+func newStream(
+	w io.Writer, magic string, id format.StoreID, d messages.Descriptor, tell func(name string, done, total uint64),
+) (*Stream, error) {
+	s := &Stream{w: w, tell: tell, sum: crc32.Checksum([]byte(magic), format.Castagnoli)}
+	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
 	}
 	h := format.Header{Role: format.RoleLog, ID: id, Descriptor: d}
@@ -112,18 +125,22 @@ func (s *Stream) Log(ctx context.Context, log *logdb.Log, last messages.LSN) err
 			kind = frameEvents
 			done += uint64(len(e.Keys))
 		}
-		b := make([]byte, 0, e.Bytes+8*len(e.Keys))
-		e.Each(func(k, v []byte) {
-			b = binary.BigEndian.AppendUint32(b, uint32(len(k)))
-			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-			b = append(append(b, k...), v...)
-		})
-		if err := s.frame(kind, b); err != nil {
+		if err := s.entries(kind, e); err != nil {
 			return err
 		}
 		s.tell(format.LogFileName, done, uint64(last))
 		return nil
 	})
+}
+
+func (s *Stream) entries(kind byte, e *boltfile.Entries) error {
+	b := make([]byte, 0, e.Bytes+8*len(e.Keys))
+	e.Each(func(k, v []byte) {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(k)))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
+		b = append(append(b, k...), v...)
+	})
+	return s.frame(kind, b)
 }
 
 // End says that this was all.
@@ -135,6 +152,8 @@ type Received struct {
 	Last messages.LSN
 	// Sizes are those that the files had, in bytes.
 	Sizes map[format.Role]int64
+	// At is up to where a replica's log.db has its log, Kept up to where all of it has.
+	At, Kept replog.Position
 }
 
 // receiving is a backup that is being read.
@@ -149,26 +168,35 @@ type receiving struct {
 	log    *boltfile.File
 	events uint64
 	begun  bool
+	// seed says that it makes a replica; placed, that it has said where that is.
+	seed, placed bool
 }
 
 // Receive makes the files of a backup in the directory of the target, of which nothing else but Options and Tell need
 // be set. It returns ErrStream unless it was read to its end, and nothing is behind that.
 func (t *Target) Receive(ctx context.Context, r io.Reader) (Received, error) {
-	in := &receiving{Target: t, r: r, result: Received{Sizes: make(map[format.Role]int64)}}
-	err := in.all(ctx)
+	return t.receive(ctx, &receiving{Target: t, r: r}, streamMagic)
+}
+
+func (t *Target) receive(ctx context.Context, in *receiving, want string) (Received, error) {
+	in.result.Sizes = make(map[format.Role]int64)
+	err := in.all(ctx, want)
 	err = in.endPages(err)
 	if in.log != nil {
+		if err == nil && in.seed {
+			err = in.log.Update(func(tx *bbolt.Tx) error { return logdb.PutPosition(tx, in.result.At, in.result.Kept) })
+		}
 		err = t.endLog(in.log, in.result.Last, err)
 	}
 	return in.result, err
 }
 
-func (in *receiving) all(ctx context.Context) error {
-	magic := make([]byte, len(streamMagic))
+func (in *receiving) all(ctx context.Context, want string) error {
+	magic := make([]byte, len(want))
 	if _, err := io.ReadFull(in.r, magic); err != nil {
 		return cutOff(err)
 	}
-	if string(magic) != streamMagic {
+	if string(magic) != want {
 		return fmt.Errorf("%w: it begins with %.40q", ErrStream, magic)
 	}
 	in.sum = crc32.Checksum(magic, format.Castagnoli)
@@ -223,7 +251,7 @@ var errOrder = fmt.Errorf("%w: its parts are not in their order", ErrStream)
 
 // end makes sure that nothing is missing, and nothing comes behind the end.
 func (in *receiving) end() error {
-	if in.log == nil || in.events != uint64(in.result.Last) {
+	if in.log == nil || in.events != uint64(in.result.Last) || in.placed != in.seed {
 		return fmt.Errorf("%w: got %d events, want %d", ErrStream, in.events, in.result.Last)
 	}
 	if n, err := in.r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
@@ -254,6 +282,8 @@ func (in *receiving) take(ctx context.Context, kind byte, payload []byte) error 
 			return errOrder
 		}
 		return in.entries(kind, payload)
+	case frameReplica:
+		return in.place(payload)
 	}
 	return fmt.Errorf("%w: it has a part of kind %q", ErrStream, kind)
 }
@@ -270,7 +300,7 @@ func (in *receiving) store(payload []byte) error {
 }
 
 func (in *receiving) file(ctx context.Context, payload []byte) error {
-	if len(payload) != 9 || in.log != nil {
+	if len(payload) != 9 || in.log != nil && !in.seed {
 		return errOrder
 	}
 	if err := in.endPages(nil); err != nil {

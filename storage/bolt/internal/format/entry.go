@@ -1,9 +1,11 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/replog"
@@ -20,22 +22,80 @@ type Epoch struct {
 //	version  1
 //	epochs   count { partition epoch }
 //	events   count { length value }
+//	changes  count { what 1, bucket 1, length key, if something is put: length value }
 //
-// The integers are unsigned varints. The values are sealed for the LSNs behind the store's last one: an entry at any other
-// place is damaged.
+// The integers are unsigned varints, what and bucket are bytes. The values of events are sealed for the LSNs behind the
+// store's last one: an entry at any other place is damaged.
 type Entry struct {
 	// Epochs are those that were taken, as they are behind the events.
 	Epochs []Epoch
 	Values [][]byte
+	// Changes are those of subscriptions.db, in their order.
+	Changes []Change
+}
+
+// Change is one entry of subscriptions.db that is written, or deleted if value is nil.
+type Change struct {
+	Bucket, Key, Value []byte
+	// All says that all entries are deleted whose keys begin with Key.
+	All bool
+}
+
+// What a change does.
+const (
+	changePut byte = iota + 1
+	changeDelete
+	changeDeleteAll
+)
+
+// changedBuckets are those that changes may be about. The place of each is its byte in an entry: only add to their end.
+var changedBuckets = [][]byte{BucketHeader, BucketSubscriptions, BucketPositions, BucketParked}
+
+// Size is about how many bytes the change takes.
+func (c *Change) Size() int { return len(c.Key) + len(c.Value) + 2 + 2*binary.MaxVarintLen32 }
+
+func (c *Change) append(b []byte) []byte {
+	what := changePut
+	switch {
+	case c.All:
+		what = changeDeleteAll
+	case c.Value == nil:
+		what = changeDelete
+	}
+	bucket := slices.IndexFunc(changedBuckets, func(name []byte) bool { return bytes.Equal(name, c.Bucket) })
+	b = append(b, what, byte(bucket))
+	b = append(binary.AppendUvarint(b, uint64(len(c.Key))), c.Key...)
+	if what == changePut {
+		b = append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+	}
+	return b
+}
+
+// readChange reads a change. What it says is of the bytes.
+func readChange(r *ByteReader) (c Change) {
+	what, bucket := r.byte(), int(r.byte())
+	c.Key, c.All = r.bytes(), what == changeDeleteAll
+	if what == changePut {
+		c.Value = r.bytes()
+	}
+	if what < changePut || what > changeDeleteAll || bucket >= len(changedBuckets) || len(c.Key) == 0 {
+		r.fail()
+		return c
+	}
+	c.Bucket = changedBuckets[bucket]
+	return c
 }
 
 const entryVersion = 1
 
 // Encode returns the entry's bytes.
 func (e *Entry) Encode() []byte {
-	size := 1 + (1+2*len(e.Epochs)+len(e.Values))*binary.MaxVarintLen64
+	size := 1 + (2+2*len(e.Epochs)+len(e.Values))*binary.MaxVarintLen64
 	for _, v := range e.Values {
 		size += len(v)
+	}
+	for i := range e.Changes {
+		size += e.Changes[i].Size()
 	}
 	b := append(make([]byte, 0, size), entryVersion)
 	b = binary.AppendUvarint(b, uint64(len(e.Epochs)))
@@ -47,10 +107,14 @@ func (e *Entry) Encode() []byte {
 	for _, v := range e.Values {
 		b = append(binary.AppendUvarint(b, uint64(len(v))), v...)
 	}
+	b = binary.AppendUvarint(b, uint64(len(e.Changes)))
+	for i := range e.Changes {
+		b = e.Changes[i].append(b)
+	}
 	return b
 }
 
-// DecodeEntry is safe on any bytes. The values are part of them.
+// DecodeEntry is safe on any bytes. The values and the changes are part of them.
 func DecodeEntry(b []byte) (e Entry, err error) {
 	r := ByteReader{Rest: b}
 	if version := r.byte(); version != entryVersion && !r.Bad {
@@ -64,30 +128,34 @@ func DecodeEntry(b []byte) (e Entry, err error) {
 	for n := r.Count(1); n > 0 && !r.Bad; n-- {
 		e.Values = append(e.Values, r.bytes())
 	}
+	for n := r.Count(3); n > 0 && !r.Bad; n-- {
+		e.Changes = append(e.Changes, readChange(&r))
+	}
 	if r.Bad || len(r.Rest) != 0 {
 		return Entry{}, ErrLayout
 	}
 	return e, nil
 }
 
-// A position in a replicated log stands in bucket header of log.db under key "replica", sealed:
+// A position in a replicated log stands in bucket header, sealed: in log.db under "replica" and "kept", in subscriptions.db
+// under "replica":
 //
 //	index  8, BE
 //	head   8, BE
 //	sum    4, BE
 const positionLen = 8 + 8 + 4
 
-// EncodePosition returns what log.db says of a replicated log that it has up to there.
-func EncodePosition(at replog.Position) []byte {
+// EncodePosition returns a position as it is kept under a key of bucket header.
+func EncodePosition(key []byte, at replog.Position) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, positionLen+SealedOverhead), at.Index)
 	b = binary.BigEndian.AppendUint64(b, at.Head)
 	b = binary.BigEndian.AppendUint32(b, at.Sum)
-	return Seal(b, 0, BucketHeader, KeyReplica)
+	return Seal(b, 0, BucketHeader, key)
 }
 
 // DecodePosition is safe on any bytes.
-func DecodePosition(value []byte) (replog.Position, error) {
-	data, err := Unseal(BucketHeader, KeyReplica, value, positionLen)
+func DecodePosition(key, value []byte) (replog.Position, error) {
+	data, err := Unseal(BucketHeader, key, value, positionLen)
 	if err != nil {
 		return replog.Position{}, err
 	}

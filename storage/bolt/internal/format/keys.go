@@ -23,6 +23,8 @@ const (
 //
 //	log.db    header       "header"                         -> header
 //	                       "wal"                            -> sealed id 16, as long as there is a log.wal
+//	                       "replica"                        -> sealed position in a replicated log
+//	                       "kept"                           -> the same, as long as subscriptions.db may lack something
 //	          log          LSN 8                            -> event
 //	          epochs       partition 4                      -> sealed epoch 8
 //	state.db  header       "header"                         -> header
@@ -39,6 +41,7 @@ const (
 //	subscriptions.db
 //	          header         "header"                       -> header
 //	                         "subscriptions"                -> sealed count 8
+//	                         "replica"                      -> sealed position in a replicated log
 //	          subscriptions  name                           -> sealed definition
 //	          positions      name, 0 1, partition 4         -> sealed offset 8
 //	          parked         name, 0 1, partition 4, offset 8 -> sealed parked event
@@ -60,6 +63,7 @@ var (
 	KeyHeader    = []byte("header")
 	KeyWAL       = []byte("wal")
 	KeyReplica   = []byte("replica")
+	KeyKept      = []byte("kept")
 	KeyProjected = []byte("projected")
 	KeyDedup     = []byte("dedup")
 	KeyWitness   = []byte("witness")

@@ -79,9 +79,9 @@ func (r Role) HeaderKeys() [][]byte {
 	switch r {
 	case RoleState:
 	case RoleLog:
-		return [][]byte{KeyHeader, KeyReplica, KeyWAL}
+		return [][]byte{KeyHeader, KeyKept, KeyReplica, KeyWAL}
 	case RoleSubscriptions:
-		return [][]byte{KeyHeader, KeySubscriptions}
+		return [][]byte{KeyHeader, KeyReplica, KeySubscriptions}
 	case RoleIDs:
 		return [][]byte{KeyHeader, KeyLaunches}
 	}

@@ -61,7 +61,7 @@ func (k *Keeper) Delete(ctx context.Context, name string) error {
 			}
 			return nil, noSubscription(name)
 		}
-		return tx.Counting(-1, tx.Deletions(name))
+		return tx.Counting(-1, subsdb.Deletions(name))
 	}})
 }
 

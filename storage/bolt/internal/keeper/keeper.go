@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"go.etcd.io/bbolt"
 
@@ -54,6 +56,13 @@ type Keeper struct {
 	closing <-chan struct{}
 	ended   chan struct{}
 	pace    queue.Pace
+	// making is held by who may make the file.
+	making sync.Mutex
+
+	// replica and backlog are nil unless a replicated log has the changes; scribed is closed when the scribe has ended.
+	replica Replica
+	backlog *backlog
+	scribed chan struct{}
 }
 
 // Request is a write of subscriptions.db. It shares nothing with its caller.
@@ -99,7 +108,8 @@ func (k *Keeper) keep(ctx context.Context, r *Request) error {
 func (k *Keeper) serve(first *Request) bool {
 	batch := k.gather(first)
 	err := k.pace.Run(func() error { return k.commit(batch) })
-	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
+	// A replicated log says itself what became of it.
+	unknown := errors.Is(err, messages.ErrOutcomeUnknown) && k.replica == nil
 	if unknown {
 		k.store.Lost()
 	}
@@ -126,21 +136,18 @@ func (k *Keeper) commit(batch []*Request) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	// No position may be ahead of the log.
-	if err := k.files.Log.AwaitOwn(k.store.LastLSN()); err != nil {
-		return err
+	if k.replica != nil {
+		return k.commitReplicated(batch)
 	}
 	f, err := k.file(batch)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		for _, r := range batch {
-			r.refusal = fmt.Errorf("%w: there is none at all", storage.ErrNoSubscription)
-		}
+		refuseAll(batch)
 		return nil
 	}
-	err = f.Update(func(tx *bbolt.Tx) error { return k.write(subsdb.NewTx(f, tx), batch) })
+	err = f.Update(func(tx *bbolt.Tx) error { return k.commitTo(subsdb.NewTx(f, tx), batch) })
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -150,26 +157,49 @@ func (k *Keeper) commit(batch []*Request) error {
 	return err
 }
 
-func (k *Keeper) write(tx subsdb.Tx, batch []*Request) error {
+// refuseAll refuses requests where there is no file.
+func refuseAll(batch []*Request) {
+	for _, r := range batch {
+		r.refusal = fmt.Errorf("%w: there is none at all", storage.ErrNoSubscription)
+	}
+}
+
+func (k *Keeper) commitTo(tx subsdb.Tx, batch []*Request) error {
+	changes, err := k.judge(tx, batch)
+	if err != nil {
+		return err
+	}
 	// What is there already may not be on the disk yet: a commit vouches for it.
-	written := false
+	if len(changes) == 0 && (tx.F.Vouched || !accepts(batch)) {
+		return errNothing
+	}
+	return k.updateHeader(tx)
+}
+
+// accepts reports whether a request of a batch is not refused.
+func accepts(batch []*Request) bool {
+	return slices.ContainsFunc(batch, func(r *Request) bool { return r.refusal == nil })
+}
+
+// judge writes what requests change, and returns that.
+func (k *Keeper) judge(tx subsdb.Tx, batch []*Request) (all []subsdb.Change, err error) {
 	for _, r := range batch {
 		var changes []subsdb.Change
 		if changes, r.refusal = r.judge(tx); r.refusal != nil {
 			continue
 		}
 		if err := tx.Apply(changes); err != nil {
-			return err
+			return nil, err
 		}
-		written = written || len(changes) > 0 || !tx.F.Vouched
+		all = append(all, changes...)
 	}
-	if !written {
-		return errNothing
-	}
+	return all, nil
+}
+
+// updateHeader says that a file of the first format is one of this format.
+func (k *Keeper) updateHeader(tx subsdb.Tx) error {
 	if old := k.files.OldSubscriptions; old != nil {
-		if err := tx.Header.Put(format.KeyHeader, old.Encode()); err != nil {
-			return err
-		}
+		return tx.Header.Put(format.KeyHeader, old.Encode())
 	}
 	return nil
 }
@@ -177,12 +207,19 @@ func (k *Keeper) write(tx subsdb.Tx, batch []*Request) error {
 // file returns the file, and makes it if a request may need it. It returns nil if there is
 // none.
 func (k *Keeper) file(batch []*Request) (*boltfile.File, error) {
+	if slices.ContainsFunc(batch, func(r *Request) bool { return r.puts }) {
+		return k.make()
+	}
+	return k.files.Subscriptions.Load(), nil
+}
+
+// make returns the file, and makes it if there is none.
+func (k *Keeper) make() (*boltfile.File, error) {
+	k.making.Lock()
+	defer k.making.Unlock()
 	files := k.files
 	f := files.Subscriptions.Load()
-	for i := 0; f == nil && i < len(batch); i++ {
-		if !batch[i].puts {
-			continue
-		}
+	if f == nil {
 		var err error
 		if f, err = files.MakeSubscriptions(); err != nil {
 			return nil, err

@@ -66,12 +66,8 @@ func (l *Log) writeDB(last messages.LSN, values [][]byte, epochs []Epoch) error 
 
 // awaitMemory waits until there is room for so many bytes more that log.db has not yet.
 func (l *Log) awaitMemory(size int64) error {
-	for now := l.pending.state(); now.bytes > 0 && now.bytes+size > l.Memory; now = l.pending.state() {
-		if err := l.AwaitApplied(context.Background(), now.next); err != nil {
-			return err
-		}
-	}
-	return nil
+	// What waits may have no events: epochs take memory, too.
+	return l.await(context.Background(), func(now *applied) bool { return now.bytes == 0 || now.bytes+size <= l.Memory })
 }
 
 // Room waits until there is room for events behind the last LSN, and makes sure that their place in log.db is free.

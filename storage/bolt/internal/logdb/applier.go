@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 )
@@ -82,7 +84,7 @@ func (l *Log) applyAll() error {
 		if len(t.values)+len(t.entries) == 0 {
 			return nil
 		}
-		err := l.File.Update(t.put)
+		err := l.File.Update(func(tx *bbolt.Tx) error { return l.put(tx, &t) })
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown):
 			// They are in log.wal, and the next open brings them. Of what is asked for from
@@ -96,19 +98,24 @@ func (l *Log) applyAll() error {
 		if err != nil {
 			return err
 		}
-		if n := len(t.entries); n > 0 {
-			l.trim(t.entries[n-1].at.Index)
+		if len(t.entries) > 0 {
+			l.trim(t.kept.Index)
 		}
 	}
 }
 
 // AwaitApplied waits until log.db has an LSN, or could not be given it.
 func (l *Log) AwaitApplied(ctx context.Context, lsn messages.LSN) error {
+	return l.await(ctx, func(now *applied) bool { return now.next > lsn })
+}
+
+// await waits until log.db has something, or could not be given it.
+func (l *Log) await(ctx context.Context, there func(now *applied) bool) error {
 	begun := l.pending.state()
-	if begun.next <= lsn && l.applier == nil {
+	if !there(&begun) && l.applier == nil {
 		return begun.failed
 	}
-	for now := begun; now.next <= lsn; now = l.pending.state() {
+	for now := begun; !there(&now); now = l.pending.state() {
 		if now.tries != begun.tries && now.failed != nil {
 			return now.failed
 		}

@@ -27,10 +27,11 @@ type Log struct {
 	applier *applier
 	// failed is told why log.db cannot take what is in log.wal.
 	failed func(error)
-	// Position is up to where log.db had a replicated log when Load read it, zero if it never had one; trim is told up to
-	// where log.db has one, and is nil if it has none.
-	Position replog.Position
-	trim     func(index uint64)
+	// Position is up to where log.db had a replicated log when Load read it, zero if it never had one; Kept is up to where
+	// all of the directory had it. See Replicate for the rest, which is nil without such a log.
+	Position, Kept replog.Position
+	kept           func(to replog.Position) replog.Position
+	trim           func(index uint64)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
 	// left is the log.wal that a crash has left, until log.db has what is in it. Its commits are to be written to log.db

@@ -18,6 +18,8 @@ type pending struct {
 	bytes  int64
 	// entries are what was taken of a replicated log; the values are theirs. They come to log.db whole.
 	entries []pendingEntry
+	// head is that of the last entry that log.db has, taken that of the last one at all.
+	head, taken uint64
 	// applied is closed, and made anew, whenever the applier has tried to bring them to
 	// log.db; failed says why it could not, tries how often it tried.
 	applied chan struct{}
@@ -61,6 +63,7 @@ const pendingEntryBytes = 128
 func (p *pending) pushEntry(e *Entry) (before, after int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // the applier must not find an entry without its values
+	p.taken = e.At.Head
 	p.entries = append(p.entries, pendingEntry{at: e.At, events: len(e.Values), epochs: e.Epochs})
 	p.bytes += pendingEntryBytes
 	before, after = p.add(e.Values)
@@ -86,6 +89,8 @@ type taken struct {
 	first   messages.LSN
 	values  [][]byte
 	entries []pendingEntry
+	// kept is up to where the directory has the replicated log with it.
+	kept replog.Position
 }
 
 // take returns the first values, of about so many bytes, and the entries whose values they are.
@@ -122,6 +127,9 @@ func (p *pending) tell(t taken, err error) {
 		// Readers may have the old list.
 		p.values = slices.Clone(p.values[len(t.values):])
 		p.first += messages.LSN(len(t.values))
+		if n := len(t.entries); n > 0 {
+			p.head = t.entries[n-1].at.Head
+		}
 		p.entries = slices.Clone(p.entries[len(t.entries):])
 		p.bytes -= pendingEntryBytes * int64(len(t.entries))
 	}
@@ -131,8 +139,9 @@ func (p *pending) tell(t taken, err error) {
 
 // applied is how far the applier has come.
 type applied struct {
-	// next is the first LSN that log.db has not.
+	// next is the first LSN that log.db has not, head that of the last entry that it has of a replicated log.
 	next messages.LSN
+	head uint64
 	// bytes is how much waits for it.
 	bytes int64
 	// tries is how often it has tried, failed why the last try brought nothing; more is
@@ -145,5 +154,5 @@ type applied struct {
 func (p *pending) state() applied {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return applied{next: p.first, bytes: p.bytes, tries: p.tries, failed: p.failed, more: p.applied}
+	return applied{next: p.first, head: p.head, bytes: p.bytes, tries: p.tries, failed: p.failed, more: p.applied}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/replog"
@@ -107,4 +108,24 @@ func TestPendingEntries(t *testing.T) {
 	expect.Equal(t, 3, got.entries[0].at.Head)
 	p.tell(got, nil)
 	expect.Equal(t, int64(0), p.bytes)
+}
+
+// What waits for room goes on although what takes it has no events.
+func TestRoomBehindEpochs(t *testing.T) {
+	l := read(t, t.TempDir())
+	at := func(n uint64) replog.Position { return replog.Position{Index: n, Head: n, Sum: 1} }
+	l.Replicate(func(uint64) {}, func(to replog.Position) replog.Position { return to })
+	l.Memory = 1
+	l.Start(func(error) {})
+	release := l.hold(t)
+	take := func(n uint64) error {
+		return l.Take(&Entry{At: at(n), Entry: format.Entry{Epochs: []Epoch{{Partition: 0, Epoch: messages.Epoch(n)}}}})
+	}
+	expect.NoError(t, take(1))
+	taken := make(chan error, 1)
+	go func() { taken <- take(2) }()
+	release()
+	expect.NoError(t, <-taken)
+	expect.NoError(t, l.AwaitEntry(2))
+	expect.Equal(t, uint64(2), l.Taken())
 }

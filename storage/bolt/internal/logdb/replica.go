@@ -7,6 +7,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/replog"
@@ -21,8 +22,11 @@ type Entry struct {
 	format.Entry
 }
 
-// Replicate lets entries be taken, in place of Append, before Start. trim is told up to which index log.db has them.
-func (l *Log) Replicate(trim func(index uint64)) { l.trim = trim }
+// Replicate lets entries be taken, in place of Append, before Start. kept says up to where, but not beyond an entry, the
+// directory's other files have what entries say to them; trim is told up to which index the directory has all of it.
+func (l *Log) Replicate(trim func(index uint64), kept func(to replog.Position) replog.Position) {
+	l.trim, l.kept = trim, kept
+}
 
 // Take takes the next entry. It waits for room.
 func (l *Log) Take(e *Entry) error {
@@ -39,6 +43,18 @@ func (l *Log) Take(e *Entry) error {
 	return nil
 }
 
+// Taken returns the head of the last entry that was taken.
+func (l *Log) Taken() uint64 {
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	return l.pending.taken
+}
+
+// AwaitEntry waits until log.db has the entries of a replicated log up to a head, or could not be given them.
+func (l *Log) AwaitEntry(head uint64) error {
+	return l.await(context.Background(), func(now *applied) bool { return now.head >= head })
+}
+
 // AwaitOwn waits until this directory alone has an LSN on the disk: what else is on it must not be ahead of that.
 func (l *Log) AwaitOwn(lsn messages.LSN) error {
 	if l.trim == nil {
@@ -48,7 +64,7 @@ func (l *Log) AwaitOwn(lsn messages.LSN) error {
 }
 
 // put brings to log.db what was taken, and says there up to where it has a replicated log.
-func (t *taken) put(tx *bbolt.Tx) error {
+func (l *Log) put(tx *bbolt.Tx, t *taken) error {
 	if len(t.values) > 0 {
 		if err := Put(tx, t.first, t.values); err != nil {
 			return err
@@ -61,20 +77,76 @@ func (t *taken) put(tx *bbolt.Tx) error {
 			}
 		}
 	}
-	if n := len(t.entries); n > 0 {
-		return tx.Bucket(format.BucketHeader).Put(format.KeyReplica, format.EncodePosition(t.entries[n-1].at))
-	}
-	return nil
-}
-
-// loadPosition reads up to where log.db has a replicated log.
-func (l *Log) loadPosition(tx *bbolt.Tx) (err error) {
-	v := tx.Bucket(format.BucketHeader).Get(format.KeyReplica)
-	if v == nil {
+	n := len(t.entries)
+	if n == 0 {
 		return nil
 	}
-	if l.Position, err = format.DecodePosition(v); err != nil {
-		return &storage.DamagedError{Where: l.File.PlaceOf(format.BucketHeader, "%s", format.KeyReplica), Cause: err}
+	at := t.entries[n-1].at
+	t.kept = l.kept(at)
+	return PutPosition(tx, at, t.kept)
+}
+
+// PutPosition says up to where log.db has a replicated log, and up to where all of the directory has it, which is not
+// further.
+func PutPosition(tx *bbolt.Tx, at, kept replog.Position) error {
+	header := tx.Bucket(format.BucketHeader)
+	if err := header.Put(format.KeyReplica, format.EncodePosition(format.KeyReplica, at)); err != nil {
+		return err
 	}
-	return nil
+	if kept == at {
+		return header.Delete(format.KeyKept)
+	}
+	return header.Put(format.KeyKept, format.EncodePosition(format.KeyKept, kept))
+}
+
+// Tail is the end of log.db as of one moment.
+type Tail struct {
+	// At is up to where log.db has a replicated log, Last its last LSN.
+	At   replog.Position
+	Last messages.LSN
+	// Events are those behind what was asked for, Epochs are all.
+	Events, Epochs boltfile.Entries
+}
+
+// ReadTail reads the end of log.db, with the events from an LSN on. Those are in memory at once.
+func (l *Log) ReadTail(from messages.LSN) (t Tail, err error) {
+	err = l.File.View(func(tx *bbolt.Tx) (err error) {
+		if t.At, err = l.positionAt(tx, format.KeyReplica, replog.Position{}); err != nil {
+			return err
+		}
+		c := tx.Bucket(format.BucketLog).Cursor()
+		if k, _ := c.Last(); k != nil {
+			t.Last, _ = format.ParseLSN(k)
+		}
+		for k, v := c.Seek(format.AppendLSNKey(nil, from)); k != nil; k, v = c.Next() {
+			t.Events.Add(k, v)
+		}
+		return tx.Bucket(format.BucketEpochs).ForEach(func(k, v []byte) error {
+			t.Epochs.Add(k, v)
+			return nil
+		})
+	})
+	return t, err
+}
+
+// loadPosition reads up to where the directory has a replicated log.
+func (l *Log) loadPosition(tx *bbolt.Tx) (err error) {
+	if l.Position, err = l.positionAt(tx, format.KeyReplica, replog.Position{}); err == nil {
+		l.Kept, err = l.positionAt(tx, format.KeyKept, l.Position)
+	}
+	l.pending.head, l.pending.taken = l.Position.Head, l.Position.Head
+	return err
+}
+
+// positionAt reads a position that stands under a key of the header, or is another one if nothing does.
+func (l *Log) positionAt(tx *bbolt.Tx, key []byte, other replog.Position) (replog.Position, error) {
+	v := tx.Bucket(format.BucketHeader).Get(key)
+	if v == nil {
+		return other, nil
+	}
+	at, err := format.DecodePosition(key, v)
+	if err != nil {
+		err = &storage.DamagedError{Where: l.File.PlaceOf(format.BucketHeader, "%s", key), Cause: err}
+	}
+	return at, err
 }

@@ -6,25 +6,45 @@ import (
 	"maps"
 	"slices"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
-// Change is one entry of subscriptions.db that is written, or deleted if value is nil.
-type Change struct{ Bucket, Key, Value []byte }
+// Change is one entry of subscriptions.db that is written, or deleted.
+type Change = format.Change
 
 // Apply writes changes in their order.
 func (tx Tx) Apply(changes []Change) error {
 	for _, c := range changes {
 		b := tx.bolt.Bucket(c.Bucket)
 		var err error
-		if c.Value == nil {
+		switch {
+		case c.All:
+			err = deleteAll(b, c.Key)
+		case c.Value == nil:
 			err = b.Delete(c.Key)
-		} else {
+		default:
 			err = b.Put(c.Key, c.Value)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteAll deletes the entries whose keys begin with a prefix.
+func deleteAll(b *bbolt.Bucket, prefix []byte) error {
+	var keys [][]byte // a cursor may pass over one if its bucket changes
+	c := b.Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	for _, k := range keys {
+		if err := b.Delete(k); err != nil {
 			return err
 		}
 	}
@@ -42,7 +62,10 @@ func (tx Tx) Counting(more int, changes []Change) ([]Change, error) {
 
 // CountChange says how many subscriptions there are.
 func CountChange(n uint64) Change {
-	return Change{format.BucketHeader, format.KeySubscriptions, format.SealedUint(nil, format.BucketHeader, format.KeySubscriptions, n)}
+	return Change{
+		Bucket: format.BucketHeader, Key: format.KeySubscriptions,
+		Value: format.SealedUint(nil, format.BucketHeader, format.KeySubscriptions, n),
+	}
 }
 
 // NewSubscription returns the entries of a subscription that is not there yet, but for its positions. It
@@ -63,13 +86,13 @@ func NewSubscription(s *storage.Subscription) []Change {
 // DefinitionChange puts the definition of a subscription.
 func DefinitionChange(name string, d *format.Definition) Change {
 	key := []byte(name)
-	return Change{format.BucketSubscriptions, key, d.Encode(key)}
+	return Change{Bucket: format.BucketSubscriptions, Key: key, Value: d.Encode(key)}
 }
 
 // PositionChange puts a position of a subscription.
 func PositionChange(name string, at Placed) Change {
 	key := format.PositionKey(name, at.Partition)
-	return Change{format.BucketPositions, key, at.Encode(key)}
+	return Change{Bucket: format.BucketPositions, Key: key, Value: at.Encode(key)}
 }
 
 // ParkedChange puts an event that a subscription has parked.
@@ -77,20 +100,18 @@ func ParkedChange(name string, e *storage.ParkedEvent) Change {
 	key := format.ParkedKey(name, e.Partition, e.Offset)
 	cut := *e
 	cut.Reason = storage.CutSubscriptionReason(e.Reason)
-	return Change{format.BucketParked, key, format.EncodeParked(key, &cut)}
+	return Change{Bucket: format.BucketParked, Key: key, Value: format.EncodeParked(key, &cut)}
 }
 
-// Deletions returns the changes that delete all that a subscription has.
-func (tx Tx) Deletions(name string) []Change {
-	changes := []Change{{Bucket: format.BucketSubscriptions, Key: []byte(name)}}
+// Deletions returns the changes that delete all that a subscription has. They do not say what that is: where something of
+// a damaged one is missing, another replica may have it.
+func Deletions(name string) []Change {
 	prefix := format.SubscriptionPrefix(name)
-	for _, bucket := range [][]byte{format.BucketPositions, format.BucketParked} {
-		c := tx.bolt.Bucket(bucket).Cursor()
-		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-			changes = append(changes, Change{Bucket: bucket, Key: bytes.Clone(k)})
-		}
+	return []Change{
+		{Bucket: format.BucketSubscriptions, Key: []byte(name)},
+		{Bucket: format.BucketPositions, Key: prefix, All: true},
+		{Bucket: format.BucketParked, Key: prefix, All: true},
 	}
-	return changes
 }
 
 // OwnSource returns a copy that shares nothing with its caller's.

@@ -111,14 +111,14 @@ func TestDeletions(t *testing.T) {
 	more := three()[0]
 	more.Name = "all of it" // its name begins with the other's
 	b := kept(t, append(three(), more)...)
-	expect.NoError(t, b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, tx.Deletions("all")) }))
+	expect.NoError(t, b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, subsdb.Deletions("all")) }))
 	b.is(more, three()[1], three()[2])
 	b.spoil(format.BucketPositions, format.PositionKey("w2", 0))
 	b.spoil(format.BucketSubscriptions, []byte("w2"))
-	expect.NoError(t, b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, tx.Deletions("w2")) }))
+	expect.NoError(t, b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, subsdb.Deletions("w2")) }))
 	b.is(more, three()[1])
 	b.spoil(format.BucketHeader, format.KeySubscriptions)
-	err := b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, tx.Deletions("p1")) })
+	err := b.try(func(tx subsdb.Tx) ([]subsdb.Change, error) { return tx.Counting(-1, subsdb.Deletions("p1")) })
 	expect.ErrorIs(t, err, storage.ErrDamaged)
 }
 

@@ -1,0 +1,65 @@
+package raftlog
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// life tells the directories of one name apart. Each is drawn when it is made. A node that has lost its disk, and begins anew
+// under its old name, has forgotten for whom it has voted, and what it has stored for others: it must not count again.
+type life [16]byte
+
+// peers are the other nodes as this one has met them first. What it knows of them is on its disk. nil knows nobody, and
+// takes everybody.
+type peers struct {
+	own life
+	// forgotten is told if another node has met another one of this name.
+	forgotten func(error)
+
+	mu   sync.Mutex
+	disk interface {
+		Get(key []byte) ([]byte, error)
+		Set(key, value []byte) error
+	}
+}
+
+// newPeers reads who this node is itself.
+func newPeers(o Options, f *files, forgotten func(error)) (*peers, error) {
+	own, err := f.wal.Get(lifeKey)
+	if err == nil && len(own) != len(life{}) {
+		err = fmt.Errorf("%w: %s: it has no life: got %x", storage.ErrForeign, o.Dir, own)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &peers{own: life(own), forgotten: forgotten, disk: f.wal}, nil
+}
+
+func (p *peers) life() (own life) {
+	if p != nil {
+		own = p.own
+	}
+	return own
+}
+
+// know reports whether a node is the one that this node has met first under its name.
+func (p *peers) know(id replog.NodeID, l life) (bool, error) {
+	if p == nil {
+		return true, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := append([]byte("partita peer "), id...)
+	met, err := p.disk.Get(key)
+	if err != nil {
+		return false, err
+	}
+	if len(met) == 0 {
+		err = p.disk.Set(key, l[:])
+		return err == nil, err
+	}
+	return string(met) == string(l[:]), nil
+}

@@ -1,0 +1,169 @@
+package raftlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// stores are those of a cluster's nodes.
+type stores struct {
+	*rig
+	of    map[replog.NodeID]*bolt.Store
+	owner replog.NodeID
+	epoch messages.Epoch
+	next  messages.PLogOffset
+}
+
+const storeKind messages.WSKind = 1
+
+func storeDescriptor() messages.Descriptor {
+	return messages.Descriptor{Application: "test", Partitions: 1, Kinds: []messages.Kind{{ID: storeKind, Name: "tenant"}}}
+}
+
+func (s *stores) dir(id replog.NodeID) string { return filepath.Join(s.c.dir, string(id)+" store") }
+
+// open opens the store of a node, which is stopped at the end.
+func (s *stores) open(id replog.NodeID) error {
+	st, err := bolt.Open(s.ctx, s.dir(id), storeDescriptor(), bolt.Options{Create: true, MmapSize: 1 << 20, Log: s.c.Log(s, id)})
+	if err == nil {
+		s.of[id] = st
+	}
+	return err
+}
+
+func (s *stores) close(id replog.NodeID) {
+	s.Helper()
+	if err := s.of[id].Close(context.WithoutCancel(s.ctx)); err != nil {
+		s.Errorf("node %s: close: %v", id, err)
+	}
+	delete(s.of, id)
+}
+
+// append appends so many events, which are large, through the owner.
+func (s *stores) append(count int) {
+	s.Helper()
+	for range count {
+		s.next++
+		err := s.of[s.owner].Append(s.ctx, storage.Batch{Epoch: s.epoch, Events: []messages.Event{{
+			Kind: messages.EventBusiness, Epoch: s.epoch, PLogOffset: s.next, Workspace: 1, WorkspaceKind: storeKind,
+			WLogOffset: messages.WLogOffset(s.next), RegisteredAt: messages.Timestamp(s.next),
+			Body: []byte(strings.Repeat("large", 8<<10)),
+		}}})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// seed makes the replica of a node of another one's.
+func (s *stores) seed(id, from replog.NodeID) replog.Position {
+	s.Helper()
+	var b bytes.Buffer
+	err := s.of[from].WriteSeed(s.ctx, &b, bolt.CopyOptions{Progress: func(bolt.CopyProgress) { s.append(1) }})
+	if err != nil {
+		s.Fatal(err)
+	}
+	copied, err := bolt.ReadSeed(s.ctx, &b, s.dir(id), bolt.CopyOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return copied.Position
+}
+
+func (s *stores) events(id replog.NodeID) (all []messages.Event) {
+	for e, err := range s.of[id].Log(replog.Local(s.ctx), 1) {
+		if err != nil {
+			s.Fatalf("node %s: %v", id, err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// TestStoresAreSeeded lets a node that is too far behind be made anew, and a new one be added, while appends go on.
+func TestStoresAreSeeded(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, newSockets(t, false), func(_ replog.NodeID, o *Options) { o.Keep = 64 })
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	s := &stores{rig: &rig{TB: t, ctx: ctx, c: c}, of: make(map[replog.NodeID]*bolt.Store)}
+	t.Cleanup(func() {
+		for id := range s.of {
+			s.close(id)
+		}
+	})
+	n, behind, added := nodes[0], nodes[2], replog.NodeID("n4")
+	for _, id := range nodes {
+		if err := s.open(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.lead(n)
+	s.close(behind)
+	reg, err := s.of[n].TakeEpoch(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.owner, s.epoch = n, reg.Epoch
+	s.append(200) // several segments of the log more than it keeps
+	if err := s.log(n).raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	err = s.open(behind)
+	if err == nil {
+		l := s.await(behind, "it is too far behind", func(l replog.Leadership) bool { return l.Stopped != nil })
+		err = l.Stopped
+		s.close(behind)
+	}
+	if !errors.Is(err, replog.ErrBehind) {
+		t.Fatalf("got %v, want ErrBehind", err)
+	}
+
+	moved := s.dir(behind) + " away"
+	if err := os.Rename(s.dir(behind), moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := Seed(c.options(behind), s.seed(behind, nodes[1])); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.open(behind); err != nil {
+		t.Fatal(err)
+	}
+	if err := Join(c.options(added), s.seed(added, n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.open(added); err != nil {
+		t.Fatal(err)
+	}
+	s.append(1)
+	if err := s.log(n).Add(ctx, added); err != nil {
+		t.Fatal(err)
+	}
+	s.append(3)
+	want := s.events(n)
+	for _, id := range []replog.NodeID{nodes[1], behind, added} {
+		for last := uint64(0); last < uint64(len(want)); {
+			if last, err = s.of[id].AwaitAny(ctx, last); err != nil {
+				t.Fatalf("node %s: %v", id, err)
+			}
+		}
+		if got := s.events(id); !reflect.DeepEqual(got, want) {
+			t.Errorf("node %s has %d events, want %d, or they differ", id, len(got), len(want))
+		}
+	}
+	s.lead(added)
+	if _, err := s.of[added].TakeEpoch(ctx, 0); err != nil {
+		t.Error(err)
+	}
+}
