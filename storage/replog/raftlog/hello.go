@@ -13,11 +13,11 @@ import (
 // What stands first in a stream. Numbers are big-endian.
 //
 //	version  1
-//	shard    4  which log it is for
+//	shard    4  which log it is for, or that it is for requests
 //	from     1  length, and as many bytes: who opens it
 //	to       1  length, and as many bytes: who is meant
 //
-// The other side says one byte: an answer. Raft's own messages follow.
+// The other side says one byte: an answer. Raft's own messages follow, or requests.
 //
 // to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two.
 type hello struct {
