@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/replog"
@@ -14,8 +13,6 @@ const (
 	paramAtLeast     = "at_least"
 	// consistencyLocal is what asks for what the server's own replica has.
 	consistencyLocal = "local"
-	// catchUpTime is how long a request may wait until the replica has come to a place that the client has seen elsewhere.
-	catchUpTime = 5 * time.Second
 )
 
 // ReadsLocally reports whether a query asks for what the server's own replica has, and not for all that anybody was told to
@@ -103,7 +100,7 @@ func (c *call) come(field string, await func(context.Context) error) error {
 	defer c.api.polls.free()
 	running, cancel := c.api.whileRunning(c.r.Context())
 	defer cancel()
-	ctx, stop := context.WithTimeout(running, catchUpTime)
+	ctx, stop := context.WithTimeout(running, c.api.options.CatchUp)
 	defer stop()
 	err := await(ctx)
 	if err != nil && ctx.Err() != nil && c.r.Context().Err() == nil {
