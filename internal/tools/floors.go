@@ -41,7 +41,7 @@ var floors = [][]string{
 	{"partition"},
 	{"logs"},
 	{".", "dumps", "httpapi", "metrics", "spans"},
-	{"httpclient"},
+	{"cluster", "httpclient"},
 	{"cmd"},
 	{"tests"},
 }
