@@ -40,6 +40,8 @@ type Node struct {
 	ended   chan struct{}
 
 	mu sync.Mutex
+	// application is what the next reign deploys.
+	application partition.Application
 	// reign is that of now, nil while the application does not run here. changed is closed when that changes.
 	reign   *reign
 	changed chan struct{}
@@ -64,7 +66,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		o: o, system: quiet.NewSystem(), ended: make(chan struct{}), changed: make(chan struct{}), closing: make(chan struct{}, 1),
+		o: o, application: o.Application, system: quiet.NewSystem(), ended: make(chan struct{}), changed: make(chan struct{}), closing: make(chan struct{}, 1),
 	}
 	n.running, n.stop = context.WithCancel(context.Background())
 	n.parts = partition.NewAppParts(n.system, o.Runtime)
@@ -89,7 +91,7 @@ func (n *Node) open(ctx context.Context) (err error) {
 	}
 	o := n.o.Store
 	o.Log, o.Create = n.log, n.o.Create
-	if n.store, err = bolt.Open(ctx, n.o.storeDir(), n.o.Application.Descriptor, o); err != nil {
+	if n.store, err = bolt.Open(ctx, StoreDir(n.o.Dir), n.o.Application.Descriptor, o); err != nil {
 		return err
 	}
 	n.reader = partition.NewReader(n.store)
@@ -137,6 +139,51 @@ func (n *Node) App() (*partition.App, error) {
 func (n *Node) Leader() replog.NodeID {
 	now, _ := n.log.Leadership()
 	return now.Leader
+}
+
+// Ready waits until this node can take requests: the application runs here and takes transactions, or another node leads. It
+// returns the error of ctx, or why the node takes no part any more: see [Status].
+func (n *Node) Ready(ctx context.Context) error {
+	for {
+		o, here, there := n.owner()
+		if !o.unknown() {
+			return nil
+		}
+		if now, _ := n.log.Leadership(); now.Stopped != nil {
+			return now.Stopped
+		}
+		select {
+		case <-here:
+		case <-there:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Configure is [partition.App.Configure], for the application that runs here now, if one does, and for each that will. Other
+// nodes stay as they are.
+func (n *Node) Configure(ctx context.Context, c partition.Config) error {
+	if c.Settings.StopLimit == 0 {
+		c.Settings.StopLimit = DefaultStopLimit
+	}
+	n.mu.Lock()
+	a := n.application
+	a.Settings, a.RequestLane, a.RequestLaneBytes = c.Settings, c.RequestLane, c.RequestLaneBytes
+	a = a.WithDefaults()
+	err := a.Validate()
+	if err == nil {
+		n.application = a
+	}
+	r := n.reign
+	n.mu.Unlock()
+	if err != nil || r == nil {
+		return err
+	}
+	if err := r.app.Configure(ctx, c); err != nil && r.ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // Transfer lets another node lead, which must have kept up. It returns when this one does not lead any more. An

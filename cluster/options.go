@@ -131,7 +131,8 @@ func (o *Options) checkAddresses() error {
 // nodes returns the names of all nodes, in order.
 func (o *Options) nodes() []replog.NodeID { return slices.Sorted(maps.Keys(o.Peers)) }
 
-func (o *Options) storeDir() string { return filepath.Join(o.Dir, "shard-0") }
+// StoreDir returns where a node's store is: a directory as that of one node alone, to be verified, inspected and backed up.
+func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
 
 // logOptions are those of the node's part of the log.
 func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {

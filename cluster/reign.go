@@ -81,7 +81,10 @@ func (n *Node) awaitEnd(ctx context.Context, term uint64) {
 
 // run deploys the application, lets others have it until ctx ends, and undeploys it.
 func (n *Node) run(ctx context.Context, term uint64) error {
-	app, err := n.parts.Deploy(ctx, n.o.Application, n.store)
+	n.mu.Lock()
+	application := n.application
+	n.mu.Unlock()
+	app, err := n.parts.Deploy(ctx, application, n.store)
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func (n *Node) run(ctx context.Context, term uint64) error {
 	n.undeploy(app)
 	select {
 	case <-led:
-	case <-time.After(n.o.Application.Settings.StopLimit):
+	case <-time.After(application.Settings.StopLimit):
 		n.o.Logger.Warn("Lead goes on after its context has ended", zap.Uint64("term", term))
 	}
 	return nil
@@ -125,7 +128,7 @@ func (n *Node) newReign(ctx context.Context, term uint64, app *partition.App) (*
 		return nil, err
 	}
 	own := n.o.HTTP
-	own.MaxBody = ownBody(n.o.Application.Settings.GroupBytes)
+	own.MaxBody = ownBody(app.Config().Settings.GroupBytes)
 	if r.own, err = httpapi.New(app, n.reader, own); err != nil {
 		return nil, err
 	}

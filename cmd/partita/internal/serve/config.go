@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // ErrConfig is returned when a configuration is wrong, or not safe. Nothing was opened.
@@ -67,6 +69,8 @@ type Config struct {
 	// TraceNode is the node's number in the trace ids that requests get: no other server has it. Nil means that they
 	// get none.
 	TraceNode *uint16
+	// Node says which node of several this is. Default: it is alone.
+	Node Node
 	// Scrub says how the store is scrubbed. Default: not at all.
 	Scrub Scrubbing
 	// Operations are what an operator can ask of the store. Default: nothing.
@@ -123,6 +127,9 @@ func (c *Config) check() (p place, err error) {
 	if p.secrets, err = c.readSecrets(); err != nil {
 		return p, err
 	}
+	if p.peers, p.peerTLS, err = c.Node.check(c.Descriptor); err != nil {
+		return p, err
+	}
 	if !p.address.IP.IsLoopback() && (p.certificate == nil || p.token == "") {
 		return p, fmt.Errorf("%w: address %.80q is not a loopback address: it needs a certificate and a token", ErrConfig, c.Listen)
 	}
@@ -135,6 +142,9 @@ type place struct {
 	// descriptor is that of the file, if there is one.
 	descriptor messages.Descriptor
 	secrets
+	// peers are where all nodes listen for each other, by what TLS; nil if there is one.
+	peers   map[replog.NodeID]string
+	peerTLS *tls.Config
 }
 
 // parseAddress reads an address without asking anybody what a name means.

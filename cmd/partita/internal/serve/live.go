@@ -22,10 +22,11 @@ const applyLimit = 30 * time.Second
 
 // live is the configuration of a server that runs, and what changes it.
 type live struct {
-	source  *config.Source
-	app     *partition.App
-	logs    *logs.Logs
-	metrics *metrics.Metrics
+	source *config.Source
+	// configure changes what is served.
+	configure func(context.Context, partition.Config) error
+	logs      *logs.Logs
+	metrics   *metrics.Metrics
 	// dumps is nil if there is no dump.
 	dumps *dumps.Writer
 	// scrubs is nil if nobody scrubs.
@@ -41,12 +42,12 @@ type live struct {
 }
 
 // live returns what changes the configuration, nil if it cannot change.
-func (s *server) live(app *partition.App) *live {
+func (s *server) live(configure func(context.Context, partition.Config) error) *live {
 	if s.config.source == nil {
 		return nil
 	}
 	return &live{
-		source: s.config.source, app: app, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
+		source: s.config.source, configure: configure, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
 	}
 }
 
@@ -101,7 +102,7 @@ func (l *live) apply(ctx context.Context, c *config.Config) error {
 	if l.scrubs != nil {
 		l.scrubs.configure(scrubbing(c))
 	}
-	err = errors.Join(err, l.app.Configure(ctx, partition.Config{
+	err = errors.Join(err, l.configure(ctx, partition.Config{
 		Settings: c.Settings, RequestLane: c.Application.RequestLane, RequestLaneBytes: c.Application.RequestLaneBytes,
 	}))
 	if err != nil {
@@ -117,6 +118,9 @@ func ConfigOf(l *config.Loaded, source *config.Source) Config {
 		Dir: c.DB, Descriptor: c.Descriptor, Listen: c.Listen, CertFile: c.TLSCert, KeyFile: c.TLSKey, Token: c.Token, TokenFile: c.TokenFile, Connections: c.Connections, TraceNode: c.TraceNode, Origins: c.AllowOrigin,
 		Logs: logGroups(c), LogJSON: c.LogFormat == "json",
 		Dump: c.Dump, Dumps: dumps.Options{Groups: dumpGroups(c), Memory: c.DumpMemory << 20},
+		Node: Node{
+			Name: c.Node, Peers: c.Peers, Listen: c.PeerListen, CertFile: c.PeerCert, KeyFile: c.PeerKey, CAFile: c.PeerCA, Failover: c.Failover,
+		},
 		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
 		loaded: l, source: source,
 	}
