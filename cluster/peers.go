@@ -99,8 +99,12 @@ func (p *peers) close(ctx context.Context) error {
 	return err
 }
 
-// answer answers another node that takes this one for the owner. It passes nothing on: so no request goes round in circles.
+// answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
 func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == clusterPath {
+		answer(w, p.node.json())
+		return
+	}
 	reign, _ := p.node.now()
 	if reign == nil {
 		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})
@@ -168,6 +172,20 @@ func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.Appe
 		return nil
 	}
 	return complete(what, refusal(response.StatusCode, response.Header, content))
+}
+
+// ask asks another node for what it answers as JSON.
+func (p *peers) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+hostOf(to)+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := p.transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return json.NewDecoder(io.LimitReader(response.Body, maxProblem)).Decode(value)
 }
 
 // complete fills in what the caller knows of the error.

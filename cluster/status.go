@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/partita-go/partita/httpapi"
@@ -51,36 +54,35 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// StatusJSON is a node's status as it is answered.
-type StatusJSON struct {
+// NodeJSON is a node's status as it is answered.
+type NodeJSON struct {
 	Node    replog.NodeID `json:"node"`
-	Leader  replog.NodeID `json:"leader"`
-	Term    uint64        `json:"term,string"`
-	Serves  bool          `json:"serves"`
-	Members []MemberJSON  `json:"members"`
-	Head    uint64        `json:"head,string"`
-	Behind  uint64        `json:"behind,string"`
-	// SilentMS is for how long the leader was not heard, 0 if this node leads, or has not heard one.
+	Address string        `json:"address"`
+	// Unreachable is why the node was not asked; all that follows is missing then.
+	Unreachable string        `json:"unreachable,omitempty"`
+	Leader      replog.NodeID `json:"leader"`
+	Term        uint64        `json:"term,string"`
+	Serves      bool          `json:"serves"`
+	Head        uint64        `json:"head,string"`
+	Behind      uint64        `json:"behind,string"`
+	// SilentMS is for how long the leader was not heard, in milliseconds, 0 if the node leads, or has not heard one.
 	SilentMS int64  `json:"silent_ms"`
 	Stopped  string `json:"stopped,omitempty"`
 	Failed   string `json:"failed,omitempty"`
 }
 
-// MemberJSON is a node among others.
-type MemberJSON struct {
-	Node    replog.NodeID `json:"node"`
-	Address string        `json:"address"`
+// StatusJSON is what a node answers about all: itself, and what the others answer.
+type StatusJSON struct {
+	NodeJSON
+	Members []NodeJSON `json:"members"`
 }
 
-// json returns the status as it is answered.
-func (n *Node) json() StatusJSON {
+// json returns the node's status as it is answered.
+func (n *Node) json() NodeJSON {
 	s := n.Status()
-	j := StatusJSON{
-		Node: s.Node, Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
+	j := NodeJSON{
+		Node: s.Node, Address: s.Peers[s.Node], Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
 		Stopped: errorText(s.Stopped), Failed: errorText(s.Failed),
-	}
-	for _, id := range n.o.nodes() {
-		j.Members = append(j.Members, MemberJSON{id, s.Peers[id]})
 	}
 	if !s.Heard.IsZero() && s.Term == 0 {
 		j.SilentMS = time.Since(s.Heard).Milliseconds()
@@ -95,7 +97,30 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func (n *Node) answerCluster(w http.ResponseWriter, _ *http.Request) { answer(w, n.json()) }
+// askTime is how long another node may take to say where it stands.
+const askTime = time.Second
+
+// answerCluster tells where all nodes stand. Those that do not answer are told as such.
+func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), askTime)
+	defer cancel()
+	all := StatusJSON{NodeJSON: n.json(), Members: make([]NodeJSON, len(n.o.Peers))}
+	var asked sync.WaitGroup
+	for i, id := range n.o.nodes() {
+		if id == n.o.Node {
+			all.Members[i] = all.NodeJSON
+			continue
+		}
+		asked.Go(func() {
+			if err := n.peers.ask(ctx, id, clusterPath, &all.Members[i]); err != nil {
+				all.Members[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
+			}
+			all.Members[i].Node, all.Members[i].Address = id, n.o.address(id)
+		})
+	}
+	asked.Wait()
+	answer(w, &all)
+}
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
@@ -139,19 +164,30 @@ func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
 		n.forward(w, r)
 		return
 	}
-	var to struct {
-		To replog.NodeID `json:"to"`
-	}
 	body, err := n.replica.ReadBody(w, r)
 	if err == nil {
-		err = json.Unmarshal(body, &to)
-	}
-	if err == nil {
-		err = n.Transfer(r.Context(), to.To)
+		err = n.transfer(r.Context(), body)
 	}
 	if err != nil {
 		httpapi.Refuse(w, r, err)
 		return
 	}
 	answer(w, n.json())
+}
+
+// transfer does what the body of a request says.
+func (n *Node) transfer(ctx context.Context, body []byte) error {
+	var to struct {
+		To replog.NodeID `json:"to"`
+	}
+	if err := json.Unmarshal(body, &to); err != nil {
+		return httpapi.Malformed("to", err.Error())
+	}
+	if _, there := n.o.Peers[to.To]; !there {
+		return httpapi.Malformed("to", fmt.Sprintf("got %.80q, want one of %q", to.To, n.o.nodes()))
+	}
+	if to.To == n.o.Node {
+		return nil
+	}
+	return n.Transfer(ctx, to.To)
 }

@@ -44,3 +44,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) { outside(w, r).f
 func (a *API) ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return newCall(a, w, r).body()
 }
+
+// Malformed returns an error for [Refuse] about a request whose field cannot be understood.
+func Malformed(field, detail string) error {
+	return &problem{kind: malformed, field: field, detail: detail}
+}

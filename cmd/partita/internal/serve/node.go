@@ -14,7 +14,6 @@ import (
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/replog"
-	"github.com/partita-go/partita/storage/replog/raftlog"
 )
 
 // Node says which node of several the server is. The zero value is none.
@@ -41,9 +40,6 @@ func (n *Node) check(descriptor string) (peers map[replog.NodeID]string, secure 
 	}
 	if descriptor == "" {
 		return nil, nil, fmt.Errorf("%w: a node of several needs a descriptor: want --descriptor, or descriptor in the configuration", ErrConfig)
-	}
-	if f := n.Failover; f != 0 && (f < raftlog.MinFailover || f > raftlog.MaxFailover) {
-		return nil, nil, fmt.Errorf("%w: failover: got %v, want %v to %v", ErrConfig, f, raftlog.MinFailover, raftlog.MaxFailover)
 	}
 	if peers, err = n.parsePeers(); err != nil {
 		return nil, nil, err
