@@ -202,17 +202,35 @@ const handOverTime = 2
 // handOver lets any other node lead, if one can.
 func (n *Node) handOver(ctx context.Context) {
 	for _, id := range n.o.nodes() {
-		if now, _ := n.log.Leadership(); now.Leader != n.o.Node || ctx.Err() != nil {
-			return
-		}
 		if id == n.o.Node {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, handOverTime*n.o.Failover)
-		if err := n.log.Transfer(limited, id); err != nil {
-			n.o.Logger.Info("a node cannot take over", zap.String("to", string(id)), zap.Error(err))
+		if !n.leads(limited) {
+			cancel()
+			return
 		}
+		err := n.log.Transfer(limited, id)
 		cancel()
+		if err == nil {
+			return
+		}
+		n.o.Logger.Info("a node cannot take over", zap.String("to", string(id)), zap.Error(err))
+	}
+}
+
+// leads reports whether this node leads. If it is about to, it waits for that.
+func (n *Node) leads(ctx context.Context) bool {
+	for {
+		now, changed := n.log.Leadership()
+		if now.Term != 0 || now.Leader != n.o.Node {
+			return now.Term != 0
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
