@@ -169,13 +169,17 @@ linear: ## check histories of concurrent clients with porcupine (HISTORIES=n, AT
 CLUSTERFLAGS ?=
 .PHONY: cluster
 cluster: ## start three nodes on loopback, load them, kill the owner, bring it back, and say what happened (CLUSTERFLAGS='CLUSTER_KILLS=5 CLUSTER_WRITERS=64')
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/cluster.test ./tests/cluster
 	@env CLUSTER_SAY=1 CLUSTER_FAILOVER_MS=500 CLUSTER_WRITERS=32 CLUSTER_APPENDS=100 CLUSTER_KILLS=1 $(CLUSTERFLAGS) \
-		$(GO) test -count=1 -timeout 1h -run '^TestCluster$$' ./tests/cluster
+		$(BIN)/cluster.test -test.timeout 1h -test.run '^TestCluster$$'
 
 .PHONY: cluster-faults
 cluster-faults: ## kill, pause and restart nodes, and cut their links, under load; then look what is there (FAULTS=n; CLUSTERFLAGS)
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/cluster.test ./tests/cluster
 	@env CLUSTER_SAY=1 CLUSTER_FAILOVER_MS=500 CLUSTER_WRITERS=32 FAULTS=$(if $(filter file,$(origin FAULTS)),40,$(FAULTS)) $(CLUSTERFLAGS) \
-		$(GO) test -count=1 -timeout 0 -run '^TestClusterFaults$$' ./tests/cluster
+		$(BIN)/cluster.test -test.timeout 0 -test.run '^TestClusterFaults$$'
 
 # What is not there is skipped, and said so: strace, mount, mkfs.ext4.
 .PHONY: crash
