@@ -29,7 +29,7 @@ type forward struct {
 }
 
 // forward answers as the owner does. What says that it is not the owner any more is not the client's answer: it goes on as
-// [Node.Append] does, for as long as an append may take.
+// [Node.Append] does, for as long as an append may take; a try under way may take as long again.
 func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 	f := &forward{n: n, w: w, r: r}
 	if r.ContentLength != 0 && !isRead(r) {
@@ -43,13 +43,7 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 		node: n, writes: !isRead(r), repeatable: isRead(r) || r.Header.Get("Idempotency-Key") != "", try: f.try,
 		limit: n.o.HTTP.AppendTimeout,
 	}
-	ctx := r.Context()
-	if p.writes {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.limit())
-		defer cancel()
-	}
-	err := p.run(ctx)
+	err := p.run(r.Context())
 	switch {
 	case err == nil:
 	case f.refused != nil && f.refused.err == err: //nolint:errorlint // it is the very same
@@ -59,7 +53,7 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// limit is how long a change may take.
+// limit is how long one try of a change may take.
 func (f *forward) limit() time.Duration {
 	if strings.HasPrefix(f.r.URL.Path, "/v1/subscriptions/") {
 		return f.n.o.HTTP.ChangeTimeout
@@ -71,6 +65,11 @@ func (f *forward) limit() time.Duration {
 // answer, or its beginning.
 func (f *forward) try(ctx context.Context, o owner) error {
 	f.refused = nil
+	if !isRead(f.r) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.limit())
+		defer cancel()
+	}
 	r := f.r.Clone(ctx)
 	if f.body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
