@@ -24,11 +24,11 @@ func number(name string, unset int) int {
 }
 
 // TestCluster starts three processes, loads them at all nodes, kills the owner, and brings it back. make cluster is this, with
-// the program's own failover, and more load.
+// the program's own failover, and more load. The nodes know each other by certificates.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	writers, more, kills := number("CLUSTER_WRITERS", 6), number("CLUSTER_APPENDS", 10), number("CLUSTER_KILLS", 2)
-	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond)
+	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, true)
 	took := c.ready()
 	say("3 processes are ready after %v", took.Round(10*time.Millisecond))
 	if os.Getenv("CLUSTER_SAY") != "" && took > 5*time.Second {

@@ -108,7 +108,7 @@ func TestClusterFaults(t *testing.T) {
 	if os.Getenv("FAULTS") != "" {
 		first = 0
 	}
-	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond)
+	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, false)
 	c.ready()
 	l := c.load(number("CLUSTER_WRITERS", 6))
 	l.await(3)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/httpclient"
+	"github.com/partita-go/partita/storage/replog/raftlog/keys"
 )
 
 // program is what the processes run.
@@ -62,6 +63,8 @@ type cluster struct {
 	failover time.Duration
 	wires    *wires
 	nodes    map[string]*process
+	// keys are what each node is started with so that the others know it.
+	keys map[string][]string
 	// web has a connection for each client and node.
 	web http.Client
 }
@@ -78,8 +81,10 @@ type process struct {
 	stopped bool
 }
 
-func newCluster(t testing.TB, failover time.Duration) *cluster {
-	c := &cluster{TB: t, dir: t.TempDir(), failover: failover, nodes: make(map[string]*process)}
+// newCluster starts new nodes. They know each other by certificates if they are secure.
+func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
+	c := &cluster{TB: t, dir: t.TempDir(), failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
+	authority := keys.NewAuthority(t)
 	c.web.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
 	check(t, os.WriteFile(c.path("application.toml"), []byte(descriptor), 0o600))
 	for _, name := range names {
@@ -88,6 +93,10 @@ func newCluster(t testing.TB, failover time.Duration) *cluster {
 		p.client, err = httpclient.New(p.url, httpclient.Options{MinDelay: 5 * time.Millisecond, MaxDelay: 50 * time.Millisecond})
 		check(t, err)
 		c.nodes[name] = p
+		if secure {
+			cert, key, ca := authority.Files(t, c.dir, name)
+			c.keys[name] = []string{"--peer-cert", cert, "--peer-key", key, "--peer-ca", ca}
+		}
 	}
 	c.wires = newWires(t, c.nodes)
 	t.Cleanup(func() {
@@ -118,7 +127,7 @@ func (c *cluster) start(name string, more ...string) {
 		"serve", "--node", name, "--peers", c.wires.peersOf(name), "--db", c.path(name), "--descriptor", c.path("application.toml"),
 		"--listen", strings.TrimPrefix(p.url, "http://"), "--failover", c.failover.String(), "--log-level", "info",
 	}, more...)
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program, append(args, c.keys[name]...)...)
 	cmd.Stdout, cmd.Stderr = p, p
 	check(c, cmd.Start())
 	ended := make(chan struct{})
