@@ -120,7 +120,7 @@ core-check: ## check that the core has no goroutine, channel or select
 .PHONY: deps-check
 deps-check: ## check which modules a program that imports partition links, those of tests/linked.txt, and that one on one node links no Raft
 	GOOS=linux $(GO) list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./partition | LC_ALL=C sort -u | diff tests/linked.txt -
-	GOOS=linux $(GO) list -deps . ./dumps ./httpapi ./httpclient ./metrics ./partition ./spans ./storage/bolt ./cmd/demo | { ! grep -E 'hashicorp/raft|replog/raftlog'; }
+	GOOS=linux $(GO) list -deps . ./dumps ./httpapi ./httpclient ./metrics ./partition ./spans ./storage/bolt ./cmd/demo | { ! grep -E 'hashicorp/raft|replog/raftlog|partita/cluster$$'; }
 
 .PHONY: floors-check
 floors-check: ## check that imports point down, those of tests too

@@ -228,7 +228,9 @@ func TestLongPollAcrossOwners(t *testing.T) {
 	owner := r.owner()
 	asked := r.others(owner)[0]
 	polled := make(chan string, 1)
-	go func() { polled <- w.has(http.StatusOK, asked.o.Node, http.MethodGet, "/v1/workspaces/1/log?wait=60", "") }()
+	go func() {
+		polled <- w.has(http.StatusOK, asked.o.Node, http.MethodGet, "/v1/workspaces/1/log?wait=60", "")
+	}()
 	if err := owner.Transfer(r.ctx, r.others(owner)[1].o.Node); err != nil {
 		t.Fatal(err)
 	}

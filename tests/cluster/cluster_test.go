@@ -3,7 +3,10 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -11,7 +14,7 @@ import (
 // say prints a line of what happens, for who has asked for it by make.
 func say(format string, args ...any) {
 	if os.Getenv("CLUSTER_SAY") != "" {
-		fmt.Printf("cluster: "+format+"\n", args...)
+		_, _ = fmt.Fprintf(os.Stdout, "cluster: "+format+"\n", args...)
 	}
 }
 
@@ -21,6 +24,35 @@ func number(name string, unset int) int {
 		return n
 	}
 	return unset
+}
+
+// handOver lets another node lead, as an operator does: again, if that has not kept up yet.
+func (c *cluster) handOver(l *load, more int) {
+	c.Helper()
+	l.await(more)
+	owner := c.owner()
+	next := names[(slices.Index(names, owner)+1)%len(names)]
+	c.operate("node "+next+" leads", "cluster", "transfer", "--to", next, "--url", c.nodes[owner].url)
+	pause := l.await(more)
+	out := c.operate(" leads, has ", "cluster", "status", "--url", c.nodes[owner].url)
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != len(names) {
+		c.Errorf("status: got %q", out)
+	}
+	say("handed over from %s to %s: the client that has waited longest had its next answer after %v", owner, next, round(pause))
+}
+
+// operate runs a command of the program until it has said something.
+func (c *cluster) operate(want string, args ...string) string {
+	c.Helper()
+	for end := time.Now().Add(patience); ; <-time.After(100 * time.Millisecond) {
+		out, err := exec.Command(program, args...).CombinedOutput()
+		if err == nil && strings.Contains(string(out), want) {
+			return string(out)
+		}
+		if time.Now().After(end) {
+			c.Fatalf("partita %s: got %q, %v, want %q", strings.Join(args, " "), out, err, want)
+		}
+	}
 }
 
 // TestCluster starts three processes, loads them at all nodes, kills the owner, and brings it back. make cluster is this, with
@@ -48,6 +80,7 @@ func TestCluster(t *testing.T) {
 		c.start(owner)
 		l.await(more)
 	}
+	c.handOver(l, more)
 	v := l.end()
 	say("%v", v)
 	if v.wrong() {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -142,9 +141,6 @@ func TestClusterFaults(t *testing.T) {
 		c.stop(name)
 	}
 	c.verify()
-	if t.Failed() {
-		fmt.Println(v)
-	}
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
