@@ -80,3 +80,47 @@ func TestUnknownOutcomeOverHTTP(t *testing.T) {
 		t.Errorf("with a key: got %d", status)
 	}
 }
+
+// TestDoubtStays says what the caller is told when a later try is refused: only what was judged behind a look for the event
+// says that no try was done.
+func TestDoubtStays(t *testing.T) {
+	t.Parallel()
+	busy := &messages.BusyError{Reason: messages.BusyNoQuorum}
+	lost := &lostError{sent: true, err: errReplaced}
+	for name, test := range map[string]struct {
+		tried   []error
+		again   bool
+		unknown bool
+	}{
+		"refused":                    {[]error{busy}, false, false},
+		"not the owner":              {[]error{&OwnerError{}}, true, false},
+		"not sent":                   {[]error{&lostError{err: errReplaced}}, true, false},
+		"lost":                       {[]error{lost}, true, true},
+		"lost, then refused":         {[]error{lost, busy}, false, true},
+		"lost, then not the owner":   {[]error{lost, &OwnerError{}}, true, true},
+		"lost, then it is not there": {[]error{lost, &messages.OffsetError{}}, false, false},
+		"moved":                      {[]error{&movedError{busy}}, true, false},
+		"unknown":                    {[]error{messages.ErrOutcomeUnknown}, true, true},
+	} {
+		p := pursuit{writes: true, repeatable: true}
+		var again bool
+		var last error
+		for _, last = range test.tried {
+			again = p.judge(last)
+		}
+		if got := errors.Is(p.final(last), messages.ErrOutcomeUnknown); again != test.again || got != test.unknown {
+			t.Errorf("%s: got again %v, unknown %v", name, again, got)
+		}
+		if !errors.Is(p.final(last), last) {
+			t.Errorf("%s: got %v, which does not say why", name, p.final(last))
+		}
+	}
+	reads := pursuit{repeatable: true}
+	if again := reads.judge(lost); !again || errors.Is(reads.final(lost), messages.ErrOutcomeUnknown) {
+		t.Error("a read that is lost is unknown, or not repeated")
+	}
+	plain := pursuit{writes: true}
+	if plain.judge(lost) {
+		t.Error("an append without an id is repeated")
+	}
+}

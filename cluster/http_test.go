@@ -196,7 +196,7 @@ func TestFollowedAcrossOwners(t *testing.T) {
 		r.append(r.node(names[i%len(names)]), 1, i+1)
 		if i%15 == 14 {
 			was := r.owner()
-			_ = was.Transfer(r.ctx, r.others(was)[0].o.Node) // who cannot take over now stays a follower
+			r.handOver(was)
 		}
 	}
 	for range 2 * len(names) {
@@ -231,10 +231,7 @@ func TestLongPollAcrossOwners(t *testing.T) {
 	go func() {
 		polled <- w.has(http.StatusOK, asked.o.Node, http.MethodGet, "/v1/workspaces/1/log?wait=60", "")
 	}()
-	if err := owner.Transfer(r.ctx, r.others(owner)[1].o.Node); err != nil {
-		t.Fatal(err)
-	}
-	r.owner(owner.o.Node)
+	r.handOver(owner)
 	r.append(owner, 1, 1)
 	if got := <-polled; !strings.Contains(got, `"wlog_offset":"1"`) {
 		t.Errorf("got %s", got)
