@@ -13,6 +13,9 @@ import (
 // Do: correct the option.
 var ErrOptions = errors.New("wrong option of a node")
 
+// errReplaced is why a request to a node is given up.
+var errReplaced = errors.New("the node that was asked does not lead any more")
+
 // OwnerError is replog.ErrNotOwner, and says who leads as far as this node knows.
 //
 // From: Node.App, Node.Transfer.

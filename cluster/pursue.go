@@ -181,9 +181,6 @@ func isRefusal(err error) bool {
 	}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// errReplaced is why a request to a node is given up.
-var errReplaced = errors.New("the node that was asked does not lead any more")
-
 // giveUp cancels what waits for a node, some time after that does not lead any more. It ends with ctx.
 func (n *Node) giveUp(ctx context.Context, id replog.NodeID, grace time.Duration, cancel context.CancelCauseFunc) {
 	for {

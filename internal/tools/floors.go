@@ -41,7 +41,8 @@ var floors = [][]string{
 	{"partition"},
 	{"logs"},
 	{".", "dumps", "httpapi", "metrics", "spans"},
-	{"cluster", "httpclient"},
+	{"httpclient"},
+	{"cluster"},
 	{"cmd"},
 	{"tests"},
 }
