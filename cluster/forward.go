@@ -43,7 +43,15 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 		node: n, writes: !isRead(r), repeatable: isRead(r) || r.Header.Get("Idempotency-Key") != "", try: f.try,
 		limit: n.o.HTTP.AppendTimeout,
 	}
-	err := p.run(r.Context())
+	// A client that only sends no more has not gone, but net/http takes it so: then nobody would know what became of it.
+	ctx := context.WithoutCancel(r.Context())
+	if isRead(r) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(n.serving, cancel)()
+	}
+	err := p.run(ctx)
 	switch {
 	case err == nil:
 	case f.refused != nil && f.refused.err == err: //nolint:errorlint // it is the very same

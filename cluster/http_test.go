@@ -272,3 +272,52 @@ func TestHTTPWithoutQuorum(t *testing.T) {
 		}
 	}
 }
+
+// TestStop ends what waits, at the owner and at other nodes, so that a server can be shut down. Appends go on.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	w := r.serve()
+	r.append(r.owner(), 1, 1)
+	var streams []io.ReadCloser
+	for _, id := range names {
+		for _, query := range []string{"", "?consistency=local"} {
+			streams = append(streams, w.stream(id, "/v1/workspaces/1/log"+query))
+		}
+	}
+	for _, n := range r.others(nil) {
+		n.Stop()
+	}
+	for _, s := range streams {
+		_, _ = io.Copy(io.Discard, s) // it ends
+	}
+	for _, id := range names {
+		w.has(http.StatusServiceUnavailable, id, http.MethodGet, "/readyz", "")
+		w.has(http.StatusCreated, id, http.MethodPost, "/v1/workspaces/1/events", event)
+	}
+}
+
+// stream opens a stream, and waits for its first event: again, if the owner changes meanwhile.
+func (w *web) stream(id replog.NodeID, target string) io.ReadCloser {
+	w.Helper()
+	for end := time.Now().Add(patience); ; {
+		request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.servers[id].URL+target, nil)
+		if err != nil {
+			w.Fatal(err)
+		}
+		request.Header.Set("Accept", "text/event-stream")
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() { _ = response.Body.Close() })
+		first := make([]byte, 5)
+		_, err = io.ReadFull(response.Body, first)
+		if string(first) == "id: 1" {
+			return response.Body
+		}
+		if time.Now().After(end) {
+			w.Fatalf("node %s: %s: got %q, %v", id, target, first, err)
+		}
+	}
+}

@@ -34,6 +34,9 @@ type Node struct {
 	peers   *peers
 	handler http.Handler
 
+	// serving ends with Stop, when streams have to.
+	serving     context.Context
+	stopServing context.CancelFunc
 	// running ends when the node is closed; ended is closed when it governs no more.
 	running context.Context
 	stop    context.CancelFunc
@@ -68,6 +71,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{
 		o: o, application: o.Application, system: quiet.NewSystem(), ended: make(chan struct{}), changed: make(chan struct{}), closing: make(chan struct{}, 1),
 	}
+	n.serving, n.stopServing = context.WithCancel(context.Background())
 	n.running, n.stop = context.WithCancel(context.Background())
 	n.parts = partition.NewAppParts(n.system, o.Runtime)
 	if err := n.open(ctx); err != nil {
@@ -196,6 +200,16 @@ func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
 	return err
 }
 
+// Stop ends the long polls and streams that [Node.Handler] answers, as [httpapi.API.Stop] does, and lets /readyz say that the
+// node is not ready, so that the server can be shut down. The node goes on until Close.
+func (n *Node) Stop() {
+	n.stopServing()
+	n.replica.Stop()
+	if r, _ := n.now(); r != nil {
+		r.api.Stop()
+	}
+}
+
 // handOverTime is how long one other node has to take over when this one is closed, in failovers.
 const handOverTime = 2
 
@@ -267,7 +281,7 @@ func (n *Node) Close(ctx context.Context) error {
 // end closes what is open. Nothing is deployed any more.
 func (n *Node) end(ctx context.Context) (err error) {
 	if n.replica != nil {
-		n.replica.Stop()
+		n.Stop()
 	}
 	if n.peers != nil {
 		err = n.peers.close(ctx)

@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxForwards is how many streams to one other node may be open at the same time. Who comes later waits.
-	maxForwards = 512
+	maxForwards = 1024
 	// idleTime is for how long one stays open that nobody uses.
 	idleTime = time.Minute
 	// headerTime is how long the first bytes of a request may take, and maxHeader how many it may have. Both are those of
@@ -78,7 +78,7 @@ func (n *Node) startPeers() (*peers, error) {
 			}
 			return requests.Dial(ctx, id)
 		},
-		MaxConnsPerHost: maxForwards, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTime,
+		MaxConnsPerHost: maxForwards, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTime, DisableCompression: true,
 	}
 	go func() {
 		defer close(p.served)

@@ -49,6 +49,17 @@ func (n *Node) noQuorum() error {
 	return &messages.BusyError{Reason: messages.BusyNoQuorum, RetryAfter: n.o.Failover}
 }
 
+// usable returns why this node can ask nobody any more, nil if it can.
+func (n *Node) usable() error {
+	if n.running.Err() != nil {
+		return storage.ErrClosed
+	}
+	if now, _ := n.log.Leadership(); now.Stopped != nil {
+		return fmt.Errorf("%w: this one takes no part in the log any more: %w", replog.ErrNotOwner, now.Stopped)
+	}
+	return nil
+}
+
 // pursuit tries to get something done, wherever the owner is.
 type pursuit struct {
 	node *Node
@@ -69,6 +80,9 @@ type pursuit struct {
 // run tries until there is an answer for the caller, or ctx ends.
 func (p *pursuit) run(ctx context.Context) error {
 	for begun := time.Now(); ; {
+		if err := p.node.usable(); err != nil {
+			return p.final(err)
+		}
 		o, here, there := p.node.owner()
 		err, again := p.node.noQuorum(), true
 		if !o.unknown() {
@@ -86,6 +100,7 @@ func (p *pursuit) run(ctx context.Context) error {
 		case <-here:
 		case <-there:
 		case <-timer.C:
+		case <-p.node.running.Done():
 		case <-ctx.Done():
 			timer.Stop()
 			return p.final(fmt.Errorf("%w: %w", err, context.Cause(ctx)))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	// patience is how long anything may take; failover is so long that a busy machine seldom elects somebody by itself.
 	patience = 60 * time.Second
-	failover = 600 * time.Millisecond
+	failover = time.Second
 
 	shop    messages.WSKind = 1
 	invoice messages.SeqID  = 16

@@ -135,6 +135,8 @@ func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case reign != nil:
 		reign.api.ServeHTTP(w, r)
+	case n.serving.Err() != nil:
+		httpapi.Refuse(w, r, storage.ErrClosed)
 	case now.Stopped != nil:
 		httpapi.Refuse(w, r, errors.Join(storage.ErrClosed, now.Stopped))
 	case now.Leader == "" || now.Leader == n.o.Node:

@@ -105,7 +105,7 @@ func (s *server) runNode(ctx context.Context, place *place, opening *opening, st
 	}
 	own := served{
 		name: place.descriptor.Application, partitions: place.descriptor.Partitions, store: node.Store(), handler: node.Handler(),
-		configure: node.Configure, ready: node.Ready, status: func() string { return nodeStatus(node) }, stop: func() {},
+		configure: node.Configure, ready: node.Ready, status: func() string { return nodeStatus(node) }, stop: node.Stop,
 	}
 	return errors.Join(s.serveStore(ctx, &own, opening.handOver, started), inTime(closeLimit, node.Close))
 }
