@@ -116,11 +116,12 @@ cross-check: ## compile the program for Linux on ARM, macOS and Windows
 core-check: ## check that the core has no goroutine, channel or select
 	$(TOOLS) core ./internal/numfmt ./internal/sequencer ./messages
 
+# The tool partita can be a node of several: it links Raft. Programs that do not import cluster do not.
 # A program that imports partition links protoactor-go, golang-lru, zap and what they need, and nothing else.
 .PHONY: deps-check
 deps-check: ## check which modules a program that imports partition links, those of tests/linked.txt, and that one on one node links no Raft
 	GOOS=linux $(GO) list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./partition | LC_ALL=C sort -u | diff tests/linked.txt -
-	GOOS=linux $(GO) list -deps . ./cmd/... | { ! grep -E 'hashicorp/raft|replog/raftlog'; }
+	GOOS=linux $(GO) list -deps . ./dumps ./httpapi ./httpclient ./metrics ./partition ./spans ./storage/bolt ./cmd/demo | { ! grep -E 'hashicorp/raft|replog/raftlog|partita/cluster$$'; }
 
 .PHONY: floors-check
 floors-check: ## check that imports point down, those of tests too
@@ -164,6 +165,22 @@ sim: ## run the deterministic simulation (SIMSEEDS=n, SIMTIME=10m instead, SIMSE
 .PHONY: linear
 linear: ## check histories of concurrent clients with porcupine (HISTORIES=n, ATTEMPTS=n of the long one)
 	LINEAR_HISTORIES=$(HISTORIES) LINEAR_ATTEMPTS=$(ATTEMPTS) $(GO) test -count=1 -v -timeout 0 ./tests/linear | { grep -Ev '^( *=== RUN| +--- PASS)' || true; }
+
+# Each is a test: a wrong number ends it with 1. The clients and the nodes are on one machine.
+CLUSTERFLAGS ?=
+.PHONY: cluster
+cluster: ## start three nodes on loopback, load them, kill the owner, bring it back, and say what happened (CLUSTERFLAGS='CLUSTER_KILLS=5 CLUSTER_WRITERS=64')
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/cluster.test ./tests/cluster
+	@env CLUSTER_SAY=1 CLUSTER_FAILOVER_MS=500 CLUSTER_WRITERS=32 CLUSTER_APPENDS=100 CLUSTER_KILLS=1 $(CLUSTERFLAGS) \
+		$(BIN)/cluster.test -test.timeout 1h -test.run '^TestCluster$$'
+
+.PHONY: cluster-faults
+cluster-faults: ## kill, pause and restart nodes, and cut their links, under load; then look what is there (FAULTS=n; CLUSTERFLAGS)
+	@mkdir -p $(BIN)
+	@$(GO) test -c -o $(BIN)/cluster.test ./tests/cluster
+	@env CLUSTER_SAY=1 CLUSTER_FAILOVER_MS=500 CLUSTER_WRITERS=32 FAULTS=$(if $(filter file,$(origin FAULTS)),40,$(FAULTS)) $(CLUSTERFLAGS) \
+		$(BIN)/cluster.test -test.timeout 0 -test.run '^TestClusterFaults$$'
 
 # What is not there is skipped, and said so: strace, mount, mkfs.ext4.
 .PHONY: crash

@@ -32,18 +32,11 @@ type API struct {
 // New returns the API of a deployed application, which reads with a reader of its store.
 // It returns ErrOptions if an option is wrong.
 func New(app *partition.App, reader *partition.Reader, o Options) (*API, error) {
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
+	a, err := newAPI(reader, o)
+	if err != nil {
 		return nil, err
 	}
-	a := &API{
-		app: app, reader: reader, subscriptions: app.SubscriptionAdmin(), descriptor: reader.Descriptor(), options: o,
-		mux:   http.NewServeMux(),
-		polls: make(slots, o.LongPolls), streams: make(slots, o.Streams),
-	}
-	a.printer = a.descriptor.Printer()
-	a.options.Logger = sampled(o.Logger.Named("http"))
-	a.stopping, a.stop = context.WithCancel(context.Background())
+	a.app, a.subscriptions = app, app.SubscriptionAdmin()
 	a.register(a.routes())
 	return a, nil
 }
@@ -69,6 +62,8 @@ type route struct {
 	handle       func(*call) error
 	// query are the parameters that it knows.
 	query []string
+	// anywhere says that it needs neither the application nor its store.
+	anywhere bool
 }
 
 const (
@@ -80,37 +75,39 @@ const (
 )
 
 func (a *API) routes() []route {
-	logQuery := []string{paramAfter, paramLimit, paramWait}
+	offsets := []string{paramConsistency, paramAtLeast}
+	logQuery := append([]string{paramAfter, paramLimit, paramWait}, offsets...)
 	pageQuery := []string{paramAfter, paramLimit}
+	recordsQuery := append([]string{paramFrom, paramTo, paramLimit}, offsets...)
 	s := a.subscriptions
 	return []route{
-		{http.MethodPost, "/v1/workspaces/{wsid}/events", a.appendEvent, nil},
-		{http.MethodGet, "/v1/workspaces/{wsid}/events/{offset}", a.workspaceEvent, nil},
-		{http.MethodGet, "/v1/workspaces/{wsid}/log", a.workspaceLog, logQuery},
-		{http.MethodGet, "/v1/workspaces/{wsid}/numbers", a.numbers, nil},
-		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}", a.records, []string{paramFrom, paramTo, paramLimit}},
-		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}/{number}", a.record, nil},
-		{http.MethodGet, "/v1/application", a.application, nil},
-		{http.MethodGet, "/v1/status", a.statuses, nil},
-		{http.MethodGet, "/v1/partitions", a.partitions, nil},
-		{http.MethodGet, "/v1/partitions/{id}", a.partition, nil},
-		{http.MethodGet, "/v1/partitions/{id}/events/{offset}", a.partitionEvent, nil},
-		{http.MethodGet, "/v1/partitions/{id}/log", a.partitionLog, logQuery},
-		{http.MethodGet, "/v1/log", a.applicationLog, logQuery},
-		{http.MethodGet, "/v1/subscriptions", a.listSubscriptions, pageQuery},
-		{http.MethodGet, "/v1/subscriptions/{name}", a.subscriptionStatus, nil},
-		{http.MethodDelete, "/v1/subscriptions/{name}", a.deleteSubscription, nil},
-		{http.MethodPost, "/v1/subscriptions/{name}/pause", plainly(s.Pause), nil},
-		{http.MethodPost, "/v1/subscriptions/{name}/resume", plainly(s.Resume), nil},
-		{http.MethodPost, "/v1/subscriptions/{name}/skip", plainly(s.SkipToEnd), nil},
-		{http.MethodPost, "/v1/subscriptions/{name}/rewind", eventChange(a.rewind), nil},
-		{http.MethodGet, "/v1/subscriptions/{name}/parked", a.parked, pageQuery},
-		{http.MethodPost, "/v1/subscriptions/{name}/replay", eventChange(s.Replay), nil},
-		{http.MethodPost, "/v1/subscriptions/{name}/drop", eventChange(s.Drop), nil},
-		{http.MethodGet, "/v1/openapi.json", a.document, nil},
-		{http.MethodGet, "/{$}", a.document, nil},
-		{http.MethodGet, "/healthz", a.healthy, nil},
-		{http.MethodGet, "/readyz", a.ready, nil},
+		{http.MethodPost, "/v1/workspaces/{wsid}/events", a.appendEvent, nil, false},
+		{http.MethodGet, "/v1/workspaces/{wsid}/events/{offset}", a.ofWorkspace(a.workspaceEvent), offsets, false},
+		{http.MethodGet, "/v1/workspaces/{wsid}/log", a.ofWorkspace(a.workspaceLog), logQuery, false},
+		{http.MethodGet, "/v1/workspaces/{wsid}/numbers", a.ofWorkspace(a.numbers), offsets, false},
+		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}", a.ofWorkspace(a.records), recordsQuery, false},
+		{http.MethodGet, "/v1/workspaces/{wsid}/records/{sequence}/{number}", a.ofWorkspace(a.record), offsets, false},
+		{http.MethodGet, "/v1/application", a.application, nil, false},
+		{http.MethodGet, "/v1/status", a.statuses, nil, false},
+		{http.MethodGet, "/v1/partitions", a.partitions, nil, false},
+		{http.MethodGet, "/v1/partitions/{id}", a.partition, nil, false},
+		{http.MethodGet, "/v1/partitions/{id}/events/{offset}", a.ofPartition(a.partitionEvent), offsets, false},
+		{http.MethodGet, "/v1/partitions/{id}/log", a.ofPartition(a.partitionLog), logQuery, false},
+		{http.MethodGet, "/v1/log", ofAll(a.applicationLog), []string{paramAfter, paramLimit, paramWait, paramConsistency}, false},
+		{http.MethodGet, "/v1/subscriptions", a.listSubscriptions, pageQuery, false},
+		{http.MethodGet, "/v1/subscriptions/{name}", a.subscriptionStatus, nil, false},
+		{http.MethodDelete, "/v1/subscriptions/{name}", a.deleteSubscription, nil, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/pause", plainly(s.Pause), nil, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/resume", plainly(s.Resume), nil, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/skip", plainly(s.SkipToEnd), nil, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/rewind", eventChange(a.rewind), nil, false},
+		{http.MethodGet, "/v1/subscriptions/{name}/parked", a.parked, pageQuery, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/replay", eventChange(s.Replay), nil, false},
+		{http.MethodPost, "/v1/subscriptions/{name}/drop", eventChange(s.Drop), nil, false},
+		{http.MethodGet, "/v1/openapi.json", a.document, nil, true},
+		{http.MethodGet, "/{$}", a.document, nil, true},
+		{http.MethodGet, "/healthz", a.healthy, nil, true},
+		{http.MethodGet, "/readyz", a.ready, nil, false},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // ErrOptions is returned when an option is out of its range. The error names the option, what it got and what it
@@ -74,6 +75,8 @@ var answers = []knownError{
 	{err: messages.ErrClock, kind: unavailable, detail: "the server's clock is wrong, its status says how; nothing was written", retryAfter: retryLater},
 	{err: messages.ErrInterrupted, kind: unavailable, detail: "the partition is starting again; nothing was written", retryAfter: retrySoon},
 	{err: messages.ErrStopped, kind: unavailable, detail: "the server is stopping; nothing was written", retryAfter: retrySoon},
+	{err: replog.ErrNotOwner, kind: notOwner, retryAfter: retrySoon},
+	{err: replog.ErrMoved, kind: notOwner, retryAfter: retrySoon},
 	{err: storage.ErrTailFull, kind: busy, detail: "too much is not flushed yet; nothing was written", retryAfter: retrySoon},
 	{err: storage.ErrFull, kind: unavailable, detail: "there is no space left; nothing was written", retryAfter: retryLater},
 	{err: storage.ErrClosed, kind: unavailable, detail: "the store is closed", retryAfter: retryLater},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // Bounds of a page.
@@ -31,6 +32,9 @@ func (a *API) workspaceLog(c *call) error {
 	}
 	return c.readLog(func(field, after string) (source, error) {
 		offset, err := position(field, after, messages.ParseWLogOffset)
+		if err == nil && offset > 0 {
+			err = c.come(field, func(ctx context.Context) error { return a.reader.AwaitWLog(ctx, ws, offset) })
+		}
 		return a.wlog(ws, offset), err
 	})
 }
@@ -42,12 +46,15 @@ func (a *API) partitionLog(c *call) error {
 	}
 	return c.readLog(func(field, after string) (source, error) {
 		offset, err := position(field, after, messages.ParsePLogOffset)
+		if err == nil && offset > 0 {
+			err = c.come(field, func(ctx context.Context) error { return a.reader.AwaitPLog(ctx, p, offset) })
+		}
 		return a.plog(p, offset), err
 	})
 }
 
 func (a *API) applicationLog(c *call) error {
-	return c.readLog(func(_, after string) (source, error) { return a.newFeed(c.r.Context(), after) })
+	return c.readLog(func(field, after string) (source, error) { return a.newFeed(c, field, after) })
 }
 
 // position reads an offset behind which to go on; 0 is the beginning.
@@ -213,6 +220,9 @@ func (c *call) linkBehind(log source) string {
 	query := url.Values{paramAfter: {log.position()}}
 	c.keep(query, paramLimit)
 	c.keep(query, paramWait)
+	if replog.IsLocal(c.r.Context()) {
+		query.Set(paramConsistency, consistencyLocal)
+	}
 	return c.link(query)
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 	// ChangeTimeout is how long a change of a subscription may wait for its handler. Default
 	// 90 s: handlers have 1 min if they are not given another limit.
 	ChangeTimeout time.Duration
+	// CatchUp is how long a read may wait until what is here has come to a place that the client has seen elsewhere, with
+	// consistency=local or at_least. Default 5 s.
+	CatchUp time.Duration
 	// BodyTimeout is how long a client may take to send the body of a request. Default
 	// 10 s.
 	BodyTimeout time.Duration
@@ -49,6 +52,7 @@ func (o Options) WithDefaults() Options {
 	o.Streams = cmp.Or(o.Streams, 256)
 	o.AppendTimeout = cmp.Or(o.AppendTimeout, 10*time.Second)
 	o.ChangeTimeout = cmp.Or(o.ChangeTimeout, 90*time.Second)
+	o.CatchUp = cmp.Or(o.CatchUp, 5*time.Second)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
@@ -84,6 +88,7 @@ func (o Options) Validate() error {
 		{"Streams", int64(o.Streams)},
 		{"AppendTimeout", int64(o.AppendTimeout)},
 		{"ChangeTimeout", int64(o.ChangeTimeout)},
+		{"CatchUp", int64(o.CatchUp)},
 		{"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)},
 		{"Heartbeat", int64(o.Heartbeat)},

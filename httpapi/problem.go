@@ -48,6 +48,8 @@ var (
 	busy           = &problemKind{"busy", "The partition takes no event now", http.StatusServiceUnavailable}
 	tooManyReaders = &problemKind{"too-many-readers", "Too many readers wait already", http.StatusServiceUnavailable}
 	unavailable    = &problemKind{"unavailable", "The partition or the store cannot be used", http.StatusServiceUnavailable}
+	notOwner       = &problemKind{"not-owner", "Another node owns the log", http.StatusServiceUnavailable}
+	behind         = &problemKind{"behind", "The server has not come so far yet", http.StatusServiceUnavailable}
 	notReady       = &problemKind{"not-ready", "The server is not ready", http.StatusServiceUnavailable}
 	timedOut       = &problemKind{"timeout", "It took too long", http.StatusGatewayTimeout}
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // ProblemError is a problem as it is answered, in the words of its JSON. It is the error that a program which embeds
@@ -131,6 +132,8 @@ var causes = []struct {
 	{"partition.ErrNotParked", partition.ErrNotParked},
 	{"partition.ErrNotRunning", partition.ErrNotRunning},
 	{"partition.ErrUnknownPartition", partition.ErrUnknownPartition},
+	{"replog.ErrMoved", replog.ErrMoved},
+	{"replog.ErrNotOwner", replog.ErrNotOwner},
 	{"storage.ErrClosed", storage.ErrClosed},
 	{"storage.ErrConflict", storage.ErrConflict},
 	{"storage.ErrDamaged", storage.ErrDamaged},

@@ -34,13 +34,16 @@ func (f feed) position() string                                            { ret
 // check has nothing to do: there is no feed ahead of the log.
 func (f feed) check(context.Context) error { return nil }
 
-// newFeed returns the feed behind a position.
-func (a *API) newFeed(ctx context.Context, after string) (source, error) {
+// newFeed returns the feed behind a position that stands in a field.
+func (a *API) newFeed(c *call, field, after string) (source, error) {
 	cursor, err := a.reader.ParseCursor(after)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.reader.Feed(ctx, cursor)
+	if err := c.come(field, func(ctx context.Context) error { return a.reader.AwaitCursor(ctx, cursor) }); err != nil {
+		return nil, err
+	}
+	f, err := a.reader.Feed(c.r.Context(), cursor)
 	if errors.Is(err, partition.ErrCursor) {
 		return nil, ahead(err.Error())
 	}

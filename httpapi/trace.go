@@ -17,8 +17,11 @@ const (
 )
 
 // beginTrace finds the trace that the request belongs to, and gives it a new one if it brings none along, and the
-// application gives any.
+// application gives any. Nothing has a trace if the application does not run here.
 func (c *call) beginTrace() error {
+	if c.api.app == nil {
+		return nil
+	}
 	id, err := traceOf(c.r.Header)
 	ctx := ids.ContextWithTrace(c.r.Context(), id)
 	if c.trace = c.api.app.TraceOf(ctx); c.trace == 0 {

@@ -221,6 +221,8 @@ const (
 	// BusyStopping: the partition is being stopped; or the workspace still has commands at a member that leaves its
 	// group, which RetryAfter tells apart: it is not 0 then.
 	BusyStopping
+	// BusyNoQuorum: of several nodes none owns the log, as long as most of them do not hear each other. See package cluster.
+	BusyNoQuorum
 )
 
 func (r BusyReason) String() string {
@@ -233,6 +235,8 @@ func (r BusyReason) String() string {
 		return "too much is not flushed yet"
 	case BusyStopping:
 		return "stopping"
+	case BusyNoQuorum:
+		return "no quorum: no node owns the log"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

@@ -41,6 +41,7 @@ type Metrics struct {
 	watched []*source
 	dumps   []*Dumps
 	upkeep  Upkeep
+	node    func() Node
 	// failures counts what could not be looked up.
 	failures prometheus.Counter
 }
@@ -108,7 +109,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]. It asks no actor.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
-	watched, dumps, keys, upkeep := slices.Clone(m.watched), slices.Clone(m.dumps), m.options.Keys, m.upkeep
+	watched, dumps, keys, upkeep, node := slices.Clone(m.watched), slices.Clone(m.dumps), m.options.Keys, m.upkeep, m.node
 	groups := make([]*group, 0, len(m.groups))
 	for _, g := range m.groups {
 		groups = append(groups, g)
@@ -117,6 +118,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	collectGroups(to, groups)
 	collectDumps(to, dumps)
 	collectUpkeep(to, upkeep)
+	collectNode(to, node)
 	m.handling.Collect(to)
 	m.waiting.Collect(to)
 	states := map[string]*states{partitionGroup: {}}

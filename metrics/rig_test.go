@@ -74,6 +74,7 @@ func newRigIn(t testing.TB, dir string, o metrics.Options, change ...func(*parti
 	r.forget = r.metrics.Watch(r.app, r.store)
 	r.metrics.WatchDumps(dumped{})
 	r.metrics.WatchUpkeep(lookedAfter{})
+	r.metrics.WatchNode(func() metrics.Node { return metrics.Node{Leads: true} })
 	r.check(r.registry.Register(r.metrics))
 	t.Cleanup(func() {
 		// With an end of their own.

@@ -41,3 +41,19 @@ func (nobodyLooked) Scrubbed() metrics.Scrubbed { return metrics.Scrubbed{} }
 type couldNotLook struct{ nobodyLooked }
 
 func (couldNotLook) Scrubbed() metrics.Scrubbed { return metrics.Scrubbed{Last: time.Unix(1000, 0)} }
+
+// TestNode: what a node tells of itself.
+func TestNode(t *testing.T) {
+	r := newRig(t, metrics.Options{})
+	r.metrics.WatchNode(func() metrics.Node { return metrics.Node{Leads: true, Head: 7, Behind: 2} })
+	g := r.gather()
+	g.want(1, "partita_node_leads")
+	g.want(0, "partita_node_knows_leader")
+	g.want(7, "partita_node_log_head")
+	g.want(2, "partita_node_log_behind")
+	g.want(0, "partita_node_stopped")
+	r.metrics.WatchNode(nil)
+	if _, there := r.gather().all["partita_node_leads"]; there {
+		t.Error("a server alone tells of nodes")
+	}
+}

@@ -114,6 +114,20 @@ func (r *Reader) AwaitWLog(ctx context.Context, ws messages.WSID, offset message
 	return r.store.AwaitWLog(ctx, ws, offset)
 }
 
+// AwaitCursor waits until the log of each partition has come to a cursor, as AwaitPLog does: a replica may be behind one that
+// was made elsewhere. It does not look whether the cursor is of this application, as Feed does.
+func (r *Reader) AwaitCursor(ctx context.Context, c Cursor) error {
+	for p, next := range c.next {
+		if next <= 1 {
+			continue
+		}
+		if err := r.store.AwaitPLog(ctx, messages.PartitionID(p), next-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // PartitionEvent returns the event of a partition at an offset, or ErrNoEvent.
 func (r *Reader) PartitionEvent(ctx context.Context, p messages.PartitionID, offset messages.PLogOffset) (messages.Event, error) {
 	return first(r.store.PLog(ctx, p, offset),

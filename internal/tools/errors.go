@@ -162,7 +162,12 @@ func (c *catalogue) readMethod(dir string, f *ast.FuncDecl) {
 	if !ok || !isPointer {
 		return
 	}
-	short := func(e ast.Expr) string { return path.Base(dir) + "." + e.(*ast.Ident).Name } //nolint:errcheck // both are names
+	short := func(e ast.Expr) string {
+		if other, ok := e.(*ast.SelectorExpr); ok {
+			return selector(other)
+		}
+		return path.Base(dir) + "." + e.(*ast.Ident).Name //nolint:errcheck // it is a name
+	}
 	c.stands[short(of.X)] = short(equal.Y)
 }
 

@@ -42,6 +42,7 @@ var floors = [][]string{
 	{"logs"},
 	{".", "dumps", "httpapi", "metrics", "spans"},
 	{"httpclient"},
+	{"cluster"},
 	{"cmd"},
 	{"tests"},
 }

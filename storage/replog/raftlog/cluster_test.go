@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/storage/replog"
+	"github.com/partita-go/partita/storage/replog/raftlog/keys"
 	"github.com/partita-go/partita/storage/replog/raftlog/links"
 	"github.com/partita-go/partita/storage/replog/replogtest"
 )
@@ -211,14 +212,14 @@ type sockets struct {
 
 func newSockets(t testing.TB, secure bool) *sockets {
 	s := &sockets{ports: make(map[replog.NodeID]*Port)}
-	var keys *authority
+	var authority *keys.Authority
 	if secure {
-		keys = newAuthority(t)
+		authority = keys.NewAuthority(t)
 	}
 	for _, id := range append([]replog.NodeID{"driver", "n4"}, nodes...) {
 		o := PortOptions{Node: id, Listen: "127.0.0.1:0", Address: s.address, Wrap: s.links.Wrap(id)}
 		if secure {
-			o.TLS = keys.config(t, string(id))
+			o.TLS = authority.Config(t, string(id))
 		}
 		p, err := Listen(o)
 		if err != nil {

@@ -16,6 +16,8 @@
 //	port.go       Port: a node's one TCP port for all its logs
 //	hello.go      what stands first in a stream
 //	stream.go     a log's streams through the port
+//	requests.go   streams through the port that are no log's
+//	standing.go   how far a node is
 //	logger.go     raft's log lines
 //
 // Entries that raft commits may be void: see package replog. Raft's own leader is not the owner yet: it begins when its

@@ -13,13 +13,13 @@ import (
 // What stands first in a stream. Numbers are big-endian.
 //
 //	version  1
-//	shard    4  which log it is for
+//	shard    4  which log it is for, or that it is for requests
 //	from     1  length, and as many bytes: who opens it
 //	to       1  length, and as many bytes: who is meant
 //	life    16  which one of that name opens it
 //
 // The other side says one byte: an answer; and, if it is welcome, which one of its name it is, in 16 bytes. Raft's own
-// messages follow.
+// messages follow, or requests.
 //
 // to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two.
 type hello struct {

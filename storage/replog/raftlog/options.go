@@ -78,6 +78,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Dir is empty", ErrOptions)
 	case o.Failover < MinFailover || o.Failover > MaxFailover:
 		return o, fmt.Errorf("%w: Failover: got %v, want %v to %v", ErrOptions, o.Failover, MinFailover, MaxFailover)
+	case o.Shard == requestShard:
+		return o, fmt.Errorf("%w: Shard: got %d, want less", ErrOptions, o.Shard)
 	}
 	return o, checkNode(o.Node)
 }

@@ -36,7 +36,7 @@ type PortOptions struct {
 	Wrap func(peer replog.NodeID, stream net.Conn) net.Conn
 }
 
-// Port is a node's TCP port for all its logs. Its methods may be called concurrently.
+// Port is a node's TCP port for all its logs, and for requests. Its methods may be called concurrently.
 type Port struct {
 	o        PortOptions
 	listener net.Listener

@@ -12,6 +12,7 @@ import (
 
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/replog"
+	"github.com/partita-go/partita/storage/replog/raftlog/keys"
 )
 
 // newPorts returns the ports of two nodes.
@@ -158,7 +159,7 @@ func TestStrangers(t *testing.T) {
 	_, b := newPorts(t, true)
 	open(t, b, 1)
 	good := b.o.TLS
-	foreign := newAuthority(t).config(t, "n1")
+	foreign := keys.NewAuthority(t).Config(t, "n1")
 	foreign.RootCAs = good.RootCAs
 	for name, config := range map[string]*tls.Config{
 		"no certificate": {RootCAs: good.RootCAs, MinVersion: tls.VersionTLS13},

@@ -8,6 +8,7 @@ import (
 	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog/raftlog"
 )
 
 // Config has all settings. Tags say: fixed, why one cannot change while the server runs; until, that it can all the same
@@ -27,6 +28,14 @@ type Config struct {
 	AllowOrigin []string `fixed:"the server listens already"`
 	TraceNode   *uint16  `fixed:"ids of traces were given with it" until:"trace_node"`
 	MetricsKeys []string
+
+	Node       string        `fixed:"the node runs already"`
+	Peers      []string      `fixed:"the node runs already"`
+	PeerListen string        `fixed:"the node runs already"`
+	PeerCert   string        `fixed:"the node runs already"`
+	PeerKey    string        `fixed:"the node runs already"`
+	PeerCA     string        `fixed:"the node runs already"`
+	Failover   time.Duration `fixed:"the node runs already"`
 
 	LogLevel  zapcore.Level
 	LogFormat string `fixed:"the log has begun in it" oneof:"console json"`
@@ -114,7 +123,7 @@ const DefaultListen = "127.0.0.1:7420"
 func Default() *Config {
 	app := partition.Application{}.WithDefaults()
 	c := &Config{
-		Listen: DefaultListen, Connections: 1024,
+		Listen: DefaultListen, Connections: 1024, Failover: raftlog.DefaultFailover,
 		LogLevel: zapcore.WarnLevel, LogFormat: "console", LogRate: 1000,
 		DumpGroups: []string{dumps.AllGroups}, DumpRate: 100_000, DumpLongest: 4096, DumpMemory: 8,
 		ScrubShare: 20,

@@ -99,6 +99,9 @@ func (s *setting) good() any {
 	}
 	switch v.Interface().(type) {
 	case time.Duration:
+		if s.key == "failover" {
+			return "4s"
+		}
 		return "61s"
 	case zapcore.Level:
 		return "debug"

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/partita-go/partita/dumps"
+	"github.com/partita-go/partita/storage/replog/raftlog"
 )
 
 // ErrConfig says that a configuration is wrong.
@@ -125,6 +126,9 @@ func (l *Loaded) check() (errs []error) {
 		if s.tag.Get("positive") != "" && s.value.Int() <= 0 {
 			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", l.given[s.key].place, s.show()))
 		}
+	}
+	if f := l.Config.Failover; f < raftlog.MinFailover || f > raftlog.MaxFailover {
+		errs = append(errs, fmt.Errorf("%s: got %v, want %v to %v", l.given["failover"].place, f, raftlog.MinFailover, raftlog.MaxFailover))
 	}
 	errs = append(errs, l.checkGroups("metrics_keys", l.Config.MetricsKeys, ActorGroups)...)
 	errs = append(errs, l.checkGroups("dump_groups", l.Config.DumpGroups, append([]string{dumps.AllGroups}, ActorGroups...))...)

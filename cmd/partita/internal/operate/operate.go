@@ -52,7 +52,7 @@ store that it reads. What partita serve has open is asked of that server, where
 a command has --url. Else nobody may have it open for writing meanwhile: a
 running process is told by its lock.`}
 	c.AddCommand(initCommand(), verifyCommand(), inspectCommand(), logCommand(), numbersCommand(), backupCommand(), restoreCommand(), compactCommand(),
-		serveCommand(), configCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand(), traceCommand(), healthCommand(), statusCommand(),
+		serveCommand(), configCommand(), subscriptionsCommand(), exportCommand(), importCommand(), dumpsCommand(), traceCommand(), healthCommand(), statusCommand(), clusterCommand(),
 		bench.Command(), version.Command(), manCommand())
 	cli.TakeVariables(c, variables)
 	return c

@@ -30,7 +30,9 @@ With --config FILE it takes settings from the file: see partita config. With
 --dump FILE it writes messages of its actors to the file, which partita dumps
 reads. SIGHUP never ends the server: it reads the settings that can change while
 it runs, the certificate and the file of the token again, and opens the dump
-anew.`,
+anew.
+With --node NAME and --peers it is one node of several. Each has a copy of the
+store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
 	}
 	file := serveFlags(c.Flags())
 	create := c.Flags().Bool("create", false, "make a new store of the descriptor if there is none; it is no setting, so that no start does so unasked")
@@ -51,7 +53,7 @@ anew.`,
 		if served.Create = *create; *create && served.Descriptor == "" {
 			return cli.WrongUsage("--create goes with a descriptor: want --descriptor FILE, or descriptor in the configuration (partita init writes both)")
 		}
-		served.Operations = operationsOf(served.Dir)
+		served.Operations = operationsOf(served.StoreDir())
 		var told error
 		err = serve.Run(ctx, served, s.Err, func(url, application string) {
 			result := &serveResult{Command: "serve", Store: served.Dir, Application: application, URL: url}

@@ -24,6 +24,13 @@ func serveFlags(set *pflag.FlagSet) (file *string) {
 	set.Int("connections", d.Connections,
 		"at most `N` connections at the same time; at most a quarter of them, and 256, are streams, and a half, and 512, wait for an event")
 	set.String("trace-node", "", "give requests trace ids, as node `N`, 0 to 65535, which no other server has")
+	set.String("node", "", "this server is node `NAME` of several, which --peers names; the store is in shard-0 below --db then")
+	set.StringSlice("peers", nil, "where all nodes listen for each other, as n1=10.0.0.1:7421,n2=…, `NODES`: ports of their own")
+	set.String("peer-listen", "", "listen for other nodes at `ADDR` (default what --peers says)")
+	set.String("peer-cert", "", "`FILE` of the certificate that other nodes are shown, as PEM; not needed where all are on loopback addresses")
+	set.String("peer-key", "", "`FILE` of its key, as PEM")
+	set.String("peer-ca", "", "`FILE` of the authority that has signed the certificates of all nodes, as PEM")
+	set.String("failover", d.Failover.String(), "another node wants to lead when it has heard nothing for so long, `TIME`; the same on all nodes")
 	set.StringSlice("allow-origin", nil, "`ORIGIN` of web pages that may ask from a browser, as https://shop.example; can be given again")
 	set.StringSlice("metrics-keys", nil,
 		"give each actor of these `GROUPS`, as partition,lane, series of its own at /metrics (default none: there may be many)")

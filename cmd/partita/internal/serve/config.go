@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // ErrConfig is returned when a configuration is wrong, or not safe. Nothing was opened.
@@ -71,6 +73,8 @@ type Config struct {
 	// AlarmAfter, RestartDelay and Restarts are as in [partition.Options].
 	AlarmAfter, RestartDelay time.Duration
 	Restarts                 map[string]partition.RestartPolicy
+	// Node says which node of several this is. Default: it is alone.
+	Node Node
 	// Scrub says how the store is scrubbed. Default: not at all.
 	Scrub Scrubbing
 	// Operations are what an operator can ask of the store. Default: nothing.
@@ -127,6 +131,9 @@ func (c *Config) check() (p place, err error) {
 	if p.secrets, err = c.readSecrets(); err != nil {
 		return p, err
 	}
+	if p.peers, p.peerTLS, err = c.Node.check(c.Descriptor); err != nil {
+		return p, err
+	}
 	if !p.address.IP.IsLoopback() && (p.certificate == nil || p.token == "") {
 		return p, fmt.Errorf("%w: address %.80q is not a loopback address: it needs a certificate and a token", ErrConfig, c.Listen)
 	}
@@ -139,6 +146,9 @@ type place struct {
 	// descriptor is that of the file, if there is one.
 	descriptor messages.Descriptor
 	secrets
+	// peers are where all nodes listen for each other, by what TLS; nil if there is one.
+	peers   map[replog.NodeID]string
+	peerTLS *tls.Config
 }
 
 // parseAddress reads an address without asking anybody what a name means.

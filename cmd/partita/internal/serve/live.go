@@ -23,12 +23,13 @@ const applyLimit = 30 * time.Second
 
 // live is the configuration of a server that runs, and what changes it.
 type live struct {
-	source  *config.Source
-	parts   *partition.AppParts
-	app     *partition.App
-	logs    *logs.Logs
-	metrics *metrics.Metrics
-	dumps   *dumping
+	source *config.Source
+	// configure and setTraces change what is served.
+	configure func(context.Context, partition.Config) error
+	setTraces func(*ids.TraceGenerator)
+	logs      *logs.Logs
+	metrics   *metrics.Metrics
+	dumps     *dumping
 	// scrubs is nil if nobody scrubs.
 	scrubs *scrubber
 	logger *zap.Logger
@@ -42,12 +43,12 @@ type live struct {
 }
 
 // live returns what changes the configuration, nil if it cannot change.
-func (s *server) live(parts *partition.AppParts, app *partition.App) *live {
+func (s *server) live(own *served) *live {
 	if s.config.source == nil {
 		return nil
 	}
 	return &live{
-		source: s.config.source, parts: parts, app: app, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
+		source: s.config.source, configure: own.configure, setTraces: own.setTraces, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
 	}
 }
 
@@ -82,7 +83,7 @@ func (l *live) change(ctx context.Context, load func() (*config.Loaded, error)) 
 	}
 	err = errors.Join(changeDump(), l.apply(ctx, next.Config))
 	if traces != nil {
-		l.parts.SetTraces(traces)
+		l.setTraces(traces)
 	}
 	l.now, l.refused, l.changed = next, err, time.Now()
 	for _, c := range changes {
@@ -126,7 +127,7 @@ func (l *live) apply(ctx context.Context, c *config.Config) error {
 	if l.scrubs != nil {
 		l.scrubs.configure(scrubbing(c))
 	}
-	err = errors.Join(err, l.app.Configure(ctx, partition.Config{
+	err = errors.Join(err, l.configure(ctx, partition.Config{
 		Settings: c.Settings, RequestLane: c.Application.RequestLane, RequestLaneBytes: c.Application.RequestLaneBytes,
 	}))
 	if err != nil {
@@ -143,6 +144,9 @@ func ConfigOf(l *config.Loaded, source *config.Source) Config {
 		Logs: logGroups(c), LogJSON: c.LogFormat == "json",
 		Dump: c.Dump, Dumps: dumpOptions(c),
 		AlarmAfter: c.AlarmAfter, RestartDelay: c.RestartDelay, Restarts: restarts(c),
+		Node: Node{
+			Name: c.Node, Peers: c.Peers, Listen: c.PeerListen, CertFile: c.PeerCert, KeyFile: c.PeerKey, CAFile: c.PeerCA, Failover: c.Failover,
+		},
 		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
 		loaded: l, source: source,
 	}

@@ -30,7 +30,7 @@ func newLive(t *testing.T) (l *live, lines *observer.ObservedLogs, end func()) {
 	check(t, err)
 	check(t, app.Ready(limit(t)))
 	l = &live{
-		source: config.NewSource("", func(string) string { return "" }, nil), parts: parts, app: app, dumps: &dumping{logger: zap.New(kept)}, logs: kept, metrics: metrics.New(metrics.Options{Logs: kept}),
+		source: config.NewSource("", func(string) string { return "" }, nil), configure: app.Configure, setTraces: parts.SetTraces, dumps: &dumping{logger: zap.New(kept)}, logs: kept, metrics: metrics.New(metrics.Options{Logs: kept}),
 		logger: zap.New(kept), now: loadDocument(t, nil),
 	}
 	ended := false

@@ -40,16 +40,16 @@ const statusEvery = 5 * time.Second
 
 // follow tells when the application has started, that the process lives, and what its partitions do, until ctx ends. It
 // has also started if some partitions have failed: the others are served, and a restart would not mend those.
-func (m manager) follow(ctx context.Context, app *partition.App) {
+func (m manager) follow(ctx context.Context, own *served) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		m.logger.Warn("the watchdog of the service manager is not understood", zap.Error(err))
 	}
-	_ = app.Ready(ctx) // the status says what has failed
+	_ = own.ready(ctx) // the status says what has failed
 	if ctx.Err() != nil {
 		return
 	}
-	status := statusOf(app)
+	status := own.status()
 	m.tell(daemon.SdNotifyReady + "\nSTATUS=" + status)
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return // nobody is told
@@ -73,7 +73,7 @@ func (m manager) follow(ctx context.Context, app *partition.App) {
 			continue
 		}
 		looked = time.Now()
-		if now := statusOf(app); now != status {
+		if now := own.status(); now != status {
 			status = now
 			m.tell("STATUS=" + status)
 		}
@@ -95,14 +95,14 @@ func statusOf(app *partition.App) string {
 	return "all partitions take events"
 }
 
-// startNotifying follows the application, until what it returns is called.
-func (s *server) startNotifying(app *partition.App) (end func()) {
+// startNotifying follows what is served, until what it returns is called.
+func (s *server) startNotifying(own *served) (end func()) {
 	m := manager{s.logger}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		m.follow(ctx, app)
+		m.follow(ctx, own)
 	}()
 	return func() {
 		cancel()

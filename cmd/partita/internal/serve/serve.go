@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/logs"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
@@ -79,6 +80,9 @@ func Run(ctx context.Context, c Config, notes io.Writer, started func(url, appli
 		return err
 	}
 	defer func() { err = errors.Join(err, opening.end()) }()
+	if c.Node.Name != "" {
+		return s.runNode(ctx, &place, opening, started)
+	}
 	store, err := opening.open(ctx, &c, place.descriptor)
 	if err != nil {
 		return unlessStopped(ctx, err)
@@ -127,32 +131,65 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 		// The throttle of dead letters keeps a goroutine for so long; nobody reads what it says.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	defer system.Shutdown()
-	parts := partition.NewAppParts(system, partition.Options{
-		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
-		AlarmAfter: s.config.AlarmAfter, RestartDelay: s.config.RestartDelay, Restarts: s.config.Restarts,
-	})
+	parts := partition.NewAppParts(system, s.runtime())
 	defer func() { err = errors.Join(err, inTime(closeLimit, parts.Close)) }()
 	app, err := parts.Deploy(ctx, s.config.application(store.Descriptor()), store)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
 	defer s.metrics.Watch(app, store)()
-	scrubs, endScrubs := s.startScrubbing(store)
-	defer endScrubs()
-	s.scrubs = scrubs
-	s.metrics.WatchUpkeep(upkeep{s.damage, scrubs})
-	o := s.config.options(s.logger)
-	o.Others = func() []httpapi.ActorStatus { return append(s.damage.statuses(), scrubs.statuses()...) }
-	api, err := httpapi.New(app, app.Reader(), o)
+	api, err := httpapi.New(app, app.Reader(), s.options())
 	if err != nil {
 		return err
 	}
-	l := s.live(parts, app)
+	return s.serveStore(ctx, &served{
+		name: app.Name(), partitions: app.Partitions(), store: store, handler: api, configure: app.Configure, setTraces: parts.SetTraces, ready: app.Ready,
+		status: func() string { return statusOf(app) }, stop: api.Stop,
+	}, handOver, started)
+}
+
+// runtime is what applications run with.
+func (s *server) runtime() partition.Options {
+	return partition.Options{
+		Logger: s.logger, Observer: partition.Observers(s.metrics, s.dumps), Traces: s.config.traces(),
+		AlarmAfter: s.config.AlarmAfter, RestartDelay: s.config.RestartDelay, Restarts: s.config.Restarts,
+	}
+}
+
+// served is what is served: an application that runs here, or a node of several.
+type served struct {
+	name       string
+	partitions uint32
+	store      *bolt.Store
+	handler    http.Handler
+	configure  func(context.Context, partition.Config) error
+	setTraces  func(*ids.TraceGenerator)
+	// ready waits until it can take requests, status says in a line what it does.
+	ready  func(context.Context) error
+	status func() string
+	// stop ends what waits.
+	stop func()
+}
+
+// options are those of the API. What is no actor is told when it is there.
+func (s *server) options() httpapi.Options {
+	o := s.config.options(s.logger)
+	o.Others = func() []httpapi.ActorStatus { return append(s.damage.statuses(), s.scrubs.statuses()...) }
+	return o
+}
+
+// serveStore serves what there is, when handOver has given it the listener, until ctx ends.
+func (s *server) serveStore(ctx context.Context, own *served, handOver func() error, started func(url, application string)) (err error) {
+	scrubs, endScrubs := s.startScrubbing(own.store)
+	defer endScrubs()
+	s.scrubs = scrubs
+	s.metrics.WatchUpkeep(upkeep{s.damage, scrubs})
+	l := s.live(own)
 	defer s.heed(l)()
 	operating, endOperating := context.WithCancel(context.Background())
 	defer endOperating()
-	handler := s.withMetrics(s.withConfig(l, s.withOperations(operating, store, api)))
-	fronts, closeFronts, err := s.fronts(handler, maxHeader+2*maxCursorShare*int(app.Partitions()))
+	handler := s.withMetrics(s.withConfig(l, s.withOperations(operating, own.store, own.handler)))
+	fronts, closeFronts, err := s.fronts(handler, maxHeader+2*maxCursorShare*int(own.partitions))
 	if err != nil {
 		return err
 	}
@@ -160,11 +197,11 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 	if err := handOver(); err != nil {
 		return err
 	}
-	started(s.url(), app.Name())
-	endNotifying := s.startNotifying(app)
+	started(s.url(), own.name)
+	endNotifying := s.startNotifying(own)
 	defer context.AfterFunc(ctx, endNotifying)()
 	return s.serve(ctx, fronts, func() {
-		api.Stop()
+		own.stop()
 		endOperating()
 	})
 }

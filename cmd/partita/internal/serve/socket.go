@@ -84,7 +84,7 @@ func (s *socket) remove() error {
 
 // startSocket makes the socket, nil if there can be none: the server is worth something without it.
 func (s *server) startSocket() *socket {
-	l, err := listenSocket(s.config.Dir)
+	l, err := listenSocket(s.config.StoreDir())
 	if err != nil {
 		s.logger.Named("serve").Warn("there is no socket for commands with --db, they can ask with --url", zap.Error(err))
 		return nil

@@ -1,4 +1,5 @@
-package raftlog
+// Package keys makes the certificates of nodes, for tests.
+package keys
 
 import (
 	"crypto/ecdsa"
@@ -7,19 +8,23 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
-// authority signs the certificates of nodes.
-type authority struct {
+// Authority signs the certificates of nodes.
+type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
 
-func newAuthority(t testing.TB) *authority {
+// NewAuthority returns another one each time.
+func NewAuthority(t testing.TB) *Authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -36,11 +41,11 @@ func newAuthority(t testing.TB) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &authority{key: key, cert: cert}
+	return &Authority{key: key, cert: cert}
 }
 
-// config is a node's.
-func (a *authority) config(t testing.TB, name string) *tls.Config {
+// Config is a node's at 127.0.0.1.
+func (a *Authority) Config(t testing.TB, name string) *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -59,4 +64,23 @@ func (a *authority) config(t testing.TB, name string) *tls.Config {
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool,
 		MinVersion: tls.VersionTLS13,
 	}
+}
+
+// Files writes a node's certificate, its key and the authority's certificate into a directory, as PEM, and returns their
+// names.
+func (a *Authority) Files(t testing.TB, dir, name string) (cert, key, ca string) {
+	own := a.Config(t, name).Certificates[0]
+	private, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, kind string, der []byte) string {
+		file = filepath.Join(dir, name+"-"+file)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	return write("cert.pem", "CERTIFICATE", own.Certificate[0]), write("key.pem", "PRIVATE KEY", private),
+		write("ca.pem", "CERTIFICATE", a.cert.Raw)
 }

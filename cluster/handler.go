@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/partita-go/partita/httpapi"
+)
+
+// Paths that each node answers for itself.
+const (
+	clusterPath  = "/v1/cluster"
+	transferPath = clusterPath + "/transfer"
+	statusPath   = "/v1/status"
+	readyPath    = "/readyz"
+)
+
+// Handler returns what answers requests over HTTP: that of package httpapi, at any node. Appends, subscriptions and reads of
+// what anybody was told go to the owner; reads with consistency=local or at_least are answered here, and so are /healthz,
+// /readyz, /v1/status and /v1/cluster, which are about this node.
+func (n *Node) Handler() http.Handler { return n.handler }
+
+func (n *Node) newHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/healthz", "/v1/openapi.json", "/{$}"} {
+		mux.Handle(path, n.replica)
+	}
+	mux.HandleFunc("GET "+readyPath, n.answerReady)
+	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
+	mux.HandleFunc("GET "+clusterPath, n.answerCluster)
+	mux.HandleFunc("POST "+transferPath, n.answerTransfer)
+	mux.HandleFunc("/", n.route)
+	return mux
+}
+
+// route answers with what this node has, if that is asked for, else as the owner does.
+func (n *Node) route(w http.ResponseWriter, r *http.Request) {
+	if isRead(r) {
+		if query, err := url.ParseQuery(r.URL.RawQuery); err == nil && httpapi.ReadsLocally(query) {
+			n.replica.ServeHTTP(w, r)
+			return
+		}
+	}
+	n.forward(w, r)
+}
+
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog"
+	"github.com/partita-go/partita/storage/replog/raftlog"
+)
+
+// DefaultStopLimit is the setting StopLimit of an application on several nodes, unless it has one. It bounds for how long a
+// handler can keep a node that does not lead any more from leading again.
+const DefaultStopLimit = 5 * time.Second
+
+// Options are one node's. Node, Peers, Dir and Application must be set.
+type Options struct {
+	// Node is this node. Peers are where all nodes listen for each other, this one included, as "10.0.0.1:7421": a port of
+	// its own, not that of HTTP. Which nodes there are is settled when the log is made; the addresses may be others at each
+	// start.
+	Node  replog.NodeID
+	Peers map[replog.NodeID]string
+	// Listen is where this node listens for the others, as ":7421". Default: its address among Peers.
+	Listen string
+	// TLS is by what nodes know each other, on both sides: see [raftlog.PortOptions]. It is required unless all addresses
+	// are loopback ones.
+	TLS *tls.Config
+
+	// Dir is this node's directory. Its store is in shard-0 below it, its part of the log in raft-0.
+	Dir string
+	// Create makes what is not there of these. Without it Start refuses that: a volume that is not mounted must not begin
+	// anew. Never set it to give a node that has lost its disk its old name back: it could give away what it has promised.
+	Create bool
+
+	// Application is what is deployed on the node that leads. Its setting StopLimit defaults to [DefaultStopLimit].
+	Application partition.Application
+	// Store are the settings of the store. Log and Create are Start's.
+	Store bolt.Options
+	// Runtime is what the application runs with.
+	Runtime partition.Options
+	// HTTP are the limits of [Node.Handler].
+	HTTP httpapi.Options
+
+	// Failover is how long nobody is heard until another node wants to lead. All nodes need the same. Default
+	// [raftlog.DefaultFailover], 300 ms to 5 s: more for links that are slow or processors that are shared.
+	Failover time.Duration
+
+	// Lead, if it is not nil, is called in a goroutine of its own each time this node begins to lead, when the application
+	// takes transactions: it spawns command processors and subscribes. It may return or stay. ctx ends with the leadership,
+	// and app with it. What it returns is logged, and told by [Node.Status]; it ends nothing.
+	Lead func(ctx context.Context, app *partition.App) error
+
+	// Logger gets what happens to the node, and raft's lines. Default: none.
+	Logger *zap.Logger
+
+	// What tests put in the place of the network.
+	address func(replog.NodeID) string
+	wrap    func(peer replog.NodeID, stream net.Conn) net.Conn
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Failover == 0 {
+		o.Failover = raftlog.DefaultFailover
+	}
+	if o.Listen == "" {
+		o.Listen = o.Peers[o.Node]
+	}
+	if o.Application.Settings.StopLimit == 0 {
+		o.Application.Settings.StopLimit = DefaultStopLimit
+	}
+	if o.address == nil {
+		peers := maps.Clone(o.Peers)
+		o.address = func(id replog.NodeID) string { return peers[id] }
+	}
+	o.Application = o.Application.WithDefaults()
+	o.HTTP = o.HTTP.WithDefaults()
+	return o
+}
+
+// check returns what is wrong. It expects defaults to be filled in.
+func (o *Options) check() error {
+	if _, ok := o.Peers[o.Node]; !ok {
+		return fmt.Errorf("%w: Peers: got %q, want node %q among them", ErrOptions, o.nodes(), o.Node)
+	}
+	if o.Dir == "" {
+		return fmt.Errorf("%w: Dir is empty", ErrOptions)
+	}
+	if err := o.checkAddresses(); err != nil {
+		return err
+	}
+	if err := o.Application.Validate(); err != nil {
+		return err
+	}
+	return o.HTTP.Validate()
+}
+
+func (o *Options) checkAddresses() error {
+	open := ""
+	for _, address := range append(slices.Collect(maps.Values(o.Peers)), o.Listen) {
+		host, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: address %.80q: want HOST:PORT: %w", ErrOptions, address, err)
+		}
+		if host != "localhost" && !net.ParseIP(host).IsLoopback() {
+			open = address
+		}
+	}
+	if open != "" && o.TLS == nil {
+		return fmt.Errorf("%w: address %q is not a loopback address: TLS is needed, for both sides", ErrOptions, open)
+	}
+	return nil
+}
+
+// nodes returns the names of all nodes, in order.
+func (o *Options) nodes() []replog.NodeID { return slices.Sorted(maps.Keys(o.Peers)) }
+
+// StoreDir returns where a node's store is: a directory as that of one node alone, to be verified, inspected and backed up.
+func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
+
+// logOptions are those of the node's part of the log.
+func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {
+	return raftlog.Options{
+		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Logger: o.Logger.Named("raft"),
+	}
+}
+
+// portOptions are those of the node's port.
+func (o *Options) portOptions() raftlog.PortOptions {
+	return raftlog.PortOptions{Node: o.Node, Listen: o.Listen, Address: o.address, TLS: o.TLS, Wrap: o.wrap}
+}

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/ids"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/replog"
+	"github.com/partita-go/partita/storage/replog/raftlog"
+)
+
+const (
+	// maxForwards is how many streams to one other node may be open at the same time. Who comes later waits.
+	maxForwards = 1024
+	// idleTime is for how long one stays open that nobody uses.
+	idleTime = time.Minute
+	// headerTime is how long the first bytes of a request may take, and maxHeader how many it may have. Both are those of
+	// other nodes, which we trust: this is against mistakes.
+	headerTime = 10 * time.Second
+	maxHeader  = 1 << 20
+	// maxProblem is the largest answer that is read whole, in bytes.
+	maxProblem = 64 << 10
+	// maxAnswer is that of an append.
+	maxAnswer = 64 << 20
+	// ownPrefix is where the appends of other nodes' own programs come.
+	ownPrefix = "/own"
+	// headerMoved says in an answer that the node's leadership had ended: whatever the refusal says, another node is to be
+	// asked.
+	headerMoved = "Partita-Moved"
+	// headerTrace names the trace that a request belongs to.
+	headerTrace = "Partita-Trace"
+)
+
+// peers are the other nodes: what they ask this one as the owner, and what it asks them. It is HTTP over the streams of the
+// node's port.
+type peers struct {
+	node     *Node
+	requests *raftlog.Requests
+	server   *http.Server
+	served   chan struct{}
+	// transport knows a node by the host of a URL, in hexadecimal: see hostOf.
+	transport *http.Transport
+}
+
+// startPeers serves other nodes.
+func (n *Node) startPeers() (*peers, error) {
+	requests, err := n.port.Requests()
+	if err != nil {
+		return nil, err
+	}
+	errorLog, err := zap.NewStdLogAt(n.o.Logger.Named("peers"), zap.InfoLevel)
+	if err != nil {
+		return nil, errors.Join(err, requests.Close())
+	}
+	p := &peers{node: n, requests: requests, served: make(chan struct{})}
+	p.server = &http.Server{
+		Handler: http.HandlerFunc(p.answer), ReadHeaderTimeout: headerTime, IdleTimeout: 2 * idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: errorLog,
+	}
+	p.transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, host string) (net.Conn, error) {
+			id, err := nodeOf(host)
+			if err != nil {
+				return nil, err
+			}
+			return requests.Dial(ctx, id)
+		},
+		MaxConnsPerHost: maxForwards, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTime, DisableCompression: true,
+	}
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(requests) // it ends when the streams are closed
+	}()
+	return p, nil
+}
+
+func (p *peers) close(ctx context.Context) error {
+	// Requests under way are ended: nothing runs here any more.
+	err := errors.Join(p.server.Close(), p.requests.Close())
+	p.transport.CloseIdleConnections()
+	select {
+	case <-p.served:
+	case <-ctx.Done():
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	return err
+}
+
+// answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
+func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == clusterPath {
+		answer(w, p.node.json())
+		return
+	}
+	reign, _ := p.node.now()
+	if reign == nil {
+		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})
+		return
+	}
+	tagged := &tagging{ResponseWriter: w, reign: reign}
+	if path, own := strings.CutPrefix(r.URL.Path, ownPrefix); own {
+		r.URL.Path, r.URL.RawPath = path, ""
+		reign.own.ServeHTTP(tagged, r)
+		return
+	}
+	if r.URL.Path == transferPath {
+		p.node.answerTransfer(tagged, r)
+		return
+	}
+	reign.api.ServeHTTP(tagged, r)
+}
+
+// tagging says in a refusal that the leadership has ended meanwhile.
+type tagging struct {
+	http.ResponseWriter
+	reign *reign
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (t *tagging) WriteHeader(status int) {
+	if status == http.StatusServiceUnavailable && t.reign.ctx.Err() != nil {
+		t.Header().Set(headerMoved, "1")
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (t *tagging) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// post lets another node append.
+func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.AppendTo, body []byte, answer any) error {
+	sent := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	url := "http://" + hostOf(to) + ownPrefix + "/v1/workspaces/" + what.Workspace.String() + "/events"
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if !what.DedupID.IsZero() {
+		request.Header.Set(httpapi.IdempotencyKey(what.DedupID))
+	}
+	if trace := ids.TraceOf(ctx); trace != 0 {
+		request.Header.Set(headerTrace, trace.String())
+	}
+	response, err := p.transport.RoundTrip(request)
+	if err != nil {
+		return &lostError{sent, causeOf(ctx, err)}
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return &lostError{true, causeOf(ctx, err)}
+	case response.StatusCode == http.StatusOK || response.StatusCode == http.StatusCreated:
+		if err := json.Unmarshal(content, answer); err != nil {
+			return &lostError{true, err}
+		}
+		return nil
+	}
+	return complete(what, refusal(response.StatusCode, response.Header, content))
+}
+
+// ask asks another node for what it answers as JSON.
+func (p *peers) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+hostOf(to)+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := p.transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return json.NewDecoder(io.LimitReader(response.Body, maxProblem)).Decode(value)
+}
+
+// complete fills in what the caller knows of the error.
+func complete(to *partition.AppendTo, err error) error {
+	if o, ok := errors.AsType[*messages.OffsetError](err); ok && to.Expected != nil {
+		return errors.Join(&messages.OffsetError{Workspace: to.Workspace, Got: o.Got, Want: *to.Expected}, err)
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// Status is what a node knows of itself and of the others.
+type Status struct {
+	Node replog.NodeID
+	// Leader is who leads, or is about to, as far as this node knows; "" if it does not.
+	Leader replog.NodeID
+	// Term is that of this node's leadership, 0 if it does not lead.
+	Term uint64
+	// Serves says that the application runs here and takes transactions.
+	Serves bool
+	// Peers are where all nodes listen for each other.
+	Peers map[replog.NodeID]string
+	// Head is how many entries of the log this node's store has. Behind is how many more a majority has, as far as this node
+	// knows: a node that hears nobody does not know.
+	Head, Behind uint64
+	// Heard is when this node heard the leader last, zero if it has not heard one, or leads.
+	Heard time.Time
+	// Stopped is why this node takes no part in the log any more, nil if it does: see [replog.Leadership].
+	Stopped error
+	// Failed is why the application could not begin here, or what Lead has returned, nil if neither has failed.
+	Failed error
+}
+
+// Status returns where this node stands.
+func (n *Node) Status() Status {
+	now, _ := n.log.Leadership()
+	standing := n.log.Standing()
+	reign, _ := n.now()
+	n.mu.Lock()
+	failed := n.failed
+	n.mu.Unlock()
+	s := Status{
+		Node: n.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
+		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped, Failed: failed,
+	}
+	for id := range n.o.Peers {
+		s.Peers[id] = n.o.address(id)
+	}
+	return s
+}
+
+// NodeJSON is a node's status as it is answered.
+type NodeJSON struct {
+	Node    replog.NodeID `json:"node"`
+	Address string        `json:"address"`
+	// Unreachable is why the node was not asked; all that follows is missing then.
+	Unreachable string        `json:"unreachable,omitempty"`
+	Leader      replog.NodeID `json:"leader"`
+	Term        uint64        `json:"term,string"`
+	Serves      bool          `json:"serves"`
+	Head        uint64        `json:"head,string"`
+	Behind      uint64        `json:"behind,string"`
+	// SilentMS is for how long the leader was not heard, in milliseconds, 0 if the node leads, or has not heard one.
+	SilentMS int64  `json:"silent_ms"`
+	Stopped  string `json:"stopped,omitempty"`
+	Failed   string `json:"failed,omitempty"`
+}
+
+// StatusJSON is what a node answers about all: itself, and what the others answer.
+type StatusJSON struct {
+	NodeJSON
+	Members []NodeJSON `json:"members"`
+}
+
+// json returns the node's status as it is answered.
+func (n *Node) json() NodeJSON {
+	s := n.Status()
+	j := NodeJSON{
+		Node: s.Node, Address: s.Peers[s.Node], Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
+		Stopped: errorText(s.Stopped), Failed: errorText(s.Failed),
+	}
+	if !s.Heard.IsZero() && s.Term == 0 {
+		j.SilentMS = time.Since(s.Heard).Milliseconds()
+	}
+	return j
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// askTime is how long another node may take to say where it stands.
+const askTime = time.Second
+
+// answerCluster tells where all nodes stand. Those that do not answer are told as such.
+func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), askTime)
+	defer cancel()
+	all := StatusJSON{NodeJSON: n.json(), Members: make([]NodeJSON, len(n.o.Peers))}
+	var asked sync.WaitGroup
+	for i, id := range n.o.nodes() {
+		if id == n.o.Node {
+			all.Members[i] = all.NodeJSON
+			continue
+		}
+		asked.Go(func() {
+			if err := n.peers.ask(ctx, id, clusterPath, &all.Members[i]); err != nil {
+				all.Members[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
+			}
+			all.Members[i].Node, all.Members[i].Address = id, n.o.address(id)
+		})
+	}
+	asked.Wait()
+	answer(w, &all)
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(value) // who does not listen any more is not told
+}
+
+// answerReady says whether this node can take requests: it leads and all partitions take events, or it knows who leads.
+func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
+	now, _ := n.log.Leadership()
+	reign, _ := n.now()
+	switch {
+	case reign != nil:
+		reign.api.ServeHTTP(w, r)
+	case n.serving.Err() != nil:
+		httpapi.Refuse(w, r, storage.ErrClosed)
+	case now.Stopped != nil:
+		httpapi.Refuse(w, r, errors.Join(storage.ErrClosed, now.Stopped))
+	case now.Leader == "" || now.Leader == n.o.Node:
+		httpapi.Refuse(w, r, n.noQuorum())
+	default:
+		answer(w, map[string]string{"status": "ok"})
+	}
+}
+
+// answerStatuses tells of the actors here. Where the application does not run there are none.
+func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
+	if reign, _ := n.now(); reign != nil {
+		reign.api.ServeHTTP(w, r)
+		return
+	}
+	s := httpapi.Statuses{Application: n.store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
+	if others := n.o.HTTP.Others; others != nil {
+		s.Actors = append(s.Actors, others()...)
+	}
+	answer(w, &s)
+}
+
+// answerTransfer lets another node lead: the body names it.
+func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
+	reign, _ := n.now()
+	if reign == nil {
+		n.forward(w, r)
+		return
+	}
+	body, err := n.replica.ReadBody(w, r)
+	if err == nil {
+		err = n.transfer(r.Context(), body)
+	}
+	if err != nil {
+		httpapi.Refuse(w, r, err)
+		return
+	}
+	answer(w, n.json())
+}
+
+// transfer does what the body of a request says.
+func (n *Node) transfer(ctx context.Context, body []byte) error {
+	var to struct {
+		To replog.NodeID `json:"to"`
+	}
+	if err := json.Unmarshal(body, &to); err != nil {
+		return httpapi.Malformed("to", err.Error())
+	}
+	if _, there := n.o.Peers[to.To]; !there {
+		return httpapi.Malformed("to", fmt.Sprintf("got %.80q, want one of %q", to.To, n.o.nodes()))
+	}
+	if to.To == n.o.Node {
+		return nil
+	}
+	return n.Transfer(ctx, to.To)
+}

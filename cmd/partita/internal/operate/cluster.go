@@ -1,0 +1,130 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/partita-go/partita/cluster"
+	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/cmd/internal/console"
+	"github.com/partita-go/partita/cmd/partita/internal/config"
+)
+
+func clusterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "cluster COMMAND", Short: "Look after the nodes of a cluster",
+		Long: `Look after the nodes of a cluster: those that serve an application together, see
+docs/cluster.md. Any node can be asked.`,
+	}
+	c.AddCommand(clusterStatusCommand(), clusterTransferCommand())
+	return c
+}
+
+// nodeFlags say which server is asked.
+func nodeFlags(set *pflag.FlagSet) (server func() (*serverKeeper, error)) {
+	url := set.String("url", "http://"+config.DefaultListen, "where one of the nodes serves, `URL`")
+	tokenFile := set.String("token-file", "", "`FILE` of the bearer token; or it is in the environment, as "+tokenVariable)
+	return func() (*serverKeeper, error) {
+		token, err := readToken(*tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		return newServerKeeper(*url, token)
+	}
+}
+
+func clusterStatusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status", Short: "Show where the nodes stand",
+		Long: `Show where the nodes stand: who leads, how many entries of the log each has, and
+who is behind, or does not answer. The node that is asked asks the others.`,
+	}
+	server := nodeFlags(c.Flags())
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		k, err := server()
+		if err != nil {
+			return err
+		}
+		defer k.client.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(ctx, healthLimit)
+		defer cancel()
+		result := &clusterResult{Command: "cluster status"}
+		if err := k.ask(ctx, http.MethodGet, k.base.JoinPath("v1", "cluster"), nil, &result.StatusJSON); err != nil {
+			return err
+		}
+		return console.New(s, *asJSON).Result(result, result.text)
+	})
+	return c
+}
+
+func clusterTransferCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "transfer --to NODE", Short: "Let another node lead",
+		Long: `Let another node lead, which must have kept up: before the one that leads is
+stopped for longer, or moved. Callers wait for some 100 ms. A server that is
+stopped does that by itself.`,
+	}
+	node := cli.Required(c, "to", "the node that is to lead, `NODE`")
+	server := nodeFlags(c.Flags())
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		k, err := server()
+		if err != nil {
+			return err
+		}
+		defer k.client.CloseIdleConnections()
+		result := &clusterTransferResult{Command: "cluster transfer", To: *node}
+		to, err := json.Marshal(map[string]string{"to": *node})
+		if err != nil {
+			return err
+		}
+		if err := k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", "transfer"), to, nil); err != nil {
+			return err
+		}
+		return console.New(s, *asJSON).Result(result, result.text)
+	})
+	return c
+}
+
+// clusterTransferResult says who leads now, in the words of its JSON.
+type clusterTransferResult struct {
+	Command string `json:"command"`
+	To      string `json:"to"`
+}
+
+func (r *clusterTransferResult) text(c *console.Console) { c.Say("node %s leads", r.To) }
+
+// clusterResult says where the nodes stand, in the words of its JSON.
+type clusterResult struct {
+	Command string `json:"command"`
+	cluster.StatusJSON
+}
+
+func (r *clusterResult) text(c *console.Console) {
+	for i := range r.Members {
+		m := &r.Members[i]
+		role := "follows " + string(m.Leader)
+		switch {
+		case m.Unreachable != "":
+			c.Say("%s at %s does not answer: %s", m.Node, m.Address, m.Unreachable)
+			continue
+		case m.Stopped != "":
+			role = "takes no part: " + m.Stopped
+		case m.Serves:
+			role = "leads"
+		case m.Leader == m.Node:
+			role = "is about to lead"
+		case m.Leader == "":
+			role = "hears no leader"
+		}
+		c.Say("%s at %s %s, has %d entries, %d behind", m.Node, m.Address, role, m.Head, m.Behind)
+		if m.Failed != "" {
+			c.Say("  %s: %s", m.Node, m.Failed)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/partita-go/partita/cluster"
+	"github.com/partita-go/partita/metrics"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// Node says which node of several the server is. The zero value is none.
+type Node struct {
+	// Name is this node's, one of Peers, each as NAME=HOST:PORT.
+	Name  string
+	Peers []string
+	// Listen is where it listens for the others. Default: what Peers says.
+	Listen string
+	// CertFile, KeyFile and CAFile have, as PEM, the certificate that the node shows the others, its key, and by which
+	// authority those of the others are. Without them the streams are open, which loopback addresses may be.
+	CertFile, KeyFile, CAFile string
+	// Failover is how long nobody is heard until another node wants to lead. 0 is the default.
+	Failover time.Duration
+}
+
+// check returns the addresses of all nodes and their TLS, which may be nil, or ErrConfig.
+func (n *Node) check(descriptor string) (peers map[replog.NodeID]string, secure *tls.Config, err error) {
+	if n.Name == "" {
+		if len(n.Peers) > 0 || n.Listen != "" || n.CertFile != "" || n.KeyFile != "" || n.CAFile != "" {
+			return nil, nil, fmt.Errorf("%w: peers go with the name of this node: want --node, or node in the configuration", ErrConfig)
+		}
+		return nil, nil, nil
+	}
+	if descriptor == "" {
+		return nil, nil, fmt.Errorf("%w: a node of several needs a descriptor: want --descriptor, or descriptor in the configuration", ErrConfig)
+	}
+	if peers, err = n.parsePeers(); err != nil {
+		return nil, nil, err
+	}
+	secure, err = n.loadTLS()
+	return peers, secure, err
+}
+
+func (n *Node) parsePeers() (map[replog.NodeID]string, error) {
+	peers := make(map[replog.NodeID]string)
+	for _, text := range n.Peers {
+		name, address, ok := strings.Cut(text, "=")
+		if !ok || name == "" || address == "" {
+			return nil, fmt.Errorf("%w: peers: got %.80q, want NAME=HOST:PORT", ErrConfig, text)
+		}
+		if peers[replog.NodeID(name)] != "" {
+			return nil, fmt.Errorf("%w: peers: node %.80q is there twice", ErrConfig, name)
+		}
+		peers[replog.NodeID(name)] = address
+	}
+	if peers[replog.NodeID(n.Name)] == "" {
+		return nil, fmt.Errorf("%w: peers: got %.200q, want node %.80q among them", ErrConfig, n.Peers, n.Name)
+	}
+	return peers, nil
+}
+
+// loadTLS reads the files of the certificate, nil if there are none.
+func (n *Node) loadTLS() (*tls.Config, error) {
+	if n.CertFile == "" && n.KeyFile == "" && n.CAFile == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if n.CertFile == "" || n.KeyFile == "" || n.CAFile == "" {
+		return nil, fmt.Errorf("%w: between nodes a certificate, its key and the authority of all are needed, got some of them", ErrConfig)
+	}
+	certificate, err := tls.LoadX509KeyPair(n.CertFile, n.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: certificate between nodes: %w", ErrConfig, err)
+	}
+	text, err := os.ReadFile(n.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: authority of nodes: %w", ErrConfig, err)
+	}
+	all := x509.NewCertPool()
+	if !all.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%w: authority of nodes: %s: there is no certificate in it", ErrConfig, n.CAFile)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: all, ClientCAs: all, MinVersion: tls.VersionTLS13}, nil
+}
+
+// StoreDir returns where the store is.
+func (c *Config) StoreDir() string {
+	if c.Node.Name == "" {
+		return c.Dir
+	}
+	return cluster.StoreDir(c.Dir)
+}
+
+// runNode serves the application of several nodes, of which this is one, until ctx ends.
+func (s *server) runNode(ctx context.Context, place *place, opening *opening, started func(url, application string)) error {
+	node, err := s.startNode(ctx, place, opening)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	own := served{
+		name: place.descriptor.Application, partitions: place.descriptor.Partitions, store: node.Store(), handler: node.Handler(),
+		configure: node.Configure, setTraces: node.SetTraces, ready: node.Ready, status: func() string { return nodeStatus(node) }, stop: node.Stop,
+	}
+	return errors.Join(s.serveStore(ctx, &own, opening.handOver, started), inTime(closeLimit, node.Close))
+}
+
+// startNode opens the node. What is told of the application is told while it runs here.
+func (s *server) startNode(ctx context.Context, place *place, opening *opening) (*cluster.Node, error) {
+	c := s.config
+	o := cluster.Options{
+		Node: replog.NodeID(c.Node.Name), Peers: place.peers, Listen: c.Node.Listen, TLS: place.peerTLS, Dir: c.Dir, Create: c.Create,
+		Application: c.application(place.descriptor), Store: c.Store, Failover: c.Node.Failover,
+		Runtime: s.runtime(), HTTP: s.options(), Logger: s.logger.Named("serve"),
+	}
+	o.Store.Progress = opening.progress
+	opened := make(chan *cluster.Node, 1)
+	o.Lead = func(ctx context.Context, app *partition.App) error {
+		var node *cluster.Node
+		select {
+		case node = <-opened:
+			opened <- node
+		case <-ctx.Done():
+			return nil
+		}
+		defer s.metrics.Watch(app, node.Store())()
+		<-ctx.Done()
+		return nil
+	}
+	node, err := cluster.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	opened <- node
+	s.metrics.WatchNode(func() metrics.Node {
+		now := node.Status()
+		return metrics.Node{
+			Leads: now.Serves, KnowsLeader: now.Leader != "", Stopped: now.Stopped != nil, Head: now.Head, Behind: now.Behind,
+		}
+	})
+	opening.does("looking for who leads")
+	return node, nil
+}
+
+// nodeStatus says in a line what the node does.
+func nodeStatus(node *cluster.Node) string {
+	now := node.Status()
+	switch {
+	case now.Stopped != nil:
+		return "it takes no part in the log: " + now.Stopped.Error()
+	case now.Serves:
+		return "it leads"
+	case now.Leader == "":
+		return "nobody leads: it does not hear most others"
+	}
+	return fmt.Sprintf("node %s leads", now.Leader)
+}
