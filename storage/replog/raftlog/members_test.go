@@ -56,9 +56,9 @@ func TestAddedNode(t *testing.T) {
 	}
 	added := make(chan error, 1)
 	go func() {
-		err := r.log(n).Add(r.ctx, "n4")
+		err := r.add(n, "n4")
 		if err == nil {
-			err = r.log(n).Add(r.ctx, "n5")
+			err = r.add(n, "n5")
 		}
 		added <- err
 	}()
@@ -76,7 +76,7 @@ func TestAddedNode(t *testing.T) {
 	if got, want := r.members(n), []replog.NodeID{"n1", "n2", "n3", "n4", "n5"}; !slices.Equal(got, want) {
 		t.Errorf("got members %v, want %v", got, want)
 	}
-	if err := r.log(n).Add(r.ctx, "n5"); !errors.Is(err, ErrMember) {
+	if err := r.asOwner(n, func() error { return r.log(n).Add(r.ctx, "n5") }); !errors.Is(err, ErrMember) {
 		t.Errorf("again: got %v, want ErrMember", err)
 	}
 	// Without two of the old ones there is no majority but with the new ones.
@@ -84,6 +84,7 @@ func TestAddedNode(t *testing.T) {
 		r.stop(id)
 		delete(r.books, id)
 	}
+	r.lead(n)
 	r.must(n, 3)
 	for _, id := range []replog.NodeID{"n4", "n5"} {
 		r.catchUp(id, n)
@@ -101,7 +102,7 @@ func TestNodeThatCannotCatchUp(t *testing.T) {
 	r.lead(n)
 	ctx, cancel := context.WithCancel(r.ctx)
 	added := make(chan error, 1)
-	go func() { added <- r.log(n).Add(ctx, "n4") }()
+	go func() { added <- r.asOwner(n, func() error { return r.log(n).Add(ctx, "n4") }) }()
 	for r.log(n).member("n4") == nil {
 		r.must(n, 1)
 	}
@@ -113,7 +114,7 @@ func TestNodeThatCannotCatchUp(t *testing.T) {
 	if got := r.members(n); !slices.Equal(got, nodes) {
 		t.Errorf("got voters %v, want %v", got, nodes)
 	}
-	if err := r.log(n).Remove(r.ctx, "n4"); err != nil {
+	if err := r.asOwner(n, func() error { return r.log(n).Remove(r.ctx, "n4") }); err != nil && !errors.Is(err, ErrMember) {
 		t.Errorf("take it back: %v", err)
 	}
 	if got := len(r.log(n).Members()); got != 3 {
@@ -128,14 +129,14 @@ func TestRemovedNode(t *testing.T) {
 	n, gone := nodes[0], nodes[2]
 	r.lead(gone)
 	r.must(gone, 1)
-	if err := r.log(gone).Remove(r.ctx, gone); !errors.Is(err, ErrMember) {
+	if err := r.asOwner(gone, func() error { return r.log(gone).Remove(r.ctx, gone) }); !errors.Is(err, ErrMember) {
 		t.Errorf("the owner itself: got %v, want ErrMember", err)
 	}
 	r.lead(n)
-	if err := r.log(n).Remove(r.ctx, "n9"); !errors.Is(err, ErrMember) {
+	if err := r.asOwner(n, func() error { return r.log(n).Remove(r.ctx, "n9") }); !errors.Is(err, ErrMember) {
 		t.Errorf("nobody: got %v, want ErrMember", err)
 	}
-	if err := r.log(n).Remove(r.ctx, gone); err != nil {
+	if err := r.asOwner(n, func() error { return r.log(n).Remove(r.ctx, gone) }); err != nil && !errors.Is(err, ErrMember) {
 		t.Fatal(err)
 	}
 	if got := r.members(n); !slices.Equal(got, nodes[:2]) {

@@ -144,6 +144,30 @@ func (r *rig) write(id replog.NodeID, body string) {
 	}
 }
 
+// asOwner does what the owner can do, again if a busy machine has taken the lead from it.
+func (r *rig) asOwner(id replog.NodeID, do func() error) error {
+	r.Helper()
+	for {
+		err := do()
+		if !errors.Is(err, replog.ErrNotOwner) && !errors.Is(err, messages.ErrOutcomeUnknown) {
+			return err
+		}
+		r.Logf("node %s: %v", id, err)
+		r.lead(id)
+	}
+}
+
+// add adds a node. Whether it votes after an outcome that is unknown is looked up.
+func (r *rig) add(owner, id replog.NodeID) error {
+	return r.asOwner(owner, func() error {
+		err := r.log(owner).Add(r.ctx, id)
+		if m := r.log(owner).member(id); errors.Is(err, ErrMember) && m != nil && m.Votes {
+			return nil
+		}
+		return err
+	})
+}
+
 // catchUp waits until a node has what another one has.
 func (r *rig) catchUp(id, with replog.NodeID) {
 	r.Helper()

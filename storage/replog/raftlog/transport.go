@@ -35,8 +35,10 @@ func newTransport(o Options, known *peers) (*transport, error) {
 func (t *transport) AppendEntries(
 	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	// Raft goes by what it finds in the request then.
-	args.Entries = together(args.Entries)
+	// Raft goes by what it finds in the request then. A heartbeat's is used again, and its receiver may still have it.
+	if some := together(args.Entries); len(some) < len(args.Entries) {
+		args.Entries = some
+	}
 	asked := t.acks.now()
 	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
 		return err
