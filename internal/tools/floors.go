@@ -35,6 +35,7 @@ var floors = [][]string{
 		"storage/bolt/internal/launches",
 	},
 	{"storage/bolt"},
+	{"storage/replog/raftlog"}, // its tests make stores of its log
 	{"actors/actorstest"},
 	{"actors/base"},
 	{"actors"},
