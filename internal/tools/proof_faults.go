@@ -33,6 +33,7 @@ var provedList = []string{
 	"room-is-guessed",
 	"lost-leadership-is-a-refusal",
 	"entry-behind-an-old-head-counts",
+	"doubt-is-forgotten",
 	"serve-creates-unasked",
 }
 

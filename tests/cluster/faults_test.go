@@ -48,34 +48,27 @@ var faults = []fault{
 			c.start(name)
 		}
 	}},
-	{"cut the owner off", func(c *cluster, _ *load, owner, _ string) {
-		var all []direction
-		for _, name := range names {
-			if name != owner {
-				all = append(all, direction{owner, name}, direction{name, owner})
-			}
-		}
-		c.cut(all...)
-	}},
-	{"nobody hears the owner", func(c *cluster, _ *load, owner, _ string) {
-		var all []direction
-		for _, name := range names {
-			if name != owner {
-				all = append(all, direction{owner, name})
-			}
-		}
-		c.cut(all...)
-	}},
-	{"the owner hears nobody", func(c *cluster, _ *load, owner, _ string) {
-		var all []direction
-		for _, name := range names {
-			if name != owner {
-				all = append(all, direction{name, owner})
-			}
-		}
-		c.cut(all...)
-	}},
+	{"cut the owner off", func(c *cluster, _ *load, owner, _ string) { c.cut(append(to(owner), from(owner)...)...) }},
+	{"nobody hears the owner", func(c *cluster, _ *load, owner, _ string) { c.cut(from(owner)...) }},
+	{"the owner hears nobody", func(c *cluster, _ *load, owner, _ string) { c.cut(to(owner)...) }},
 	{"cut a follower off one way", func(c *cluster, _ *load, owner, other string) { c.cut(direction{owner, other}) }},
+}
+
+// from are the directions away from a node, to are those to it.
+func from(node string) (all []direction) {
+	for _, name := range names {
+		if name != node {
+			all = append(all, direction{node, name})
+		}
+	}
+	return all
+}
+
+func to(node string) (all []direction) {
+	for _, d := range from(node) {
+		all = append(all, direction{d.to, d.from})
+	}
+	return all
 }
 
 // pause pauses a node. The others go on without it.
