@@ -50,7 +50,7 @@ func (w *world) hitStartReply(c *call) {
 		w.hit("busy: actualizing")
 	case messages.BusyStopping:
 		w.hit("busy: stopping")
-	case messages.BusyMailboxFull:
+	case messages.BusyMailboxFull, messages.BusyNoQuorum:
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *sim) noteBusy(n *node, r *request, err error) {
 		s.hit(faultLaneFull, n, s.partitionOf(r.workspace))
 	case messages.BusyUnflushed:
 		s.hit(faultBusy, n, s.partitionOf(r.workspace))
-	case messages.BusyActualizing, messages.BusyStopping:
+	case messages.BusyActualizing, messages.BusyStopping, messages.BusyNoQuorum:
 	}
 }
 

@@ -34,6 +34,8 @@ func serveProcess(t *testing.T, dir string, args ...string) (url string, end fun
 func TestServedStoreIsLookedAfter(t *testing.T) {
 	dir := newStore(t)
 	keepSubscriptions(t, dir)
+	_, end := serveProcess(t, dir)
+	end() // all is flushed then: what a server flushes meanwhile makes no difference
 	commands := [][]string{
 		{"log"}, {"log", "--json"}, {"log", "--partition", "0", "--from", "2"}, {"log", "--workspace", "4", "--limit", "1"},
 		{"log", "--trace", "0123456789abcdef", "--json"}, {"log", "--limit", "0"}, {"log", "--partition", "9"}, {"log", "--workspace", "x"},
