@@ -44,6 +44,8 @@ type childConfig struct {
 	StopAfter  int64
 	Settings   partition.Settings
 	TailEvents int
+	// Memory is that of the store, 0 for the default.
+	Memory int64
 	// Suffers says that the store's files fail: the child ends when nothing more is to be
 	// had of it.
 	Suffers bool
@@ -229,6 +231,7 @@ func (c *child) run(ctx context.Context) error {
 	store, err := bolt.Open(ctx, c.Dir, descriptor, bolt.Options{
 		Create:     true,
 		TailEvents: c.TailEvents,
+		Memory:     c.Memory,
 		Progress:   func(p bolt.Progress) { c.phase(p.Phase.String()) },
 	})
 	if err != nil {

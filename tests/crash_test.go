@@ -74,6 +74,8 @@ func blows(random *rand.Rand) []blow {
 		{name: "load, flushing often", phase: "ready", acks: 1 + random.IntN(1500), after: soon(),
 			config: func(c *childConfig) { c.Settings = often }},
 		{name: "flush", phase: "ready", acks: 1 + random.IntN(1000), during: "flush", after: soon() / 20},
+		{name: "flush in many transactions", phase: "ready", acks: 1 + random.IntN(1000), during: "flush", after: soon() / 20,
+			config: func(c *childConfig) { c.Memory = littleMemory }},
 		{name: "start", phase: "opening", after: soon() / 10},
 		{name: "load, never flushing", phase: "ready", acks: 1 + random.IntN(1500),
 			config: func(c *childConfig) { c.Settings = unflushed }},
@@ -116,6 +118,7 @@ func TestCrash(t *testing.T) {
 		before := len(c.acked)
 		if killed := c.strike(t, b, seed+uint64(n)); killed {
 			tally.hit(c.moment(b.during))
+			tally.cutOff += c.cutOff(t)
 		}
 		tally.acked += len(c.acked) - before
 		tally.repeats += c.examine(t, b, afterwards(random.IntN(3)))
@@ -130,8 +133,10 @@ func TestCrash(t *testing.T) {
 // crashTally counts what TestCrash did.
 type crashTally struct {
 	kills, acked, repeats int
-	hits                  map[moment]int
-	readers               readersTally
+	// cutOff is how many kills fell between the transactions of a flush.
+	cutOff  int
+	hits    map[moment]int
+	readers readersTally
 }
 
 func (c *crashTally) hit(m moment) {
@@ -149,6 +154,9 @@ func (c *crashTally) missing() moment {
 			return m
 		}
 	}
+	if c.cutOff == 0 {
+		return "between the transactions of a flush"
+	}
 	return ""
 }
 
@@ -157,7 +165,7 @@ func (c *crashTally) String() string {
 	for _, m := range moments {
 		line += fmt.Sprintf(" %s=%d", m, c.hits[m])
 	}
-	return line + fmt.Sprintf(" acked=%d repeats=%d lost=0", c.acked, c.repeats)
+	return line + fmt.Sprintf(" cut-off=%d acked=%d repeats=%d lost=0", c.cutOff, c.acked, c.repeats)
 }
 
 // moment is what a child was doing when it was killed.

@@ -33,6 +33,7 @@ var powerScenes = []scene{
 	{name: "state.db is rebuilt", before: func(t testing.TB, s *site) { s.deleteState(t) }},
 	{name: "small tails", config: func(c *childConfig) { c.Settings, c.TailEvents = often, 40 }},
 	{name: "a long log", before: func(t testing.TB, s *site) { s.lengthen(t) }},
+	{name: "little memory", config: func(c *childConfig) { c.Memory = littleMemory }},
 	{name: "files that grow", before: func(t testing.TB, s *site) { s.tighten(t) }},
 }
 
@@ -44,7 +45,10 @@ func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	p := newPower(t)
 	each := max(12, p.images/40)
-	for i := 0; p.checked < p.images; i++ {
+	for i := 0; p.checked < p.images || p.cutOffs == 0; i++ {
+		if i > 10*len(powerScenes)+p.images {
+			t.Fatalf("in %d images: none between the transactions of a flush", p.checked)
+		}
 		if i%(3*len(powerScenes)) == 0 {
 			p.begin(t) // its log is read whole for each image
 		}
@@ -77,6 +81,8 @@ type power struct {
 	random *rand.Rand
 	// Counts of what was checked.
 	checked, losable, went, ackedChecked, generators int
+	// cutOffs is how many images are of a moment between the transactions of a flush.
+	cutOffs int
 	readersTally
 	losses map[powerloss.Loss]int
 }
@@ -206,6 +212,7 @@ func (l *ledger) readUntil(lines []powerloss.Line, place int) []powerloss.Line {
 func (p *power) examineImage(t *testing.T, dir string, told *ledger, goOn bool) {
 	t.Helper()
 	image := &crash{site: p.site.at(dir), ledger: told}
+	p.cutOffs += image.cutOff(t)
 	verifyFiles(t, dir)
 	store := openBolt(t, dir, p.app.Descriptor, bolt.Options{})
 	if told.generator > 0 {
@@ -254,8 +261,8 @@ func hasFile(t testing.TB, dir, name string) bool {
 // report prints what was done, for people and for programs: of what, first.
 func (p *power) report(t *testing.T, of string) {
 	t.Helper()
-	line := fmt.Sprintf("power: %s images=%d losable=%d went-on=%d acked-checks=%d positions=%d generators=%d",
-		of, p.checked, p.losable, p.went, p.ackedChecked, p.positions, p.generators)
+	line := fmt.Sprintf("power: %s images=%d losable=%d cut-off=%d went-on=%d acked-checks=%d positions=%d generators=%d",
+		of, p.checked, p.losable, p.cutOffs, p.went, p.ackedChecked, p.positions, p.generators)
 	for loss := range powerloss.Losses {
 		line += fmt.Sprintf(" %v=%d", loss, p.losses[loss])
 	}

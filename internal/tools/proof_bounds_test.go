@@ -23,6 +23,8 @@ func TestProofIsNotFed(t *testing.T) {
 		{"crash", "planted=612 found=612 open=611 read=0 verify=1 harmless=0", "planted=612 found=611 open=610 read=0 verify=1 harmless=1", "got 1 harmless, want 0"},
 		{"crash", "planted=612 found=612", "planted=612 found=600", "got 600 found, want as many as planted: 612"},
 		{"crash", "losable=55", "losable=0", "got 65 images with something to lose, want at least 80"},
+		{"crash", "cut-off=3", "cut-off=0", "got 0 images between the transactions of a flush, want at least 1"},
+		{"crash", "cut-off=2", "cut-off=0", "got 0 flushes cut off between transactions, want at least 1"},
 		{"crash", "refused=map[log.db:3 log.wal:4", "refused=map[log.db:3 log.wal:3", "got 3 told of log.wal, want as many as of log.wal: 4"},
 		{"crash", "refused=map[log.db:3 ", "refused=map[", "no count of told of log.db"},
 		{"crash", "power: of=recovery", "lost: of=recovery", "got 2 kinds of moments, want 3"},

@@ -85,7 +85,7 @@ func crashPart() part {
 		name: "crash", args: []string{"crash", "KILLS=20", "IMAGES=80", "FAULTS=15", "FLIPS=3"},
 		kinds: []kind{
 			kindOf("kills", `^crash: `,
-				key("kills", "kills", 20), key("acked", "acknowledged events checked", 6500), key("repeats", "appends repeated", 150), none("lost", "lost")),
+				key("kills", "kills", 20), key("cut-off", "flushes cut off between transactions", 1), key("acked", "acknowledged events checked", 6500), key("repeats", "appends repeated", 150), none("lost", "lost")),
 			kindOf("subscriptions", `^subscriptions: `,
 				key("kills", "kills", 20), key("delivered", "events delivered", 13_500), key("repeated", "repeated", 60), key("parked", "parked events checked", 17_000),
 				key("copies", "exactly-once effects checked", 9500), key("pauses", "pauses", 30), key("rewinds", "rewinds", 13), none("lost", "lost")),
@@ -108,6 +108,7 @@ func crashPart() part {
 func powerKind() kind {
 	return kindOf("power loss", `^power: `,
 		lines("kinds of moments", 3), key("images", "images", 160), key("losable", "images with something to lose", 80),
+		key("cut-off", "images between the transactions of a flush", 1),
 		key("acked-checks", "acknowledged events checked", 75_000), key("positions", "positions of subscriptions checked", 2000), none("lost", "lost")).
 		countedBy("TestPowerLoss", "TestPowerLossAgain", "TestPowerLossAfterFailedSync")
 }

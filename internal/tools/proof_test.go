@@ -17,7 +17,7 @@ var printed = map[string]string{
 linear: long history: operations=28633 unknown=60 points=86534
 ok  	github.com/partita-go/partita/tests/linear	40s
 `,
-	"crash": `crash: kills=25 start=1 recovery=2 rebuild=2 load=3 flush=3 stop=1 acked=13158 repeats=783 lost=0
+	"crash": `crash: kills=25 start=1 recovery=2 rebuild=2 load=3 flush=3 stop=1 cut-off=2 acked=13158 repeats=783 lost=0
 subscriptions: kills=25 positions=684 caught-up=20 delivered=27124 repeated=134 parked=39876 copies=22347 pauses=173 rewinds=32 lost=0
 truncated: planted=612 found=612 open=611 read=0 verify=1 harmless=0 wrong=0
 flips: kinds=81 planted=243 found=217 open=115 read=83 verify=19 harmless=26 wrong=0
@@ -25,9 +25,9 @@ full: on=ext4 acked=6934 refused-or-closed=201 lost=0
 full: on=tmpfs acked=5279 refused-or-closed=201 lost=0
 faults: rounds=15 images=36 acked-checks=40138 positions=684 fdatasync-EIO=2 pwrite64-EIO=2 pwrite64-ENOSPC=9 ftruncate-ENOSPC=3 fdatasync-ENOSPC=3 fsync-EIO=0 lost=0
 unreadable: injected=map[log.db:4 log.wal:4 state.db:5 subscriptions.db:5] refused=map[log.db:3 log.wal:4 state.db:3 subscriptions.db:3] lost=0
-power: of=load images=82 losable=55 went-on=10 acked-checks=67271 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
-power: of=recovery with-wal=3 images=40 losable=30 went-on=10 acked-checks=50000 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
-power: of=failed-syncs rounds=9 doomed=20 images=42 losable=35 went-on=10 acked-checks=38286 positions=1052 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: of=load images=82 losable=55 cut-off=3 went-on=10 acked-checks=67271 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: of=recovery with-wal=3 images=40 losable=30 cut-off=0 went-on=10 acked-checks=50000 positions=1520 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
+power: of=failed-syncs rounds=9 doomed=20 images=42 losable=35 cut-off=0 went-on=10 acked-checks=38286 positions=1052 all=14 none=22 end=18 sectors=21 pages=30 beginning=14 lost=0
 `,
 	"fuzz":           fmt.Sprintf("fuzz: targets=%d inputs=345678, 4s each\n", provedTargets),
 	"mutants-listed": fmt.Sprintf("mutants: planted=%d caught=%[1]d survived=0\n", provedFaults),
@@ -68,9 +68,9 @@ func TestProof(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ok      simulation       1,500 seeds, 181,377 transactions",
-		"ok      kills            25 kills, 13,158 acknowledged events checked",
+		"ok      kills            25 kills, 2 flushes cut off between transactions, 13,158 acknowledged events checked",
 		"ok      subscriptions    25 kills, 27,124 events delivered, 134 repeated",
-		"ok      power loss       3 kinds of moments, 164 images, 120 images with something to lose, 155,557 acknowledged",
+		"ok      power loss       3 kinds of moments, 164 images, 120 images with something to lose, 3 images between the transactions of a flush, 155,557 acknowledged",
 		"ok      failing calls    15 rounds, 19 faults injected",
 		"ok      unreadable       18 reads failed, 4 of log.wal, 3 told of log.db, 4 told of log.wal, 3 told of state.db, 3 told of subscriptions.db, 0 lost",
 		"ok      flips            243 planted, 217 found, 26 harmless, 0 wrong",

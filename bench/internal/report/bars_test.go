@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/partita-go/partita/bench/internal/usage"
 )
 
 // verdicts writes bars and returns the line of each promise that starts so, with
@@ -30,13 +32,13 @@ func TestBars(t *testing.T) {
 		want       string
 		missed     bool
 	}{
-		"held":         {[]float64{41}, []float64{100}, "0.41 at least 0.4 held", false},
-		"just held":    {[]float64{40}, []float64{100}, "0.40 at least 0.4 held", false},
-		"missed":       {[]float64{39}, []float64{100}, "0.39 at least 0.4 MISSED", true},
-		"median":       {[]float64{41, 1, 50}, []float64{100, 100, 100}, "0.41 (median of 3) at least 0.4 held", false},
-		"side by side": {[]float64{50, 10, 10}, []float64{100, 20, 20}, "0.50 (median of 3) at least 0.4 held", false},
+		"held":         {[]float64{61}, []float64{100}, "0.61 at least 0.6 held", false},
+		"just held":    {[]float64{60}, []float64{100}, "0.60 at least 0.6 held", false},
+		"missed":       {[]float64{59}, []float64{100}, "0.59 at least 0.6 MISSED", true},
+		"median":       {[]float64{61, 1, 70}, []float64{100, 100, 100}, "0.61 (median of 3) at least 0.6 held", false},
+		"side by side": {[]float64{70, 14, 14}, []float64{100, 20, 20}, "0.70 (median of 3) at least 0.6 held", false},
 	} {
-		results := append(runs("limit/callers=256", tt.other...), runs("partita", tt.own...)...)
+		results := append(runs("limit/callers=256", tt.other...), fine(runs("partita", tt.own...))...)
 		line, err := verdicts(t, false, overTheLimit, results...)
 		if line != overTheLimit+" "+tt.want || errors.Is(err, ErrBars) != tt.missed {
 			t.Errorf("%s: got %q, %v, want %q", name, line, err, tt.want)
@@ -59,7 +61,7 @@ func TestBarAtMost(t *testing.T) {
 }
 
 func TestBarsOfRowsThatWereNotRun(t *testing.T) {
-	for _, results := range [][]Result{nil, runs("partita", 1), runs("limit/callers=256", 1)} {
+	for _, results := range [][]Result{nil, runs("partita/callers=256", 1), runs("limit/callers=256", 1)} {
 		var out strings.Builder
 		if err := WriteBars(&out, results, false); err != nil || out.String() != "" {
 			t.Errorf("got %q, %v, want nothing", out.String(), err)
@@ -79,20 +81,23 @@ func TestBarsThatCannotBeComputed(t *testing.T) {
 		want         string
 		bad          bool
 	}{
-		"not available":            {[]Result{absent}, false, "- at least 0.4 NOT MEASURED", true},
-		"not available, allowed":   {[]Result{absent}, true, "- at least 0.4 not available", false},
-		"one run is wrong":         {broken, true, "- at least 0.4 NOT MEASURED", true},
-		"never next to each other": {elsewhere, true, "- at least 0.4 NOT MEASURED", true},
+		"not available":            {[]Result{absent}, false, "- at least 0.6 NOT MEASURED", true},
+		"not available, allowed":   {[]Result{absent}, true, "- at least 0.6 not available", false},
+		"one run is wrong":         {broken, true, "- at least 0.6 NOT MEASURED", true},
+		"never next to each other": {elsewhere, true, "- at least 0.6 NOT MEASURED", true},
 	} {
-		line, err := verdicts(t, tt.allowMissing, overTheLimit, append(tt.other, runs("partita", 1, 1)...)...)
+		line, err := verdicts(t, tt.allowMissing, overTheLimit, append(tt.other, fine(runs("partita", 1, 1))...)...)
 		if line != overTheLimit+" "+tt.want || errors.Is(err, ErrBars) != tt.bad {
 			t.Errorf("%s: got %q, %v, want %q", name, line, err, tt.want)
 		}
 	}
 }
 
-// set makes a result have a figure.
+// set makes a result have a figure, and hold every other bar of its row alone.
 func set(r *Result, f figure, value float64) {
+	r.P50, r.P99, r.P999 = time.Second, time.Second, time.Second
+	r.Window, r.PerSecond, r.PeakAnonymous, r.WrittenPerEvent = time.Second, []uint64{1}, 1, 1
+	r.Acknowledged, r.Files = 1000, []usage.Size{{Name: "log.db", Bytes: 1 << 40}, {Name: "state.db", Bytes: 1}}
 	r.Reading = &Reading{Readers: make([]Reader, 3)}
 	r.Readers = len(r.Reading.Readers)
 	r.Numbering = &Numbering{Days: 1}
@@ -107,7 +112,28 @@ func set(r *Result, f figure, value float64) {
 		r.Reading.Readers[1].Lag.P99 = time.Duration(value * float64(time.Millisecond))
 	case dayFaults:
 		r.Numbering.Doubled = uint64(value)
+	case p99Times, p999Times:
+		tail := time.Duration(value * float64(time.Second))
+		if r.P99 = tail; f == p999Times {
+			r.P99, r.P999 = time.Second, tail
+		}
+	case worstSecond:
+		r.Window, r.PerSecond = 2500*time.Millisecond, []uint64{5, uint64(value), 0} // the last one is a half
+	case anonymousMiB:
+		r.PeakAnonymous = int64(value * (1 << 20))
+	case writtenBytes:
+		r.WrittenPerEvent = value
+	case stateBytes:
+		r.Files[1].Bytes = int64(1000 * value)
 	}
+}
+
+// fine makes results hold every bar of their row alone.
+func fine(results []Result) []Result {
+	for i := range results {
+		set(&results[i], eventsPerSecond, results[i].EventsPerSecond)
+	}
+	return results
 }
 
 // Every bar is judged alone, whatever its neighbours are.

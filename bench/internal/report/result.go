@@ -150,6 +150,21 @@ func (r *Reading) spread(figure func(Reader) uint64) (low, high uint64) {
 	return low, high
 }
 
+// wholeSeconds is PerSecond without a last second that the window has cut short.
+func (r *Result) wholeSeconds() []uint64 {
+	return r.PerSecond[:min(len(r.PerSecond), int(r.Window/time.Second))]
+}
+
+// stateBytes is what state.db takes at the end, 0 if there is none.
+func (r *Result) stateBytes() int64 {
+	for _, f := range r.Files {
+		if f.Name == "state.db" {
+			return f.Bytes
+		}
+	}
+	return 0
+}
+
 // Right reports whether the row was measured, what is stored is what was acknowledged,
 // and all readers came to the end.
 func (r *Result) Right() bool {
