@@ -62,7 +62,7 @@ store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
 		if errors.Is(err, serve.ErrConfig) {
 			return cli.WrongUsage("%v", err)
 		}
-		err = held(ctx, served.Dir, errors.Join(told, differs(served.Descriptor, served.Dir, err)), "One server serves a store: nothing was started")
+		err = held(ctx, served.StoreDir(), errors.Join(told, differs(served.Descriptor, served.StoreDir(), err)), "One server serves a store: nothing was started")
 		if err != nil && ctx.Err() != nil {
 			// That it was interrupted is all that the last line says.
 			_, _ = fmt.Fprintf(s.Err, "partita: serve: %s\n", cli.OneLine(err))

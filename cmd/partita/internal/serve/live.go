@@ -48,7 +48,7 @@ func (s *server) live(own *served) *live {
 		return nil
 	}
 	return &live{
-		source: s.config.source, configure: own.configure, setTraces: own.setTraces, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs, logger: s.logger.Named("serve"), now: s.config.loaded,
+		source: s.config.source, configure: own.configure, setTraces: own.setTraces, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs.Load(), logger: s.logger.Named("serve"), now: s.config.loaded,
 	}
 }
 

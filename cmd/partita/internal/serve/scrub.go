@@ -242,6 +242,9 @@ func (b *scrubber) finish(done scrubbed) {
 
 // statuses are what /v1/status says of it: nothing as long as nobody wants any.
 func (b *scrubber) statuses() []httpapi.ActorStatus {
+	if b == nil { // a node answers others before its server is ready
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.how.Every == 0 && b.last.at.IsZero() {

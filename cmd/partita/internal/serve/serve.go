@@ -118,7 +118,7 @@ type server struct {
 	dumps   *dumping
 	// damage is what was found damaged, scrubs are what looks for it.
 	damage *damage
-	scrubs *scrubber
+	scrubs atomic.Pointer[scrubber]
 }
 
 // closeListener is for a listener that nobody has come to serve.
@@ -174,7 +174,7 @@ type served struct {
 // options are those of the API. What is no actor is told when it is there.
 func (s *server) options() httpapi.Options {
 	o := s.config.options(s.logger)
-	o.Others = func() []httpapi.ActorStatus { return append(s.damage.statuses(), s.scrubs.statuses()...) }
+	o.Others = func() []httpapi.ActorStatus { return append(s.damage.statuses(), s.scrubs.Load().statuses()...) }
 	return o
 }
 
@@ -182,7 +182,7 @@ func (s *server) options() httpapi.Options {
 func (s *server) serveStore(ctx context.Context, own *served, handOver func() error, started func(url, application string)) (err error) {
 	scrubs, endScrubs := s.startScrubbing(own.store)
 	defer endScrubs()
-	s.scrubs = scrubs
+	s.scrubs.Store(scrubs)
 	s.metrics.WatchUpkeep(upkeep{s.damage, scrubs})
 	l := s.live(own)
 	defer s.heed(l)()

@@ -117,6 +117,8 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 		if stateOld, err = s.inspectState(); err != nil {
 			return err
 		}
+		// Programs of a log of format 4 may have passed over moves: what they have flushed is not what the log says.
+		stateOld = stateOld || logHeader.Format < format.Version && !s.options.ReadOnly
 	}
 	if err := s.mayRebuild(stateThere, stateOld); err != nil {
 		return err
