@@ -50,6 +50,8 @@ type blow struct {
 	// hold, if it is set, is closed when the child may be killed, which waits for nothing else when dealt is called.
 	hold  <-chan struct{}
 	dealt func()
+	// betweenRanges says that the child is killed when a flush is seen between its transactions.
+	betweenRanges bool
 	// paused is called when the child waits behind the phase pause, if it is set.
 	pause  string
 	paused func()
@@ -74,7 +76,7 @@ func blows(random *rand.Rand) []blow {
 		{name: "load, flushing often", phase: "ready", acks: 1 + random.IntN(1500), after: soon(),
 			config: func(c *childConfig) { c.Settings = often }},
 		{name: "flush", phase: "ready", acks: 1 + random.IntN(1000), during: "flush", after: soon() / 20},
-		{name: "flush in many transactions", phase: "ready", acks: 1 + random.IntN(1000), during: "flush", after: soon() / 20,
+		{name: "flush in many transactions", phase: "ready", acks: 1 + random.IntN(500), betweenRanges: true,
 			config: func(c *childConfig) { c.Memory = littleMemory }},
 		{name: "start", phase: "opening", after: soon() / 10},
 		{name: "load, never flushing", phase: "ready", acks: 1 + random.IntN(1500),
@@ -233,7 +235,7 @@ func (c *crash) examine(t *testing.T, b blow, then afterwards) int {
 type crash struct {
 	*site
 	*ledger
-	// rebuildable says that there is a log: state.db can be deleted.
+	// rebuildable says that the log has events: state.db can be deleted, and is rebuilt then.
 	rebuildable bool
 }
 
@@ -242,13 +244,18 @@ func (c *crash) strike(t *testing.T, b blow, seed uint64) bool {
 	t.Helper()
 	if b.before != nil && c.rebuildable {
 		b.before(t, c.site)
+	} else if b.before != nil {
+		b.phase = "opening" // nothing is rebuilt, and the child would wait for it for ever
 	}
 	config := c.load(seed)
 	if b.config != nil {
 		b.config(&config)
 	}
+	if b.betweenRanges {
+		defer c.lookOut(t, &b)()
+	}
 	alive := c.watch(t, c.command(t, config), b)
-	c.rebuildable = true
+	c.rebuildable = c.rebuildable || len(c.acked) > 0
 	return alive
 }
 
