@@ -43,8 +43,9 @@ func TestHangupSecrets(t *testing.T) {
 	get(http.StatusOK, token)
 
 	nextCert, nextKey, nextPool := newCertificate(t)
-	check(t, os.WriteFile(tokenFile, []byte(token+token), 0o600))
+	// The second hangup may still be under way, and must find something wrong at each moment.
 	check(t, os.Rename(nextCert, certFile))
+	check(t, os.WriteFile(tokenFile, []byte(token+token), 0o600))
 	hangup() // the key is still the other one's
 	anew()
 	get(http.StatusOK, token)
@@ -56,7 +57,8 @@ func TestHangupSecrets(t *testing.T) {
 	get(http.StatusOK, token+token)
 	r.stop()
 	notes := r.notes.String()
-	if strings.Contains(notes, token) || strings.Count(notes, "stay as they are") != 6 || !strings.Contains(notes, "got 5 bytes, want at least 16") {
+	stayed := strings.Count(notes, "stay as they are") // the sixth hangup may find the new key
+	if strings.Contains(notes, token) || stayed < 5 || stayed > 6 || !strings.Contains(notes, "got 5 bytes, want at least 16") {
 		t.Errorf("got %s", notes)
 	}
 }
