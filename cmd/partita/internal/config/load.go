@@ -228,6 +228,20 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 	return all, wrong(errs)
 }
 
+// CheckDump returns ErrConfig if the dump is a file that another configuration does not name.
+func (l *Loaded) CheckDump(own *Loaded) error {
+	got, want := l.Config.Dump, own.Config.Dump
+	if got == "" || got == want {
+		return nil
+	}
+	named := fmt.Sprintf("%.200q or none", want)
+	if want == "" {
+		named = "none"
+	}
+	return fmt.Errorf("%w: %s: got %.200q, want %s, as the server's own file, environment and flags say: they alone name another file, at SIGHUP",
+		ErrConfig, l.given["dump"].place, got, named)
+}
+
 // isOpen reports whether a setting that is fixed else can change now, with those of later.
 func (l *Loaded) isOpen(s setting, later []setting) bool {
 	until, some := s.tag.Lookup("until")

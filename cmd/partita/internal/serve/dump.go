@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/partita/internal/config"
+	"github.com/partita-go/partita/cmd/partita/internal/paths"
 	"github.com/partita-go/partita/dumps"
 )
 
@@ -24,6 +25,7 @@ const dumpLimit = 5 * time.Second
 // wants nothing while nothing is dumped.
 type dumping struct {
 	logger *zap.Logger
+	store  string               // the directory that no dump is within
 	now    atomic.Pointer[dump] // nil if there is none
 }
 
@@ -37,7 +39,7 @@ var _ actors.TrafficSwitch = (*dumping)(nil)
 
 // startDump makes the dump that the configuration wants, if any, and returns what ends it.
 func (s *server) startDump() (end func() error, err error) {
-	s.dumps = &dumping{logger: s.logger.Named("dumps")}
+	s.dumps = &dumping{logger: s.logger.Named("dumps"), store: s.config.Dir}
 	first, err := s.dumps.open(s.config.Dump, s.config.Dumps)
 	if err != nil {
 		return nil, err
@@ -52,6 +54,9 @@ func (d *dumping) open(path string, o dumps.Options) (*dump, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
+	if err := checkDump(path, d.store); err != nil {
+		return nil, err
+	}
 	o.Failed = func(err error) {
 		if err == nil {
 			d.logger.Warn("dump is written again", zap.String("file", path))
@@ -64,6 +69,21 @@ func (d *dumping) open(path string, o dumps.Options) (*dump, error) {
 		return nil, fmt.Errorf("%w: dump: %w", ErrConfig, err)
 	}
 	return &dump{w, path}, nil
+}
+
+// checkDump returns ErrConfig if a dump would be within a store, whose files would be written to, or copied with it.
+func checkDump(path, dir string) error {
+	if path == "" {
+		return nil
+	}
+	store, err := paths.StoreOf(path, dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: dump: %w", ErrConfig, err)
+	case store != "":
+		return fmt.Errorf("%w: dump: got %.200q within the store %s, want a file outside of it", ErrConfig, path, store)
+	}
+	return nil
 }
 
 // take takes another dump in place of the one that there is, and ends that.
