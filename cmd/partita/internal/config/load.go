@@ -123,8 +123,8 @@ func (l *Loaded) check() (errs []error) {
 		errs = append(errs, fmt.Errorf("%s: got %v, want 0 or more", l.given["scrub"].place, every))
 	}
 	for _, s := range l.Config.settings() {
-		if s.tag.Get("positive") != "" && s.value.Int() <= 0 {
-			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", l.given[s.key].place, s.show()))
+		if g, ok := l.given[s.key]; ok && s.tag.Get("positive") != "" && s.value.Int() <= 0 {
+			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", g.place, s.show()))
 		}
 	}
 	if f := l.Config.Failover; f < raftlog.MinFailover || f > raftlog.MaxFailover {
