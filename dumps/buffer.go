@@ -27,11 +27,7 @@ type buffers struct {
 // newBuffers shares memory between the buffers and the piece that is being written.
 func newBuffers(memory int) *buffers {
 	n := runtime.GOMAXPROCS(0)
-	b := &buffers{each: make([]buffer, n), size: memory / (n + 1), some: make(chan struct{}, 1), much: make(chan struct{}, 1)}
-	for i := range b.each {
-		b.each[i].lines = make([]byte, 0, b.size)
-	}
-	return b
+	return &buffers{each: make([]buffer, n), size: memory / (n + 1), some: make(chan struct{}, 1), much: make(chan struct{}, 1)}
 }
 
 // add reports whether there was room for a line.
@@ -40,6 +36,9 @@ func (b *buffers) add(line []byte) bool {
 	before := len(own.lines)
 	added := !own.closed && before+len(line) <= b.size
 	if added {
+		if own.lines == nil {
+			own.lines = make([]byte, 0, b.size) // the first line: nobody who dumps nothing pays for it
+		}
 		own.lines = append(own.lines, line...)
 	}
 	own.mu.Unlock()

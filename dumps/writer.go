@@ -99,7 +99,6 @@ func open(path string, o Options, opener func(path string, before file) (file, e
 	if w.file, err = opener(path, nil); err != nil {
 		return nil, err
 	}
-	w.spare = make([]byte, 0, w.buffers.size)
 	go w.run()
 	return w, nil
 }

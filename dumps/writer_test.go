@@ -285,6 +285,32 @@ func TestSlowDisk(t *testing.T) {
 	})
 }
 
+// TestNothingDumpedTakesNothing: a writer without groups has no buffers; with the first line it has one.
+func TestNothingDumpedTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &slowFile{writing: make(chan struct{}, 1), proceed: make(chan struct{})}
+		w, err := open("", Options{}, func(string, file) (file, error) { return f, nil })
+		check(t, err)
+		taken := func() (all int) {
+			for i := range w.buffers.each {
+				all += cap(w.buffers.each[i].lines)
+			}
+			return all
+		}
+		w.Sent(cancelOf("g", 0))
+		if got := taken(); got != 0 {
+			t.Errorf("got %d bytes of buffers, want none", got)
+		}
+		check(t, w.SetGroups(everything()))
+		w.Sent(cancelOf("g", 0))
+		if got := taken(); got != w.buffers.size {
+			t.Errorf("got %d bytes of buffers, want %d", got, w.buffers.size)
+		}
+		close(f.proceed)
+		check(t, w.Close(limited(t)))
+	})
+}
+
 var errNoSpace = errors.New("no space left")
 
 // fullFile takes so many bytes, and then no more until there is room.

@@ -16,12 +16,17 @@ type named struct {
 	several bool
 }
 
-// namesOf returns the sequences of a kind by their names.
+// namesOf returns the sequences of a kind by their names. Its own go before those built in: stores of earlier versions may
+// have their names.
 func namesOf(kind *messages.Kind) map[string]named {
-	names := make(map[string]named)
-	for _, s := range kind.All() {
-		_, there := names[s.Name]
-		names[s.Name] = named{s.ID, there}
+	names, own := make(map[string]named), make(map[string]bool)
+	for _, s := range (messages.Kind{}).All() {
+		names[s.Name] = named{id: s.ID}
+	}
+	for i := range kind.Sequences {
+		s := &kind.Sequences[i]
+		names[s.Name] = named{s.ID, own[s.Name]}
+		own[s.Name] = true
 	}
 	return names
 }

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,8 +12,9 @@ import (
 const MaxNameBytes = 255
 
 // CheckNames returns an [ErrDescriptor] that names the first name which a store cannot begin with: one that is empty,
-// too long or no printable text, or that another kind, or another sequence of the kind, has too. What old has already
-// keeps its name; nil is for a new store.
+// too long or no printable text, or that another kind, or another sequence of the kind, has too; of a sequence also one
+// of digits alone, which is taken for an id, and that of a built-in one. What old has already keeps its name; nil is for a
+// new store.
 func (d *Descriptor) CheckNames(old *Descriptor) error {
 	if old == nil {
 		if err := checkName(d.Application); err != nil {
@@ -44,9 +46,25 @@ func (k Kind) checkNames(was Kind) error {
 	}
 	for i := range k.Sequences {
 		s := &k.Sequences[i]
-		if err := checkNew(was.sequence(s.ID) != nil, s.Name, sequences); err != nil {
+		there := was.sequence(s.ID) != nil
+		err := checkNew(there, s.Name, sequences)
+		if err == nil && !there {
+			err = checkMeaning(s.Name)
+		}
+		if err != nil {
 			return fmt.Errorf("sequence %d: %w", s.ID, err)
 		}
+	}
+	return nil
+}
+
+// checkMeaning checks that the name of a sequence can mean nothing else: where one is asked for, it may be by its id.
+func checkMeaning(name string) error {
+	if strings.Trim(name, "0123456789") == "" {
+		return fmt.Errorf("name: got %q, want one that is not of digits alone, which is an id", name)
+	}
+	if slices.ContainsFunc(Kind{}.All(), func(s Sequence) bool { return s.Name == name }) {
+		return fmt.Errorf("name: got %q, which a built-in sequence has", name)
 	}
 	return nil
 }

@@ -27,6 +27,10 @@ func TestDescriptorNames(t *testing.T) {
 			func(d *messages.Descriptor) { d.Kinds[0].Sequences[1].Name = "invoice" },
 			`kind 1: sequence 16: name: got "invoice", which another one has`,
 		},
+		"sequence of digits":     {func(d *messages.Descriptor) { d.Kinds[0].Sequences[1].Name = "16" }, `kind 1: sequence 17: name: got "16", want one that is not of digits alone`},
+		"sequence with digits":   {func(d *messages.Descriptor) { d.Kinds[0].Sequences[1].Name = "16a" }, ""},
+		"kind of digits":         {func(d *messages.Descriptor) { d.Kinds[0].Name = "2026" }, ""},
+		"sequence as built-in":   {func(d *messages.Descriptor) { d.Kinds[0].Sequences[1].Name = "WLogOffset" }, `kind 1: sequence 17: name: got "WLogOffset", which a built-in`},
 		"sequence of no text":    {func(d *messages.Descriptor) { d.Kinds[0].Sequences[0].Name = "a\xff" }, `kind 1: sequence 16: name: got "a\xff"`},
 		"sequence right to left": {func(d *messages.Descriptor) { d.Kinds[0].Sequences[0].Name = "a\u202eb" }, `kind 1: sequence 16: name: got "a\u202eb"`},
 	} {

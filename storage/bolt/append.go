@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/partita-go/partita/messages"
@@ -119,16 +120,19 @@ func (n *newEvent) prepare(in *schema.Schema, at int, b *batchCheck, to *batchCo
 	return nil
 }
 
-// valuesTogether is how many bytes of values share one piece of memory at most, unless it is one value. It lives until
-// the last of them is in log.db.
-const valuesTogether = 64 << 10
+// valuesTogether is how many bytes of values share one piece of memory at most. It lives until the last of them is in
+// log.db. Those of more than valueAlone bytes have one of their own: among small ones they would end pieces that are empty.
+const (
+	valuesTogether = 64 << 10
+	valueAlone     = 16 << 10
+)
 
 // batchCopies is where the copies of what a batch has lie together.
 type batchCopies struct {
 	numbers []messages.SequenceNumber
 	records []recordRef
 	values  []byte
-	// left is about how many bytes the values take that are still to come.
+	// left is about how many bytes the values take that are still to come and share memory.
 	left int
 }
 
@@ -137,7 +141,9 @@ func newBatchCopies(events []messages.Event) (c batchCopies) {
 	for i := range events {
 		e := &events[i]
 		numbers, records = numbers+len(e.Numbers)+len(e.Moves), records+len(e.Records)
-		c.left += valueSize(e)
+		if size := valueSize(e); size <= valueAlone {
+			c.left += size
+		}
 	}
 	c.numbers, c.records = make([]messages.SequenceNumber, 0, numbers), make([]recordRef, 0, records)
 	return c
@@ -159,6 +165,9 @@ func (c *batchCopies) recordsOf(e *messages.Event) []recordRef {
 
 func (c *batchCopies) valueOf(e *messages.Event) []byte {
 	size := valueSize(e)
+	if size > valueAlone {
+		return slices.Clip(format.AppendEvent(make([]byte, 0, size), e))
+	}
 	if cap(c.values)-len(c.values) < size {
 		c.values = make([]byte, 0, max(size, min(c.left, valuesTogether)))
 	}

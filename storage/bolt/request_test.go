@@ -59,3 +59,31 @@ func TestValuesShareLittleMemory(t *testing.T) {
 		expect.Equal(t, true, cap(c.values) <= valuesTogether)
 	}
 }
+
+// Small values between large ones share memory as if those were not there.
+func TestSmallValuesAmongLarge(t *testing.T) {
+	var events []messages.Event
+	for i := range 100 {
+		e := benchEvent(0, 1, messages.PLogOffset(i+1), 1, messages.WLogOffset(i+1))
+		if i%2 == 1 {
+			e.Body = make([]byte, valuesTogether-1000)
+		}
+		events = append(events, e)
+	}
+	c := newBatchCopies(events)
+	taken, small := 0, 0
+	var piece *byte
+	for i := range events {
+		value := c.valueOf(&events[i])
+		if i%2 == 0 {
+			small += len(value)
+		}
+		if first := &c.values[:1][0]; first != piece {
+			piece = first
+			taken += cap(c.values)
+		}
+	}
+	if taken > 2*small {
+		t.Errorf("small values of %d bytes took %d", small, taken)
+	}
+}

@@ -32,9 +32,9 @@ type Config struct {
 	Node       string        `fixed:"the node runs already"`
 	Peers      []string      `fixed:"the node runs already"`
 	PeerListen string        `fixed:"the node runs already"`
-	PeerCert   string        `fixed:"the node runs already"`
-	PeerKey    string        `fixed:"the node runs already"`
-	PeerCA     string        `fixed:"the node runs already"`
+	PeerCert   string        `fixed:"the node runs already" path:"true"`
+	PeerKey    string        `fixed:"the node runs already" path:"true"`
+	PeerCA     string        `fixed:"the node runs already" path:"true"`
 	Failover   time.Duration `fixed:"the node runs already"`
 
 	LogLevel  zapcore.Level

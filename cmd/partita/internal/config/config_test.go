@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -408,6 +409,45 @@ func TestFixedUntil(t *testing.T) {
 			if s.Key == "trace_node" && (s.Fixed != "") != fixed {
 				t.Errorf("%s: got fixed %q", document, s.Fixed)
 			}
+		}
+	}
+}
+
+// TestFilesArePaths: each setting that names a file finds it beside the file of settings. A text that is none is listed here.
+func TestFilesArePaths(t *testing.T) {
+	texts := []string{"listen", "token", "node", "peer_listen", "log_format"}
+	for _, s := range Default().settings() {
+		if s.value.Kind() != reflect.String || s.tag.Get("oneof") != "" {
+			continue
+		}
+		if isPath, isText := s.tag.Get("path") != "", slices.Contains(texts, s.key); isPath == isText {
+			t.Errorf("%s: got path %t, want %t: does it name a file?", s.key, isPath, !isText)
+		}
+	}
+}
+
+// TestInheritedWrongOnce: what is wrong is told where it was given, not again at what has its default from there.
+func TestInheritedWrongOnce(t *testing.T) {
+	_, err := NewSource("", nothing, nil).LoadDocument([]byte(`{"restart_delay": "0s"}`))
+	if want := ErrConfig.Error() + ": the document: restart_delay: got 0s, want more than 0"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestWrittenDump: the dump that a written configuration proposes is beside the store, wherever the configuration is.
+func TestWrittenDump(t *testing.T) {
+	above, err := filepath.Abs("..")
+	check(t, err)
+	for _, tt := range []struct{ config, db, want string }{
+		{"start/partita.toml", "start/store", "messages.dump"},
+		{"partita.toml", "store", "messages.dump"},
+		{"partita.toml", "/var/lib/shops", "/var/lib/messages.dump"},
+		{"partita.toml", ".", filepath.Join(above, "messages.dump")},
+	} {
+		text, err := WriteConfig(Paths{Config: tt.config, DB: tt.db, Descriptor: "application.toml"})
+		check(t, err)
+		if want := "\n# dump = " + strconv.Quote(tt.want) + "\n"; !strings.Contains(string(text), want) {
+			t.Errorf("%+v: got %s, want %s", tt, text, want)
 		}
 	}
 }

@@ -123,8 +123,8 @@ func (l *Loaded) check() (errs []error) {
 		errs = append(errs, fmt.Errorf("%s: got %v, want 0 or more", l.given["scrub"].place, every))
 	}
 	for _, s := range l.Config.settings() {
-		if s.tag.Get("positive") != "" && s.value.Int() <= 0 {
-			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", l.given[s.key].place, s.show()))
+		if g, ok := l.given[s.key]; ok && s.tag.Get("positive") != "" && s.value.Int() <= 0 {
+			errs = append(errs, fmt.Errorf("%s: got %v, want more than 0", g.place, s.show()))
 		}
 	}
 	if f := l.Config.Failover; f < raftlog.MinFailover || f > raftlog.MaxFailover {
@@ -226,6 +226,20 @@ func (l *Loaded) Changes(later *Loaded) ([]Change, error) {
 		}
 	}
 	return all, wrong(errs)
+}
+
+// CheckDump returns ErrConfig if the dump is a file that another configuration does not name.
+func (l *Loaded) CheckDump(own *Loaded) error {
+	got, want := l.Config.Dump, own.Config.Dump
+	if got == "" || got == want {
+		return nil
+	}
+	named := fmt.Sprintf("%.200q or none", want)
+	if want == "" {
+		named = "none"
+	}
+	return fmt.Errorf("%w: %s: got %.200q, want %s, as the server's own file, environment and flags say: they alone name another file, at SIGHUP",
+		ErrConfig, l.given["dump"].place, got, named)
 }
 
 // isOpen reports whether a setting that is fixed else can change now, with those of later.

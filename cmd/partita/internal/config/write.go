@@ -95,6 +95,10 @@ func WriteConfig(p Paths) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	dump, err := p.beside(filepath.Join(p.DB, "..", "messages.dump")) // no dump is within a store
+	if err != nil {
+		return nil, err
+	}
 	c := Default()
 	c.complete()
 	var b bytes.Buffer
@@ -102,8 +106,7 @@ func WriteConfig(p Paths) ([]byte, error) {
 		"Config": p.Config, "DB": db, "Descriptor": descriptor,
 		"Listen": c.Listen, "Connections": c.Connections, "LogLevel": c.LogLevel, "LogFormat": c.LogFormat,
 		"FlushInterval": c.Settings.FlushInterval, "TransactionLimit": c.Settings.TransactionLimit, "ClockJump": c.Settings.ClockJump,
-		"Dump":   filepath.Join(filepath.Dir(p.DB), "messages.dump"),
-		"Memory": c.Store.Memory, "MaxSize": c.Store.MaxSize,
+		"Dump": dump, "Memory": c.Store.Memory, "MaxSize": c.Store.MaxSize,
 	})
 	return b.Bytes(), err
 }

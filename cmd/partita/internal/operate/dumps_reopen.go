@@ -30,7 +30,7 @@ the file was moved away. The settings stay as they are.`,
 		}
 		defer func() { err = errors.Join(err, server.close()) }()
 		result := &reopenResult{Command: "dumps", Verb: "reopen", Store: from.name()}
-		if err := server.ask(ctx, http.MethodPost, server.operation(serve.ReopenDump, nil), nil, &result.Reopened); err != nil {
+		if err := server.ask(ctx, http.MethodPost, server.operation(serve.ReopenDump, nil), []byte("{}"), &result.Reopened); err != nil {
 			return err
 		}
 		return console.New(s, *asJSON).Result(result, result.text)

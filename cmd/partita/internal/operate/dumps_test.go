@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -100,9 +101,25 @@ func TestDumpsReopen(t *testing.T) {
 	if got := asked(t, http.MethodGet, s.URL+serve.OperationsPath+serve.ReopenDump); got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != "POST" {
 		t.Errorf("got %+v", got)
 	}
-	if got := asked(t, http.MethodPost, s.URL+serve.OperationsPath+serve.ReopenDump+"?x=1"); got.status != http.StatusBadRequest {
+	reopen := s.URL + serve.OperationsPath + serve.ReopenDump
+	if got := asked(t, http.MethodPost, reopen); got.status != http.StatusUnsupportedMediaType { // as any web page could ask
 		t.Errorf("got %+v", got)
 	}
+	post := func(u string, want int, words string) {
+		t.Helper()
+		response, err := http.Post(u, "application/json; charset=utf-8", strings.NewReader("{}"))
+		check(t, err)
+		defer response.Body.Close()
+		if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != want || !strings.Contains(string(text), words) {
+			t.Errorf("got %s, %s, %v, want %d", response.Status, text, err, want)
+		}
+	}
+	post(reopen+"?x=1", http.StatusBadRequest, "got 1 parameters")
+	check(t, os.Rename(path, path+".2"))
+	check(t, os.Mkdir(path, 0o700))
+	post(reopen, http.StatusConflict, path+": got a directory, want a regular file")
+	check(t, os.Remove(path))
+	check(t, os.Rename(path+".2", path))
 	s.stop()
 	if o := run(t, "dumps", path, path+".0", path+".1", "--holes").has(t, exitFine); !strings.Contains(o.stdout, " 0 numbers are missing in 0 holes") {
 		t.Errorf("got %s", o.stdout)

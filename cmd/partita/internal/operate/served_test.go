@@ -125,6 +125,10 @@ func TestServedExport(t *testing.T) {
 		}
 		export(append(where, "--to", file)...).fails(t, exitBlind, file, "file already exists", "export of "+where[1])
 		export(append(where, "--to", filepath.Join(to, "none"), "--workspace", "99")...).fails(t, exitBlind, where[1]+": ", "workspace 99")
+		// No copy can be made in a directory that is not there: this is told before.
+		never := filepath.Join(to, "never", "events")
+		export(append(where, "--to", never, "--workspace", "99")...).fails(t, exitBlind, where[1]+": ", "workspace 99")
+		export(append(where, "--to", never, "--subscriptions", subscriptions)...).fails(t, exitBlind, subscriptions, "file already exists")
 		if got := export(append(where, "--to", "-", "--workspace", workspace)...).has(t, exitFine).stdout; got != part {
 			t.Errorf("got %s, want %s", got, part)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -89,6 +90,11 @@ type exportResult struct {
 // run exports the store, or a copy of what a server has open.
 func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (err error) {
 	begun := time.Now()
+	if *x.subscriptions != "" {
+		if err := checkNew(*x.subscriptions); err != nil {
+			return x.failedSubscriptions(err) // before all is exported
+		}
+	}
 	server, err := x.from.server(ctx)
 	if err != nil {
 		return err
@@ -102,6 +108,11 @@ func (x *exporter) run(ctx context.Context, s cli.Streams, c *console.Console) (
 		beside = filepath.Dir(*x.to)
 		if err := checkNew(*x.to); err != nil {
 			return x.failed(err) // before it is copied
+		}
+	}
+	for _, ws := range x.part.Workspaces {
+		if err := server.answer(ctx, "numbers", url.Values{"workspace": {ws.String()}}, nil); err != nil {
+			return err
 		}
 	}
 	dir, remove, err := server.copied(ctx, beside, c)
@@ -148,7 +159,7 @@ func (x *exporter) runIn(ctx context.Context, dir string, begun time.Time, s cli
 		})
 		if err != nil {
 			c.Done()
-			return fmt.Errorf("export of %s: %s: %w", name, *x.subscriptions, err)
+			return x.failedSubscriptions(err)
 		}
 	}
 	result.Seconds = console.Seconds(time.Since(begun))
@@ -164,6 +175,10 @@ func (x *exporter) failed(err error) error {
 		return cli.WrongUsage("export: %v", err)
 	}
 	return fmt.Errorf("export of %s to %s: %w", x.from.name(), *x.to, err)
+}
+
+func (x *exporter) failedSubscriptions(err error) error {
+	return fmt.Errorf("export of %s: %s: %w", x.from.name(), *x.subscriptions, err)
 }
 
 func (x *exporter) export(ctx context.Context, s *bolt.Store, w io.Writer, c *console.Console) (transfer.Exported, error) {

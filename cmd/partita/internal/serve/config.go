@@ -120,6 +120,9 @@ func (c *Config) check() (p place, err error) {
 	if err := checkOrigins(c.Origins); err != nil {
 		return p, err
 	}
+	if err := checkDump(c.Dump, c.Dir); err != nil {
+		return p, err
+	}
 	if c.Descriptor != "" {
 		if p.descriptor, err = config.ReadDescriptor(c.Descriptor); err != nil {
 			return p, err

@@ -14,6 +14,7 @@ import (
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/partita/internal/config"
+	"github.com/partita-go/partita/cmd/partita/internal/paths"
 	"github.com/partita-go/partita/dumps"
 )
 
@@ -24,6 +25,7 @@ const dumpLimit = 5 * time.Second
 // wants nothing while nothing is dumped.
 type dumping struct {
 	logger *zap.Logger
+	store  string               // the directory that no dump is within
 	now    atomic.Pointer[dump] // nil if there is none
 }
 
@@ -37,7 +39,7 @@ var _ actors.TrafficSwitch = (*dumping)(nil)
 
 // startDump makes the dump that the configuration wants, if any, and returns what ends it.
 func (s *server) startDump() (end func() error, err error) {
-	s.dumps = &dumping{logger: s.logger.Named("dumps")}
+	s.dumps = &dumping{logger: s.logger.Named("dumps"), store: s.config.Dir}
 	first, err := s.dumps.open(s.config.Dump, s.config.Dumps)
 	if err != nil {
 		return nil, err
@@ -51,6 +53,9 @@ func (s *server) startDump() (end func() error, err error) {
 func (d *dumping) open(path string, o dumps.Options) (*dump, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // there is none
+	}
+	if err := checkDump(path, d.store); err != nil {
+		return nil, err
 	}
 	o.Failed = func(err error) {
 		if err == nil {
@@ -66,6 +71,21 @@ func (d *dumping) open(path string, o dumps.Options) (*dump, error) {
 	return &dump{w, path}, nil
 }
 
+// checkDump returns ErrConfig if a dump would be within a store, whose files would be written to, or copied with it.
+func checkDump(path, dir string) error {
+	if path == "" {
+		return nil
+	}
+	store, err := paths.StoreOf(path, dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: dump: %w", ErrConfig, err)
+	case store != "":
+		return fmt.Errorf("%w: dump: got %.200q within the store %s, want a file outside of it", ErrConfig, path, store)
+	}
+	return nil
+}
+
 // take takes another dump in place of the one that there is, and ends that.
 func (d *dumping) take(next *dump) error {
 	before := d.now.Swap(next)
@@ -75,13 +95,19 @@ func (d *dumping) take(next *dump) error {
 	return inTime(dumpLimit, before.Close)
 }
 
-// reopen opens the file anew by its name, if there is one, and returns its path.
+// reopen opens the file anew by its name, and returns its path. It returns errNoDump if there is none.
 func (d *dumping) reopen(ctx context.Context) (path string, err error) {
 	now := d.now.Load()
 	if now == nil {
-		return "", nil
+		return "", errNoDump
 	}
-	return now.path, now.Reopen(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, dumpLimit, errDumpHangs)
+	defer cancel()
+	err = now.Reopen(ctx)
+	if errors.Is(err, dumps.ErrClosed) {
+		err = errNoDump // it has ended since
+	}
+	return now.path, err
 }
 
 // ReopenDump is the name of the operation that opens the dump anew by its name, as after that was given to another file.
@@ -92,8 +118,12 @@ type Reopened struct {
 	File string `json:"file"`
 }
 
-// errNoDump says that there is nothing to open anew.
-var errNoDump = errors.New("no messages are dumped")
+var (
+	// errNoDump says that there is nothing to open anew.
+	errNoDump = errors.New("no messages are dumped")
+	// errDumpHangs says that the disk has not answered in time.
+	errDumpHangs = fmt.Errorf("the file was not opened within %v; that may happen later", dumpLimit)
+)
 
 func (s *server) reopening() Operation {
 	return Operation{Name: ReopenDump, Method: http.MethodPost, Answer: func(ctx context.Context, q url.Values) (any, error) {
@@ -101,9 +131,6 @@ func (s *server) reopening() Operation {
 			return nil, cli.WrongUsage("got %d parameters, want none", len(q))
 		}
 		path, err := s.dumps.reopen(ctx)
-		if err == nil && path == "" {
-			err = errNoDump
-		}
 		return Reopened{path}, err
 	}}
 }
@@ -121,11 +148,18 @@ func (d *dumping) prepare(c *config.Config) (change func() error, forget func(),
 	if err != nil {
 		return nil, nil, err
 	}
-	return func() error { return d.take(next) }, func() {
+	change = func() error {
+		if err := d.take(next); err != nil { // the change is in force all the same
+			d.logger.Warn("dump that has ended is not whole", zap.String("file", now.path), zap.Error(err))
+		}
+		return nil
+	}
+	forget = func() {
 		if next != nil {
 			_ = inTime(dumpLimit, next.Close)
 		}
-	}, nil
+	}
+	return change, forget, nil
 }
 
 // Counts implements [metrics.Dumps].
@@ -192,5 +226,7 @@ func (s *server) hangup(ctx context.Context, l *live) {
 		l.reload(ctx)
 	}
 	s.reloadSecrets()
-	_, _ = s.dumps.reopen(ctx)
+	if path, err := s.dumps.reopen(ctx); errors.Is(err, errDumpHangs) {
+		s.dumps.logger.Warn("dump was not opened anew", zap.String("file", path), zap.Error(err))
+	}
 }

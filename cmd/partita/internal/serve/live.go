@@ -36,6 +36,8 @@ type live struct {
 
 	mu  sync.Mutex
 	now *config.Loaded
+	// own is what the file, the environment and the flags said when they were read last.
+	own *config.Loaded
 	// changed is when it was changed last, zero if it was not.
 	changed time.Time
 	// refused is why the last try has failed, wholly or in part, nil if it has not.
@@ -48,20 +50,33 @@ func (s *server) live(own *served) *live {
 		return nil
 	}
 	return &live{
-		source: s.config.source, configure: own.configure, setTraces: own.setTraces, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs.Load(), logger: s.logger.Named("serve"), now: s.config.loaded,
+		source: s.config.source, configure: own.configure, setTraces: own.setTraces, logs: s.logs, metrics: s.metrics, dumps: s.dumps, scrubs: s.scrubs.Load(), logger: s.logger.Named("serve"), now: s.config.loaded, own: s.config.loaded,
 	}
 }
 
 // reload reads the file again, if there is one, and takes the flags and the environment as they are.
-func (l *live) reload(ctx context.Context) { _ = l.change(ctx, l.source.Load) }
-
-// replace takes a document in place of the file.
-func (l *live) replace(ctx context.Context, document []byte) error {
-	return l.change(ctx, func() (*config.Loaded, error) { return l.source.LoadDocument(document) })
+func (l *live) reload(ctx context.Context) {
+	var own *config.Loaded
+	_ = l.change(ctx, func() (_ *config.Loaded, err error) {
+		own, err = l.source.Load()
+		return own, err
+	}, func() { l.own = own })
 }
 
-// change takes another configuration, or nothing of it, and tells.
-func (l *live) change(ctx context.Context, load func() (*config.Loaded, error)) error {
+// replace takes a document in place of the file. It comes from whoever may ask the API, who may not write to any file of the
+// server's user: the dump is the one that the server's own configuration names, or none.
+func (l *live) replace(ctx context.Context, document []byte) error {
+	return l.change(ctx, func() (*config.Loaded, error) {
+		next, err := l.source.LoadDocument(document)
+		if err != nil {
+			return nil, err
+		}
+		return next, next.CheckDump(l.own)
+	}, func() {})
+}
+
+// change takes another configuration, or nothing of it, and tells. It calls taken, with the lock, if it is not refused.
+func (l *live) change(ctx context.Context, load func() (*config.Loaded, error), taken func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next, err := load()
@@ -86,6 +101,7 @@ func (l *live) change(ctx context.Context, load func() (*config.Loaded, error)) 
 		l.setTraces(traces)
 	}
 	l.now, l.refused, l.changed = next, err, time.Now()
+	taken()
 	for _, c := range changes {
 		l.logger.Warn("setting has changed", zap.String("setting", c.Key), zap.Any("from", c.From), zap.Any("to", c.To))
 	}

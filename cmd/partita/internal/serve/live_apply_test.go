@@ -31,7 +31,7 @@ func newLive(t *testing.T) (l *live, lines *observer.ObservedLogs, end func()) {
 	check(t, app.Ready(limit(t)))
 	l = &live{
 		source: config.NewSource("", func(string) string { return "" }, nil), configure: app.Configure, setTraces: parts.SetTraces, dumps: &dumping{logger: zap.New(kept)}, logs: kept, metrics: metrics.New(metrics.Options{Logs: kept}),
-		logger: zap.New(kept), now: loadDocument(t, nil),
+		logger: zap.New(kept), now: loadDocument(t, nil), own: loadDocument(t, nil),
 	}
 	ended := false
 	end = func() {

@@ -69,10 +69,18 @@ func (s *server) withConfig(l *live, api http.Handler) http.Handler {
 	})
 }
 
+// wantJSON says what isJSON wants.
+const wantJSON = "want the content type application/json"
+
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
 // put takes the body of a request in place of the file.
 func (l *live) put(w http.ResponseWriter, r *http.Request) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "The body is not JSON", "want the content type application/json")
+	if !isJSON(r) {
+		refuse(w, http.StatusUnsupportedMediaType, "The body is not JSON", wantJSON)
 		return
 	}
 	deadlines := http.NewResponseController(w)

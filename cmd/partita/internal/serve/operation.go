@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/cmd/internal/cli"
+	"github.com/partita-go/partita/dumps"
 	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
@@ -94,6 +95,10 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 		switch {
 		case !under || !there:
 			api.ServeHTTP(w, r)
+		case r.Method == operation.Method && r.Method != http.MethodGet && !isJSON(r):
+			r.Pattern = operation.Method + " " + OperationsPath + name
+			// Without it any web page could ask: a browser asks first whether a page may send JSON.
+			problem(w, "http.md#wrong-type", http.StatusUnsupportedMediaType, "The body is not JSON", wantJSON)
 		case r.Method != operation.Method:
 			w.Header().Set("Allow", operation.Method)
 			problem(w, "http.md#wrong-method", http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is "+operation.Method)
@@ -158,6 +163,11 @@ func (o *operations) fail(w http.ResponseWriter, r *http.Request, err error) {
 		problem(w, "http.md#malformed", http.StatusBadRequest, "The request cannot be understood", inLine(err))
 	case errors.Is(err, partition.ErrNoEvent), errors.Is(err, errNoDump):
 		problem(w, "http.md#not-found", http.StatusNotFound, "There is no such thing", inLine(err))
+	case errors.Is(err, dumps.ErrFile):
+		problem(w, "dumps.md#rotation", http.StatusConflict, "The dump cannot be opened anew", inLine(err))
+	case errors.Is(err, errDumpHangs):
+		w.Header().Set("Retry-After", "30")
+		problem(w, "dumps.md#rotation", http.StatusServiceUnavailable, "The dump cannot be opened anew", inLine(err))
 	case errors.Is(err, storage.ErrClosed), errors.Is(err, errStopping):
 		w.Header().Set("Retry-After", "30")
 		problem(w, "http.md#unavailable", http.StatusServiceUnavailable, "The store cannot be used", inLine(err))
