@@ -33,10 +33,14 @@ func (n *Node) Append(ctx context.Context, to partition.AppendTo, draft partitio
 			return err
 		}
 		one, err := answer.Read()
+		if err != nil {
+			return &lostError{true, err}
+		}
 		done = &one
-		return err
+		return nil
 	}
-	return done, n.append(ctx, &to, here, there)
+	err := n.append(ctx, &to, here, there)
+	return done, err
 }
 
 // AppendAll is the method of that name of [partition.Sequencer], as Append is.
@@ -61,12 +65,13 @@ func (n *Node) AppendAll(ctx context.Context, to partition.AppendTo, drafts []pa
 		all = make([]partition.Appended, len(answer.Results))
 		for i := range answer.Results {
 			if all[i], err = answer.Results[i].Read(); err != nil {
-				return err
+				return &lostError{true, err}
 			}
 		}
 		return nil
 	}
-	return all, n.append(ctx, &to, here, there)
+	err := n.append(ctx, &to, here, there)
+	return all, err
 }
 
 func unwritable(err error) error { return fmt.Errorf("%w: %w", messages.ErrDraft, err) }

@@ -40,7 +40,7 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	p := pursuit{
-		node: n, writes: !isRead(r), repeatable: isRead(r) || r.Header.Get("Idempotency-Key") != "", try: f.try,
+		node: n, writes: !isRead(r), repeatable: isRead(r) || isAppend(r) && r.Header.Get(headerKey) != "", try: f.try,
 		limit: n.o.HTTP.AppendTimeout,
 	}
 	// A client that only sends no more has not gone, but net/http takes it so: then nobody would know what became of it.
@@ -85,7 +85,7 @@ func (f *forward) try(ctx context.Context, o owner) error {
 	if o.here == nil {
 		return f.there(r, o.node)
 	}
-	h := &holding{ResponseWriter: f.w, header: maps.Clone(f.w.Header())}
+	h := &holding{ResponseWriter: f.w, header: maps.Clone(f.w.Header()), mayBeHeld: f.mayBeHeld}
 	o.here.api.ServeHTTP(h, r)
 	if h.held == nil {
 		return nil
@@ -112,10 +112,14 @@ func (f *forward) there(r *http.Request, id replog.NodeID) error {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", hostOf(id)
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // what is wrong with it, the API says
 			p.Out.Header.Del("Authorization")
+			if !isAppend(p.In) { // net/http repeats by itself what has such a header
+				p.Out.Header.Del(headerKey)
+				p.Out.Header.Del("X-" + headerKey)
+			}
 		},
 		Transport: f.n.peers.transport,
 		ModifyResponse: func(response *http.Response) error {
-			if !mayBeHeld(response.StatusCode) {
+			if !f.mayBeHeld(response.StatusCode) {
 				return nil
 			}
 			h := &held{status: response.StatusCode, header: response.Header}
@@ -135,9 +139,18 @@ func (f *forward) there(r *http.Request, id replog.NodeID) error {
 	return failed
 }
 
-// mayBeHeld reports whether an answer may be one that the client does not get.
-func mayBeHeld(status int) bool {
+// mayBeHeld reports whether an answer may be one that the client does not get. What refuses a change may be wrong about an
+// earlier try, whose answer was lost.
+func (f *forward) mayBeHeld(status int) bool {
+	if !isRead(f.r) {
+		return status >= http.StatusBadRequest
+	}
 	return status == http.StatusServiceUnavailable || status == http.StatusInternalServerError
+}
+
+// isAppend reports whether a request appends: it is the one change that a key makes safe to repeat.
+func isAppend(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/workspaces/") && strings.HasSuffix(r.URL.Path, "/events")
 }
 
 // held is an answer that was held back.
@@ -158,9 +171,10 @@ func (h *held) send(w http.ResponseWriter) {
 // holding holds back an answer, if it may be one that the client does not get.
 type holding struct {
 	http.ResponseWriter
-	header http.Header
-	held   *held
-	begun  bool
+	mayBeHeld func(status int) bool
+	header    http.Header
+	held      *held
+	begun     bool
 }
 
 // Header implements [http.ResponseWriter].
@@ -171,7 +185,7 @@ func (h *holding) WriteHeader(status int) {
 	if h.begun || h.held != nil {
 		return
 	}
-	if mayBeHeld(status) {
+	if h.mayBeHeld(status) {
 		h.held = &held{status: status, header: h.header}
 		return
 	}

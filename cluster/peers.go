@@ -40,6 +40,8 @@ const (
 	// headerMoved says in an answer that the node's leadership had ended: whatever the refusal says, another node is to be
 	// asked.
 	headerMoved = "Partita-Moved"
+	// headerKey makes an append safe to repeat.
+	headerKey = "Idempotency-Key"
 	// headerTrace names the trace that a request belongs to.
 	headerTrace = "Partita-Trace"
 )
@@ -117,7 +119,7 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == transferPath {
-		p.node.answerTransfer(tagged, r)
+		p.node.letLead(tagged, r)
 		return
 	}
 	reign.api.ServeHTTP(tagged, r)
@@ -171,7 +173,11 @@ func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.Appe
 		}
 		return nil
 	}
-	return complete(what, refusal(response.StatusCode, response.Header, content))
+	refused := refusal(response.StatusCode, response.Header, content)
+	if _, ok := httpapi.ReadProblem(content); !ok { // nobody knows what that means
+		return &lostError{true, refused}
+	}
+	return complete(what, refused)
 }
 
 // ask asks another node for what it answers as JSON.

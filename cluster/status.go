@@ -161,11 +161,15 @@ func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
 
 // answerTransfer lets another node lead: the body names it.
 func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
-	reign, _ := n.now()
-	if reign == nil {
+	if reign, _ := n.now(); reign == nil {
 		n.forward(w, r)
 		return
 	}
+	n.letLead(w, r)
+}
+
+// letLead lets another node lead. It passes nothing on: if this one does not lead any more, it says so.
+func (n *Node) letLead(w http.ResponseWriter, r *http.Request) {
 	body, err := n.replica.ReadBody(w, r)
 	if err == nil {
 		err = n.transfer(r.Context(), body)

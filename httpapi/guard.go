@@ -32,7 +32,7 @@ func bearer(r *http.Request) string {
 }
 
 func isProbe(r *http.Request) bool {
-	return r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz")
 }
 
 // OnlyLoopback returns a handler that passes on what asks for a host of this machine. A

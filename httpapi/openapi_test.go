@@ -215,7 +215,7 @@ func (r *rig) guards() {
 			http.Handler
 			kind *problemKind
 		}{{RequireToken(r.api, "a good token"), unauthorized}, {OnlyLoopback(r.api), wrongHost}} {
-			if guard.kind == unauthorized && isProbe(&http.Request{URL: &url.URL{Path: to.path}}) {
+			if guard.kind == unauthorized && isProbe(&http.Request{Method: to.method, URL: &url.URL{Path: to.path}}) {
 				continue
 			}
 			a := ask(r.ctx, r.t, guard, to.method, "http://example.com"+target, "", "Authorization", "Bearer a bad token").has(guard.kind.status)
