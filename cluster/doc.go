@@ -16,6 +16,7 @@
 //	options.go    Options
 //	node.go       Node: Start, Close, Transfer
 //	reign.go      the application runs while this node leads
+//	room.go       a node without room lets another one lead
 //	append.go     Append and AppendAll, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other

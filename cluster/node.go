@@ -52,6 +52,9 @@ type Node struct {
 	// failed is why the last reign could not begin, or what Lead has returned.
 	failed error
 
+	// relieved is when another node was to lead last, since the store here had no room.
+	relieved time.Time
+
 	// closing has one place: whoever is in it closes, and has what is below.
 	closing chan struct{}
 	closed  bool
@@ -217,9 +220,9 @@ func (n *Node) Stop() {
 // handOverTime is how long one other node has to take over when this one is closed, in failovers.
 const handOverTime = 2
 
-// handOver lets any other node lead, if one can.
-func (n *Node) handOver(ctx context.Context) {
-	for _, id := range n.o.nodes() {
+// handOver lets one of some nodes lead, if one can.
+func (n *Node) handOver(ctx context.Context, nodes []replog.NodeID) {
+	for _, id := range nodes {
 		if id == n.o.Node {
 			continue
 		}
@@ -267,7 +270,7 @@ func (n *Node) Close(ctx context.Context) error {
 	if n.closed {
 		return n.answer
 	}
-	n.handOver(ctx)
+	n.handOver(ctx, n.o.nodes())
 	n.stop()
 	select {
 	case <-n.ended:

@@ -64,9 +64,10 @@ type Options struct {
 	// Logger gets what happens to the node, and raft's lines. Default: none.
 	Logger *zap.Logger
 
-	// What tests put in the place of the network.
+	// What tests put in the place of the network, and of a store's room.
 	address func(replog.NodeID) string
 	wrap    func(peer replog.NodeID, stream net.Conn) net.Conn
+	full    func(*bolt.Store) error
 }
 
 func (o Options) withDefaults() Options {
@@ -85,6 +86,9 @@ func (o Options) withDefaults() Options {
 	if o.address == nil {
 		peers := maps.Clone(o.Peers)
 		o.address = func(id replog.NodeID) string { return peers[id] }
+	}
+	if o.full == nil {
+		o.full = (*bolt.Store).Full
 	}
 	o.Application = o.Application.WithDefaults()
 	o.HTTP = o.HTTP.WithDefaults()

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,12 +43,12 @@ func (n *Node) govern() {
 // rule runs the application as long as this node leads in a term.
 func (n *Node) rule(term uint64) {
 	ctx, cancel := context.WithCancel(n.running)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	var watched sync.WaitGroup
+	watched.Go(func() {
 		defer cancel()
 		n.awaitEnd(ctx, term)
-	}()
+	})
+	watched.Go(func() { n.relieve(ctx) })
 	n.o.Logger.Info("this node leads", zap.Uint64("term", term))
 	err := n.run(ctx, term)
 	if err != nil && ctx.Err() == nil {
@@ -60,7 +61,7 @@ func (n *Node) rule(term uint64) {
 		}
 	}
 	cancel()
-	<-watched
+	watched.Wait()
 	n.o.Logger.Info("this node does not lead any more", zap.Uint64("term", term))
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/partita-go/partita/httpapi"
@@ -32,6 +31,8 @@ type Status struct {
 	Heard time.Time
 	// Stopped is why this node takes no part in the log any more, nil if it does: see [replog.Leadership].
 	Stopped error
+	// Full is why the store here refuses appends, nil if it has room: see [storage.Roomy]. Who leads then lets another node lead.
+	Full error
 	// Failed is why the application could not begin here, or what Lead has returned, nil if neither has failed.
 	Failed error
 }
@@ -46,7 +47,8 @@ func (n *Node) Status() Status {
 	n.mu.Unlock()
 	s := Status{
 		Node: n.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
-		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped, Failed: failed,
+		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped,
+		Full: n.o.full(n.store), Failed: failed,
 	}
 	for id := range n.o.Peers {
 		s.Peers[id] = n.o.address(id)
@@ -68,6 +70,7 @@ type NodeJSON struct {
 	// SilentMS is for how long the leader was not heard, in milliseconds, 0 if the node leads, or has not heard one.
 	SilentMS int64  `json:"silent_ms"`
 	Stopped  string `json:"stopped,omitempty"`
+	Full     string `json:"full,omitempty"`
 	Failed   string `json:"failed,omitempty"`
 }
 
@@ -82,7 +85,7 @@ func (n *Node) json() NodeJSON {
 	s := n.Status()
 	j := NodeJSON{
 		Node: s.Node, Address: s.Peers[s.Node], Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
-		Stopped: errorText(s.Stopped), Failed: errorText(s.Failed),
+		Stopped: errorText(s.Stopped), Full: errorText(s.Full), Failed: errorText(s.Failed),
 	}
 	if !s.Heard.IsZero() && s.Term == 0 {
 		j.SilentMS = time.Since(s.Heard).Milliseconds()
@@ -102,23 +105,7 @@ const askTime = time.Second
 
 // answerCluster tells where all nodes stand. Those that do not answer are told as such.
 func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), askTime)
-	defer cancel()
-	all := StatusJSON{NodeJSON: n.json(), Members: make([]NodeJSON, len(n.o.Peers))}
-	var asked sync.WaitGroup
-	for i, id := range n.o.nodes() {
-		if id == n.o.Node {
-			all.Members[i] = all.NodeJSON
-			continue
-		}
-		asked.Go(func() {
-			if err := n.peers.ask(ctx, id, clusterPath, &all.Members[i]); err != nil {
-				all.Members[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
-			}
-			all.Members[i].Node, all.Members[i].Address = id, n.o.address(id)
-		})
-	}
-	asked.Wait()
+	all := StatusJSON{NodeJSON: n.json(), Members: n.askAll(r.Context())}
 	answer(w, &all)
 }
 
