@@ -17,6 +17,8 @@
 //	node.go       Node: Start, Close, Transfer
 //	reign.go      the application runs while this node leads
 //	room.go       a node without room lets another one lead
+//	part.go       its part of the log, and its store
+//	mend.go       a node that has stopped takes part again
 //	append.go     Append and AppendAll, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other

@@ -11,6 +11,7 @@ import (
 const (
 	clusterPath  = "/v1/cluster"
 	transferPath = clusterPath + "/transfer"
+	seedPath     = clusterPath + "/seed"
 	statusPath   = "/v1/status"
 	readyPath    = "/readyz"
 )
@@ -23,7 +24,7 @@ func (n *Node) Handler() http.Handler { return n.handler }
 func (n *Node) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/v1/openapi.json", "/{$}"} {
-		mux.Handle(path, n.replica)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { n.part().api.ServeHTTP(w, r) })
 	}
 	mux.HandleFunc("GET "+readyPath, n.answerReady)
 	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
@@ -37,7 +38,7 @@ func (n *Node) newHandler() http.Handler {
 func (n *Node) route(w http.ResponseWriter, r *http.Request) {
 	if isRead(r) {
 		if query, err := url.ParseQuery(r.URL.RawQuery); err == nil && httpapi.ReadsLocally(query) {
-			n.replica.ServeHTTP(w, r)
+			n.part().api.ServeHTTP(w, r)
 			return
 		}
 	}

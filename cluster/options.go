@@ -64,10 +64,11 @@ type Options struct {
 	// Logger gets what happens to the node, and raft's lines. Default: none.
 	Logger *zap.Logger
 
-	// What tests put in the place of the network, and of a store's room.
+	// What tests put in the place of the network, of a store's room, and of how many entries the log keeps.
 	address func(replog.NodeID) string
 	wrap    func(peer replog.NodeID, stream net.Conn) net.Conn
 	full    func(*bolt.Store) error
+	keep    uint64
 }
 
 func (o Options) withDefaults() Options {
@@ -141,7 +142,7 @@ func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
 // logOptions are those of the node's part of the log.
 func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {
 	return raftlog.Options{
-		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Logger: o.Logger.Named("raft"),
+		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Keep: o.keep, Logger: o.Logger.Named("raft"),
 	}
 }
 

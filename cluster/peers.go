@@ -105,6 +105,10 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		answer(w, p.node.json())
 		return
 	}
+	if r.URL.Path == seedPath {
+		p.node.answerSeed(w, r)
+		return
+	}
 	reign, _ := p.node.now()
 	if reign == nil {
 		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})

@@ -22,7 +22,7 @@ const (
 func (n *Node) relieve(term context.Context) {
 	for {
 		wait := roomEvery
-		if full := n.o.full(n.store); full != nil {
+		if full := n.o.full(n.part().store); full != nil {
 			if wait = reliefEvery - time.Since(n.relieved); wait <= 0 {
 				n.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
 				// The hand-over ends the term first: it must not end with that.

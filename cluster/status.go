@@ -39,8 +39,8 @@ type Status struct {
 
 // Status returns where this node stands.
 func (n *Node) Status() Status {
-	now, _ := n.log.Leadership()
-	standing := n.log.Standing()
+	now, _ := n.part().log.Leadership()
+	standing := n.part().log.Standing()
 	reign, _ := n.now()
 	n.mu.Lock()
 	failed := n.failed
@@ -48,7 +48,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		Node: n.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
 		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped,
-		Full: n.o.full(n.store), Failed: failed,
+		Full: n.o.full(n.part().store), Failed: failed,
 	}
 	for id := range n.o.Peers {
 		s.Peers[id] = n.o.address(id)
@@ -117,7 +117,7 @@ func answer(w http.ResponseWriter, value any) {
 
 // answerReady says whether this node can take requests: it leads and all partitions take events, or it knows who leads.
 func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
-	now, _ := n.log.Leadership()
+	now, _ := n.part().log.Leadership()
 	reign, _ := n.now()
 	switch {
 	case reign != nil:
@@ -139,7 +139,7 @@ func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
 		reign.api.ServeHTTP(w, r)
 		return
 	}
-	s := httpapi.Statuses{Application: n.store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
+	s := httpapi.Statuses{Application: n.part().store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
 	if others := n.o.HTTP.Others; others != nil {
 		s.Actors = append(s.Actors, others()...)
 	}
@@ -153,7 +153,7 @@ func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
 		n.forward(w, r)
 		return
 	}
-	body, err := n.replica.ReadBody(w, r)
+	body, err := n.part().api.ReadBody(w, r)
 	if err == nil {
 		err = n.transfer(r.Context(), body)
 	}
