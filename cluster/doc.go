@@ -19,6 +19,7 @@
 //	room.go       a node without room lets another one lead
 //	part.go       its part of the log, and its store
 //	mend.go       a node that has stopped takes part again
+//	members.go    nodes are added and removed
 //	append.go     Append and AppendAll, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other

@@ -12,6 +12,8 @@ const (
 	clusterPath  = "/v1/cluster"
 	transferPath = clusterPath + "/transfer"
 	seedPath     = clusterPath + "/seed"
+	addPath      = clusterPath + "/add"
+	removePath   = clusterPath + "/remove"
 	statusPath   = "/v1/status"
 	readyPath    = "/readyz"
 )
@@ -29,7 +31,9 @@ func (n *Node) newHandler() http.Handler {
 	mux.HandleFunc("GET "+readyPath, n.answerReady)
 	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
 	mux.HandleFunc("GET "+clusterPath, n.answerCluster)
-	mux.HandleFunc("POST "+transferPath, n.answerTransfer)
+	for path, change := range n.changes() {
+		mux.HandleFunc("POST "+path, n.answerChange(change))
+	}
 	mux.HandleFunc("/", n.route)
 	return mux
 }

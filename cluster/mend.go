@@ -125,15 +125,45 @@ func oldDir(dir string) string  { return StoreDir(dir) + ".old" }
 
 // finishSeed lets a new store take the place of the old one, if that is out of the way: now, or at the next start.
 func (n *Node) finishSeed() error {
-	if _, err := os.Lstat(oldDir(n.o.Dir)); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if _, err := os.Lstat(StoreDir(n.o.Dir)); errors.Is(err, os.ErrNotExist) {
+	if isMissing(StoreDir(n.o.Dir)) && !isMissing(seedDir(n.o.Dir)) && !isMissing(n.o.logOptions(nil).Dir) {
 		if err := os.Rename(seedDir(n.o.Dir), StoreDir(n.o.Dir)); err != nil {
 			return err
 		}
 	}
+	if isMissing(oldDir(n.o.Dir)) {
+		return nil
+	}
 	return errors.Join(syncDir(n.o.Dir), os.RemoveAll(oldDir(n.o.Dir)))
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// join makes the store of a new node of the owner's, and its part of the log, unless that is there. As long as it is not, no
+// node of the log knows this one.
+func (n *Node) join(ctx context.Context) error {
+	log := n.o.logOptions(nil)
+	if !isMissing(log.Dir) {
+		return nil
+	}
+	if !isMissing(StoreDir(n.o.Dir)) {
+		return fmt.Errorf("%w: Join: %s is there, and %s is not: want both or none", ErrOptions, StoreDir(n.o.Dir), log.Dir)
+	}
+	seed := seedDir(n.o.Dir)
+	if err := errors.Join(os.RemoveAll(seed), os.MkdirAll(n.o.Dir, 0o700)); err != nil {
+		return err
+	}
+	from, err := n.findOwner(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := n.peers.seed(ctx, from, seed)
+	if err != nil {
+		return fmt.Errorf("seed from node %s: %w", from, err)
+	}
+	return raftlog.Join(log, at)
 }
 
 func syncDir(name string) error {
@@ -146,8 +176,8 @@ func syncDir(name string) error {
 
 // findOwner asks the others who leads: this one is told nothing any more.
 func (n *Node) findOwner(ctx context.Context) (replog.NodeID, error) {
-	for _, m := range n.askAll(ctx) {
-		if m.Serves && m.Node != n.o.Node {
+	for _, m := range n.askOthers(ctx) {
+		if m.Serves {
 			return m.Node, nil
 		}
 	}

@@ -95,6 +95,14 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.port, err = raftlog.Listen(n.o.portOptions()); err != nil {
 		return err
 	}
+	if n.peers, err = n.startPeers(); err != nil {
+		return err
+	}
+	if n.o.Join {
+		if err := n.join(ctx); err != nil {
+			return err
+		}
+	}
 	if err := n.finishSeed(); err != nil {
 		return err
 	}
@@ -102,8 +110,7 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return err
 	}
 	n.handler = n.newHandler()
-	n.peers, err = n.startPeers()
-	return err
+	return nil
 }
 
 // create makes the node's part of the log, unless it is there. It comes before the store: a store that has entries does not

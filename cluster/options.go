@@ -43,6 +43,11 @@ type Options struct {
 	// anew. Never set it to give a node that has lost its disk its old name back: it could give away what it has promised.
 	Create bool
 
+	// Join makes what is not there for a node that is new, instead: under a name that no node ever had, of what the node that
+	// leads has, which must answer. Peers are all, this one included, and the others were started with it among theirs. It takes
+	// part when [Node.Add] has added it.
+	Join bool
+
 	// Application is what is deployed on the node that leads. Its setting StopLimit defaults to [DefaultStopLimit].
 	Application partition.Application
 	// Store are the settings of the store. Log and Create are Start's.
@@ -103,6 +108,9 @@ func (o *Options) check() error {
 	}
 	if o.Dir == "" {
 		return fmt.Errorf("%w: Dir is empty", ErrOptions)
+	}
+	if o.Join && o.Create {
+		return fmt.Errorf("%w: Create and Join: got both, want one", ErrOptions)
 	}
 	if err := o.checkAddresses(); err != nil {
 		return err

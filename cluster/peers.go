@@ -101,6 +101,10 @@ func (p *peers) close(ctx context.Context) error {
 
 // answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
 func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
+	if p.node.part() == nil {
+		httpapi.Refuse(w, r, &OwnerError{}) // it is about to join
+		return
+	}
 	if r.URL.Path == clusterPath {
 		answer(w, p.node.json())
 		return
@@ -120,8 +124,8 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		reign.own.ServeHTTP(tagged, r)
 		return
 	}
-	if r.URL.Path == transferPath {
-		p.node.answerTransfer(tagged, r)
+	if change := p.node.changes()[r.URL.Path]; change != nil {
+		p.node.answerChange(change)(tagged, r)
 		return
 	}
 	reign.api.ServeHTTP(tagged, r)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,26 +42,23 @@ func (n *Node) relieve(term context.Context) {
 
 // withRoom returns the other nodes that follow this one and have room, as far as they know.
 func (n *Node) withRoom(ctx context.Context) (all []replog.NodeID) {
-	for _, m := range n.askAll(ctx) {
-		if m.Node != n.o.Node && m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == n.o.Node {
+	for _, m := range n.askOthers(ctx) {
+		if m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == n.o.Node {
 			all = append(all, m.Node)
 		}
 	}
 	return all
 }
 
-// askAll asks all nodes where they stand, this one included. Those that do not answer in time are told as such.
-func (n *Node) askAll(ctx context.Context) []NodeJSON {
+// askOthers asks the other nodes where they stand, in the order of their names. Those that do not answer in time are told as
+// such.
+func (n *Node) askOthers(ctx context.Context) []NodeJSON {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	nodes := n.o.nodes()
-	all := make([]NodeJSON, len(nodes))
+	others := slices.DeleteFunc(n.o.nodes(), func(id replog.NodeID) bool { return id == n.o.Node })
+	all := make([]NodeJSON, len(others))
 	var asked sync.WaitGroup
-	for i, id := range nodes {
-		if id == n.o.Node {
-			all[i] = n.json()
-			continue
-		}
+	for i, id := range others {
 		asked.Go(func() {
 			if err := n.peers.ask(ctx, id, clusterPath, &all[i]); err != nil {
 				all[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}

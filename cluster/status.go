@@ -1,11 +1,11 @@
 package cluster
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/httpapi"
@@ -60,6 +60,9 @@ func (n *Node) Status() Status {
 type NodeJSON struct {
 	Node    replog.NodeID `json:"node"`
 	Address string        `json:"address"`
+	// Votes says that the node counts for a majority, as far as the node that was asked knows: one that was added does not yet,
+	// one that was removed does not any more. It is told of members only.
+	Votes bool `json:"votes"`
 	// Unreachable is why the node was not asked; all that follows is missing then.
 	Unreachable string        `json:"unreachable,omitempty"`
 	Leader      replog.NodeID `json:"leader"`
@@ -105,7 +108,16 @@ const askTime = time.Second
 
 // answerCluster tells where all nodes stand. Those that do not answer are told as such.
 func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
-	all := StatusJSON{NodeJSON: n.json(), Members: n.askAll(r.Context())}
+	all := StatusJSON{NodeJSON: n.json(), Members: n.askOthers(r.Context())}
+	all.Members = append(all.Members, all.NodeJSON)
+	slices.SortFunc(all.Members, func(a, b NodeJSON) int { return cmp.Compare(a.Node, b.Node) })
+	for _, known := range n.part().log.Members() {
+		for i := range all.Members {
+			if all.Members[i].Node == known.Node {
+				all.Members[i].Votes = known.Votes
+			}
+		}
+	}
 	answer(w, &all)
 }
 
@@ -144,39 +156,4 @@ func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
 		s.Actors = append(s.Actors, others()...)
 	}
 	answer(w, &s)
-}
-
-// answerTransfer lets another node lead: the body names it.
-func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
-	reign, _ := n.now()
-	if reign == nil {
-		n.forward(w, r)
-		return
-	}
-	body, err := n.part().api.ReadBody(w, r)
-	if err == nil {
-		err = n.transfer(r.Context(), body)
-	}
-	if err != nil {
-		httpapi.Refuse(w, r, err)
-		return
-	}
-	answer(w, n.json())
-}
-
-// transfer does what the body of a request says.
-func (n *Node) transfer(ctx context.Context, body []byte) error {
-	var to struct {
-		To replog.NodeID `json:"to"`
-	}
-	if err := json.Unmarshal(body, &to); err != nil {
-		return httpapi.Malformed("to", err.Error())
-	}
-	if _, there := n.o.Peers[to.To]; !there {
-		return httpapi.Malformed("to", fmt.Sprintf("got %.80q, want one of %q", to.To, n.o.nodes()))
-	}
-	if to.To == n.o.Node {
-		return nil
-	}
-	return n.Transfer(ctx, to.To)
 }
