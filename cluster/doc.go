@@ -16,6 +16,10 @@
 //	options.go    Options
 //	node.go       Node: Start, Close, Transfer
 //	reign.go      the application runs while this node leads
+//	room.go       a node without room lets another one lead
+//	part.go       its part of the log, and its store
+//	mend.go       a node that has stopped takes part again
+//	members.go    nodes are added and removed
 //	append.go     Append and AppendAll, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other

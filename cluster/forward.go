@@ -34,7 +34,7 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 	f := &forward{n: n, w: w, r: r}
 	if r.ContentLength != 0 && !isRead(r) {
 		var err error
-		if f.body, err = n.replica.ReadBody(w, r); err != nil {
+		if f.body, err = n.part().api.ReadBody(w, r); err != nil {
 			httpapi.Refuse(w, r, err)
 			return
 		}

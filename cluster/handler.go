@@ -3,6 +3,7 @@ package cluster
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/partita-go/partita/httpapi"
 )
@@ -11,6 +12,9 @@ import (
 const (
 	clusterPath  = "/v1/cluster"
 	transferPath = clusterPath + "/transfer"
+	seedPath     = clusterPath + "/seed"
+	addPath      = clusterPath + "/add"
+	removePath   = clusterPath + "/remove"
 	statusPath   = "/v1/status"
 	readyPath    = "/readyz"
 )
@@ -23,25 +27,36 @@ func (n *Node) Handler() http.Handler { return n.handler }
 func (n *Node) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/v1/openapi.json", "/{$}"} {
-		mux.Handle(path, n.replica)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { n.part().api.ServeHTTP(w, r) })
 	}
 	mux.HandleFunc("GET "+readyPath, n.answerReady)
 	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
 	mux.HandleFunc("GET "+clusterPath, n.answerCluster)
-	mux.HandleFunc("POST "+transferPath, n.answerTransfer)
+	for path, change := range n.changes() {
+		mux.HandleFunc("POST "+path, n.answerChange(change))
+	}
 	mux.HandleFunc("/", n.route)
 	return mux
 }
 
 // route answers with what this node has, if that is asked for, else as the owner does.
 func (n *Node) route(w http.ResponseWriter, r *http.Request) {
+	if isForPeers(r.URL.Path) || r.URL.Path == readyPath {
+		n.part().api.ServeHTTP(w, r) // it does not have that, or not with this method
+		return
+	}
 	if isRead(r) {
 		if query, err := url.ParseQuery(r.URL.RawQuery); err == nil && httpapi.ReadsLocally(query) {
-			n.replica.ServeHTTP(w, r)
+			n.part().api.ServeHTTP(w, r)
 			return
 		}
 	}
 	n.forward(w, r)
+}
+
+// isForPeers reports whether only other nodes may ask for a path, through the port of the log.
+func isForPeers(path string) bool {
+	return path == seedPath || path == ownPrefix || strings.HasPrefix(path, ownPrefix+"/")
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -3,15 +3,16 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
-	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/internal/quiet"
 	"github.com/partita-go/partita/partition"
@@ -23,15 +24,11 @@ import (
 
 // Node is one of several that have an application together. It is safe for concurrent use.
 type Node struct {
-	o      Options
-	port   *raftlog.Port
-	log    *raftlog.Log
-	store  *bolt.Store
-	reader *partition.Reader
-	system *actor.ActorSystem
-	parts  *partition.AppParts
-	// replica answers reads of what this node has.
-	replica *httpapi.API
+	o       Options
+	port    *raftlog.Port
+	own     atomic.Pointer[part]
+	system  *actor.ActorSystem
+	parts   *partition.AppParts
 	peers   *peers
 	handler http.Handler
 
@@ -51,6 +48,14 @@ type Node struct {
 	changed chan struct{}
 	// failed is why the last reign could not begin, or what Lead has returned.
 	failed error
+
+	// relieved is when another node was to lead last, since the store here had no room.
+	relieved time.Time
+	// seeds counts how often this node has made itself anew since seeded.
+	seeded time.Time
+	seeds  int
+	// seeding is held while another node is seeded.
+	seeding sync.Mutex
 
 	// closing has one place: whoever is in it closes, and has what is below.
 	closing chan struct{}
@@ -91,21 +96,22 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.port, err = raftlog.Listen(n.o.portOptions()); err != nil {
 		return err
 	}
-	if n.log, err = raftlog.New(n.o.logOptions(n.port)); err != nil {
+	if n.peers, err = n.startPeers(); err != nil {
 		return err
 	}
-	o := n.o.Store
-	o.Log, o.Create = n.log, n.o.Create
-	if n.store, err = bolt.Open(ctx, StoreDir(n.o.Dir), n.o.Application.Descriptor, o); err != nil {
+	if n.o.Join {
+		if err := n.join(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.finishSeed(); err != nil {
 		return err
 	}
-	n.reader = partition.NewReader(n.store)
-	if n.replica, err = httpapi.NewReplica(n.reader, n.o.HTTP); err != nil {
+	if err := n.openPart(ctx, n.o.Create); err != nil {
 		return err
 	}
 	n.handler = n.newHandler()
-	n.peers, err = n.startPeers()
-	return err
+	return nil
 }
 
 // create makes the node's part of the log, unless it is there. It comes before the store: a store that has entries does not
@@ -123,13 +129,14 @@ func (n *Node) create() error {
 	return nil
 }
 
-// Reader returns a reader of this node's store: always the same. Reads with a context of [replog.Local] take what this node
+// Reader returns a reader of this node's store: the same until the node was mended, see Store. Reads with a context of [replog.Local] take what this node
 // has, a prefix, perhaps late. All others take what anybody was told to be there: they return replog.ErrNotOwner unless this
 // node leads, which it asks the others. To wait, as by AwaitWLog, is local on every node.
-func (n *Node) Reader() *partition.Reader { return n.reader }
+func (n *Node) Reader() *partition.Reader { return n.part().reader }
 
-// Store returns this node's store: for backups and figures. It is open as long as the node is.
-func (n *Node) Store() *bolt.Store { return n.store }
+// Store returns this node's store: for backups and figures. It is open as long as the node is, or until the node is mended:
+// when its store had no room, or was made anew of another node's. Then it is another one.
+func (n *Node) Store() *bolt.Store { return n.part().store }
 
 // App returns the application while it runs here, which is while this node leads. It is valid until the leadership ends: its
 // sequencers answer ErrStopped of package messages then, or replog.ErrNotOwner. Elsewhere the error is an [*OwnerError].
@@ -142,7 +149,7 @@ func (n *Node) App() (*partition.App, error) {
 
 // Leader returns who leads, or is about to, as far as this node knows; "" if it does not.
 func (n *Node) Leader() replog.NodeID {
-	now, _ := n.log.Leadership()
+	now, _ := n.part().leadership()
 	return now.Leader
 }
 
@@ -154,7 +161,7 @@ func (n *Node) Ready(ctx context.Context) error {
 		if !o.unknown() {
 			return nil
 		}
-		if now, _ := n.log.Leadership(); now.Stopped != nil {
+		if now, _ := n.part().leadership(); now.Stopped != nil {
 			return now.Stopped
 		}
 		select {
@@ -196,8 +203,13 @@ func (n *Node) SetTraces(g *ids.TraceGenerator) { n.parts.SetTraces(g) }
 
 // Transfer lets another node lead, which must have kept up. It returns when this one does not lead any more. An
 // [*OwnerError] if it does not lead now; another error if the other node cannot, or does not answer: this one leads on then.
+//
+// ErrOptions if it is none of Options.Peers, or this one: nothing has changed then.
 func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
-	err := n.log.Transfer(ctx, to)
+	if _, there := n.o.Peers[to]; !there || to == n.o.Node {
+		return fmt.Errorf("%w: transfer: got node %.80q, want another one of %q", ErrOptions, to, n.o.nodes())
+	}
+	err := n.part().log.Transfer(ctx, to)
 	if errors.Is(err, replog.ErrNotOwner) {
 		return &OwnerError{n.Leader()}
 	}
@@ -208,7 +220,7 @@ func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
 // node is not ready, so that the server can be shut down. The node goes on until Close.
 func (n *Node) Stop() {
 	n.stopServing()
-	n.replica.Stop()
+	n.part().api.Stop()
 	if r, _ := n.now(); r != nil {
 		r.api.Stop()
 	}
@@ -217,9 +229,9 @@ func (n *Node) Stop() {
 // handOverTime is how long one other node has to take over when this one is closed, in failovers.
 const handOverTime = 2
 
-// handOver lets any other node lead, if one can.
-func (n *Node) handOver(ctx context.Context) {
-	for _, id := range n.o.nodes() {
+// handOver lets one of some nodes lead, if one can.
+func (n *Node) handOver(ctx context.Context, nodes []replog.NodeID) {
+	for _, id := range nodes {
 		if id == n.o.Node {
 			continue
 		}
@@ -228,7 +240,7 @@ func (n *Node) handOver(ctx context.Context) {
 			cancel()
 			return
 		}
-		err := n.log.Transfer(limited, id)
+		err := n.part().log.Transfer(limited, id)
 		cancel()
 		if err == nil {
 			return
@@ -240,7 +252,7 @@ func (n *Node) handOver(ctx context.Context) {
 // leads reports whether this node leads. If it is about to, it waits for that.
 func (n *Node) leads(ctx context.Context) bool {
 	for {
-		now, changed := n.log.Leadership()
+		now, changed := n.part().leadership()
 		if now.Term != 0 || now.Leader != n.o.Node {
 			return now.Term != 0
 		}
@@ -267,7 +279,7 @@ func (n *Node) Close(ctx context.Context) error {
 	if n.closed {
 		return n.answer
 	}
-	n.handOver(ctx)
+	n.handOver(ctx, n.o.nodes())
 	n.stop()
 	select {
 	case <-n.ended:
@@ -284,14 +296,15 @@ func (n *Node) Close(ctx context.Context) error {
 
 // end closes what is open. Nothing is deployed any more.
 func (n *Node) end(ctx context.Context) (err error) {
-	if n.replica != nil {
+	own := n.part()
+	if own != nil {
 		n.Stop()
 	}
 	if n.peers != nil {
 		err = n.peers.close(ctx)
 	}
-	if n.store != nil {
-		err = errors.Join(err, n.store.Close(ctx))
+	if own != nil {
+		err = errors.Join(err, own.store.Close(ctx))
 		if ctx.Err() != nil {
 			return err
 		}

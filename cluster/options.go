@@ -43,6 +43,11 @@ type Options struct {
 	// anew. Never set it to give a node that has lost its disk its old name back: it could give away what it has promised.
 	Create bool
 
+	// Join makes what is not there for a node that is new, instead: under a name that no node ever had, of what the node that
+	// leads has, which must answer. Peers are all, this one included, and the others were started with it among theirs. It takes
+	// part when [Node.Add] has added it.
+	Join bool
+
 	// Application is what is deployed on the node that leads. Its setting StopLimit defaults to [DefaultStopLimit].
 	Application partition.Application
 	// Store are the settings of the store. Log and Create are Start's.
@@ -64,9 +69,11 @@ type Options struct {
 	// Logger gets what happens to the node, and raft's lines. Default: none.
 	Logger *zap.Logger
 
-	// What tests put in the place of the network.
+	// What tests put in the place of the network, of a store's room, and of how many entries the log keeps.
 	address func(replog.NodeID) string
 	wrap    func(peer replog.NodeID, stream net.Conn) net.Conn
+	full    func(*bolt.Store) error
+	keep    uint64
 }
 
 func (o Options) withDefaults() Options {
@@ -86,6 +93,9 @@ func (o Options) withDefaults() Options {
 		peers := maps.Clone(o.Peers)
 		o.address = func(id replog.NodeID) string { return peers[id] }
 	}
+	if o.full == nil {
+		o.full = (*bolt.Store).Full
+	}
 	o.Application = o.Application.WithDefaults()
 	o.HTTP = o.HTTP.WithDefaults()
 	return o
@@ -98,6 +108,9 @@ func (o *Options) check() error {
 	}
 	if o.Dir == "" {
 		return fmt.Errorf("%w: Dir is empty", ErrOptions)
+	}
+	if o.Join && o.Create {
+		return fmt.Errorf("%w: Create and Join: got both, want one", ErrOptions)
 	}
 	if err := o.checkAddresses(); err != nil {
 		return err
@@ -137,7 +150,7 @@ func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
 // logOptions are those of the node's part of the log.
 func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {
 	return raftlog.Options{
-		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Logger: o.Logger.Named("raft"),
+		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Keep: o.keep, Logger: o.Logger.Named("raft"),
 	}
 }
 

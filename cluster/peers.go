@@ -103,8 +103,16 @@ func (p *peers) close(ctx context.Context) error {
 
 // answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
 func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
+	if p.node.part() == nil {
+		httpapi.Refuse(w, r, &OwnerError{}) // it is about to join
+		return
+	}
 	if r.URL.Path == clusterPath {
 		answer(w, p.node.json())
+		return
+	}
+	if r.URL.Path == seedPath {
+		p.node.answerSeed(w, r)
 		return
 	}
 	reign, _ := p.node.now()
@@ -118,8 +126,8 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		reign.own.ServeHTTP(tagged, r)
 		return
 	}
-	if r.URL.Path == transferPath {
-		p.node.letLead(tagged, r)
+	if change := p.node.changes()[r.URL.Path]; change != nil && r.Method == http.MethodPost {
+		p.node.makeChange(tagged, r, change)
 		return
 	}
 	reign.api.ServeHTTP(tagged, r)

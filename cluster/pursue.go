@@ -37,7 +37,7 @@ func (n *Node) owner() (o owner, here, there <-chan struct{}) {
 	if r != nil {
 		return owner{here: r}, here, nil
 	}
-	now, there := n.log.Leadership()
+	now, there := n.part().leadership()
 	if now.Leader != n.o.Node {
 		o.node = now.Leader
 	}
@@ -54,7 +54,7 @@ func (n *Node) usable() error {
 	if n.running.Err() != nil {
 		return storage.ErrClosed
 	}
-	if now, _ := n.log.Leadership(); now.Stopped != nil {
+	if now, _ := n.part().leadership(); now.Stopped != nil {
 		return fmt.Errorf("%w: this one takes no part in the log any more: %w", replog.ErrNotOwner, now.Stopped)
 	}
 	return nil
@@ -199,7 +199,7 @@ func isRefusal(err error) bool {
 // giveUp cancels what waits for a node, some time after that does not lead any more. It ends with ctx.
 func (n *Node) giveUp(ctx context.Context, id replog.NodeID, grace time.Duration, cancel context.CancelCauseFunc) {
 	for {
-		now, changed := n.log.Leadership()
+		now, changed := n.part().leadership()
 		if now.Leader != id && now.Leader != "" {
 			break
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,13 +24,17 @@ type reign struct {
 	api, own *httpapi.API
 }
 
-// govern runs the application whenever this node leads, until the node is closed.
+// govern runs the application whenever this node leads, and mends the node when it has stopped, until it is closed.
 func (n *Node) govern() {
 	defer close(n.ended)
 	for n.running.Err() == nil {
-		now, changed := n.log.Leadership()
+		now, changed := n.part().leadership()
 		if now.Term != 0 {
 			n.rule(now.Term)
+			continue
+		}
+		if now.Stopped != nil {
+			n.mend(now.Stopped)
 			continue
 		}
 		select {
@@ -42,12 +47,12 @@ func (n *Node) govern() {
 // rule runs the application as long as this node leads in a term.
 func (n *Node) rule(term uint64) {
 	ctx, cancel := context.WithCancel(n.running)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	var watched sync.WaitGroup
+	watched.Go(func() {
 		defer cancel()
 		n.awaitEnd(ctx, term)
-	}()
+	})
+	watched.Go(func() { n.relieve(ctx) })
 	n.o.Logger.Info("this node leads", zap.Uint64("term", term))
 	err := n.run(ctx, term)
 	if err != nil && ctx.Err() == nil {
@@ -60,14 +65,14 @@ func (n *Node) rule(term uint64) {
 		}
 	}
 	cancel()
-	<-watched
+	watched.Wait()
 	n.o.Logger.Info("this node does not lead any more", zap.Uint64("term", term))
 }
 
 // awaitEnd waits until a term is over.
 func (n *Node) awaitEnd(ctx context.Context, term uint64) {
 	for {
-		now, changed := n.log.Leadership()
+		now, changed := n.part().leadership()
 		if now.Term != term {
 			return
 		}
@@ -84,7 +89,7 @@ func (n *Node) run(ctx context.Context, term uint64) error {
 	n.mu.Lock()
 	application := n.application
 	n.mu.Unlock()
-	app, err := n.parts.Deploy(ctx, application, n.store)
+	app, err := n.parts.Deploy(ctx, application, n.part().store)
 	if err != nil {
 		return err
 	}
@@ -124,12 +129,12 @@ func (n *Node) run(ctx context.Context, term uint64) error {
 func (n *Node) newReign(ctx context.Context, term uint64, app *partition.App) (*reign, error) {
 	r := &reign{term: term, ctx: ctx, app: app}
 	var err error
-	if r.api, err = httpapi.New(app, n.reader, n.o.HTTP); err != nil {
+	if r.api, err = httpapi.New(app, n.part().reader, n.o.HTTP); err != nil {
 		return nil, err
 	}
 	own := n.o.HTTP
 	own.MaxBody = ownBody(app.Config().Settings.GroupBytes)
-	if r.own, err = httpapi.New(app, n.reader, own); err != nil {
+	if r.own, err = httpapi.New(app, n.part().reader, own); err != nil {
 		return nil, err
 	}
 	return r, nil

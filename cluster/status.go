@@ -1,12 +1,11 @@
 package cluster
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/httpapi"
@@ -32,21 +31,24 @@ type Status struct {
 	Heard time.Time
 	// Stopped is why this node takes no part in the log any more, nil if it does: see [replog.Leadership].
 	Stopped error
+	// Full is why the store here refuses appends, nil if it has room: see [storage.Roomy]. Who leads then lets another node lead.
+	Full error
 	// Failed is why the application could not begin here, or what Lead has returned, nil if neither has failed.
 	Failed error
 }
 
 // Status returns where this node stands.
 func (n *Node) Status() Status {
-	now, _ := n.log.Leadership()
-	standing := n.log.Standing()
+	now, _ := n.part().leadership()
+	standing := n.part().log.Standing()
 	reign, _ := n.now()
 	n.mu.Lock()
 	failed := n.failed
 	n.mu.Unlock()
 	s := Status{
 		Node: n.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
-		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped, Failed: failed,
+		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped,
+		Full: n.o.full(n.part().store), Failed: failed,
 	}
 	for id := range n.o.Peers {
 		s.Peers[id] = n.o.address(id)
@@ -58,6 +60,9 @@ func (n *Node) Status() Status {
 type NodeJSON struct {
 	Node    replog.NodeID `json:"node"`
 	Address string        `json:"address"`
+	// Votes says that the node counts for a majority, as far as the node that was asked knows: one that was added does not yet,
+	// one that was removed does not any more. It is told of members only.
+	Votes bool `json:"votes"`
 	// Unreachable is why the node was not asked; all that follows is missing then.
 	Unreachable string        `json:"unreachable,omitempty"`
 	Leader      replog.NodeID `json:"leader"`
@@ -68,6 +73,7 @@ type NodeJSON struct {
 	// SilentMS is for how long the leader was not heard, in milliseconds, 0 if the node leads, or has not heard one.
 	SilentMS int64  `json:"silent_ms"`
 	Stopped  string `json:"stopped,omitempty"`
+	Full     string `json:"full,omitempty"`
 	Failed   string `json:"failed,omitempty"`
 }
 
@@ -82,7 +88,7 @@ func (n *Node) json() NodeJSON {
 	s := n.Status()
 	j := NodeJSON{
 		Node: s.Node, Address: s.Peers[s.Node], Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
-		Stopped: errorText(s.Stopped), Failed: errorText(s.Failed),
+		Stopped: errorText(s.Stopped), Full: errorText(s.Full), Failed: errorText(s.Failed),
 	}
 	if !s.Heard.IsZero() && s.Term == 0 {
 		j.SilentMS = time.Since(s.Heard).Milliseconds()
@@ -102,23 +108,16 @@ const askTime = time.Second
 
 // answerCluster tells where all nodes stand. Those that do not answer are told as such.
 func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), askTime)
-	defer cancel()
-	all := StatusJSON{NodeJSON: n.json(), Members: make([]NodeJSON, len(n.o.Peers))}
-	var asked sync.WaitGroup
-	for i, id := range n.o.nodes() {
-		if id == n.o.Node {
-			all.Members[i] = all.NodeJSON
-			continue
-		}
-		asked.Go(func() {
-			if err := n.peers.ask(ctx, id, clusterPath, &all.Members[i]); err != nil {
-				all.Members[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
+	all := StatusJSON{NodeJSON: n.json(), Members: n.askOthers(r.Context())}
+	all.Members = append(all.Members, all.NodeJSON)
+	slices.SortFunc(all.Members, func(a, b NodeJSON) int { return cmp.Compare(a.Node, b.Node) })
+	for _, known := range n.part().log.Members() {
+		for i := range all.Members {
+			if all.Members[i].Node == known.Node {
+				all.Members[i].Votes = known.Votes
 			}
-			all.Members[i].Node, all.Members[i].Address = id, n.o.address(id)
-		})
+		}
 	}
-	asked.Wait()
 	answer(w, &all)
 }
 
@@ -130,7 +129,7 @@ func answer(w http.ResponseWriter, value any) {
 
 // answerReady says whether this node can take requests: it leads and all partitions take events, or it knows who leads.
 func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
-	now, _ := n.log.Leadership()
+	now, _ := n.part().leadership()
 	reign, _ := n.now()
 	switch {
 	case reign != nil:
@@ -152,48 +151,9 @@ func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
 		reign.api.ServeHTTP(w, r)
 		return
 	}
-	s := httpapi.Statuses{Application: n.store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
+	s := httpapi.Statuses{Application: n.part().store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
 	if others := n.o.HTTP.Others; others != nil {
 		s.Actors = append(s.Actors, others()...)
 	}
 	answer(w, &s)
-}
-
-// answerTransfer lets another node lead: the body names it.
-func (n *Node) answerTransfer(w http.ResponseWriter, r *http.Request) {
-	if reign, _ := n.now(); reign == nil {
-		n.forward(w, r)
-		return
-	}
-	n.letLead(w, r)
-}
-
-// letLead lets another node lead. It passes nothing on: if this one does not lead any more, it says so.
-func (n *Node) letLead(w http.ResponseWriter, r *http.Request) {
-	body, err := n.replica.ReadBody(w, r)
-	if err == nil {
-		err = n.transfer(r.Context(), body)
-	}
-	if err != nil {
-		httpapi.Refuse(w, r, err)
-		return
-	}
-	answer(w, n.json())
-}
-
-// transfer does what the body of a request says.
-func (n *Node) transfer(ctx context.Context, body []byte) error {
-	var to struct {
-		To replog.NodeID `json:"to"`
-	}
-	if err := json.Unmarshal(body, &to); err != nil {
-		return httpapi.Malformed("to", err.Error())
-	}
-	if _, there := n.o.Peers[to.To]; !there {
-		return httpapi.Malformed("to", fmt.Sprintf("got %.80q, want one of %q", to.To, n.o.nodes()))
-	}
-	if to.To == n.o.Node {
-		return nil
-	}
-	return n.Transfer(ctx, to.To)
 }

@@ -123,6 +123,9 @@ func (r *clusterResult) text(c *console.Console) {
 			role = "hears no leader"
 		}
 		c.Say("%s at %s %s, has %d entries, %d behind", m.Node, m.Address, role, m.Head, m.Behind)
+		if m.Full != "" {
+			c.Say("  %s has no room: %s", m.Node, m.Full)
+		}
 		if m.Failed != "" {
 			c.Say("  %s: %s", m.Node, m.Failed)
 		}

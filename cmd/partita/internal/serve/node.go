@@ -104,7 +104,7 @@ func (s *server) runNode(ctx context.Context, place *place, opening *opening, st
 		return unlessStopped(ctx, err)
 	}
 	own := served{
-		name: place.descriptor.Application, partitions: place.descriptor.Partitions, store: node.Store(), handler: node.Handler(),
+		name: place.descriptor.Application, partitions: place.descriptor.Partitions, store: node.Store, handler: node.Handler(),
 		configure: node.Configure, setTraces: node.SetTraces, ready: node.Ready, status: func() string { return nodeStatus(node) }, stop: node.Stop,
 	}
 	return errors.Join(s.serveStore(ctx, &own, opening.handOver, started), inTime(closeLimit, node.Close))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -57,7 +58,10 @@ type operations struct {
 	logger *zap.Logger
 	// stopping ends when streams have to.
 	stopping context.Context
-	all      map[string]Operation
+	// all are those on a store: when it is another one, they are made anew.
+	mu    sync.Mutex
+	store *bolt.Store
+	all   map[string]Operation
 	// streams has room for those that may be under way.
 	streams chan struct{}
 }
@@ -76,24 +80,20 @@ func (s *server) serving() Operation {
 }
 
 // withOperations answers whoever asks for an operation; the API answers all others.
-func (s *server) withOperations(stopping context.Context, store *bolt.Store, api http.Handler) http.Handler {
+func (s *server) withOperations(stopping context.Context, store func() *bolt.Store, api http.Handler) http.Handler {
 	o := &operations{
-		logger: s.logger.Named("serve"), stopping: stopping, all: make(map[string]Operation),
+		logger: s.logger.Named("serve"), stopping: stopping,
 		streams: make(chan struct{}, max(1, s.config.Connections/8)),
-	}
-	all := []Operation{s.reopening(), s.serving()}
-	if s.config.Operations != nil {
-		all = append(all, s.config.Operations(store)...)
-	}
-	for _, operation := range all {
-		operation.Method = cmp.Or(operation.Method, http.MethodGet)
-		o.all[operation.Name] = operation
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, under := strings.CutPrefix(r.URL.Path, OperationsPath)
-		operation, there := o.all[name]
+		if !under {
+			api.ServeHTTP(w, r)
+			return
+		}
+		operation, there := s.operation(o, name, store())
 		switch {
-		case !under || !there:
+		case !there:
 			api.ServeHTTP(w, r)
 		case r.Method == operation.Method && r.Method != http.MethodGet && !isJSON(r):
 			r.Pattern = operation.Method + " " + OperationsPath + name
@@ -107,6 +107,25 @@ func (s *server) withOperations(stopping context.Context, store *bolt.Store, api
 			o.serve(w, r, operation)
 		}
 	})
+}
+
+// operation returns the operation of a name, on the store of now.
+func (s *server) operation(o *operations, name string, store *bolt.Store) (operation Operation, there bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.store != store {
+		all := []Operation{s.reopening(), s.serving()}
+		if s.config.Operations != nil {
+			all = append(all, s.config.Operations(store)...)
+		}
+		o.store, o.all = store, make(map[string]Operation)
+		for _, operation := range all {
+			operation.Method = cmp.Or(operation.Method, http.MethodGet)
+			o.all[operation.Name] = operation
+		}
+	}
+	operation, there = o.all[name]
+	return operation, there
 }
 
 func (o *operations) serve(w http.ResponseWriter, r *http.Request, operation Operation) {

@@ -55,7 +55,7 @@ const (
 
 // scrubber scrubs the store while it is served.
 type scrubber struct {
-	store  *bolt.Store
+	store  func() *bolt.Store
 	dir    string
 	logger *zap.Logger
 
@@ -82,7 +82,7 @@ type scrubbed struct {
 var errRoom = errors.New("not enough room for a copy of the store")
 
 // startScrubbing scrubs until what it returns is called.
-func (s *server) startScrubbing(store *bolt.Store) (b *scrubber, end func()) {
+func (s *server) startScrubbing(store func() *bolt.Store) (b *scrubber, end func()) {
 	b = &scrubber{
 		store: store, dir: s.config.Dir, logger: s.logger.Named("serve"), how: s.config.Scrub, changed: make(chan struct{}),
 		outcomes: map[string]uint64{scrubSound: 0, scrubFaulty: 0, scrubFailed: 0},
@@ -181,7 +181,7 @@ func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err
 		b.does(fmt.Sprintf("%s: %d %%", what, percent(doneSoFar, total)))
 		rest()
 	}
-	_, err = b.store.Backup(ctx, dir, bolt.CopyOptions{
+	_, err = b.store().Backup(ctx, dir, bolt.CopyOptions{
 		SkipVerify: true, Progress: func(p bolt.CopyProgress) { tell(p.Phase, p.Done, p.Total) },
 	})
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err
 
 // mustHaveRoom returns errRoom if a copy could take the room that appends need.
 func (b *scrubber) mustHaveRoom(ctx context.Context) error {
-	figures, err := b.store.Figures(ctx)
+	figures, err := b.store().Figures(ctx)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 		return err
 	}
 	return s.serveStore(ctx, &served{
-		name: app.Name(), partitions: app.Partitions(), store: store, handler: api, configure: app.Configure, setTraces: parts.SetTraces, ready: app.Ready,
+		name: app.Name(), partitions: app.Partitions(), store: func() *bolt.Store { return store }, handler: api, configure: app.Configure, setTraces: parts.SetTraces, ready: app.Ready,
 		status: func() string { return statusOf(app) }, stop: api.Stop,
 	}, handOver, started)
 }
@@ -160,10 +160,11 @@ func (s *server) runtime() partition.Options {
 type served struct {
 	name       string
 	partitions uint32
-	store      *bolt.Store
-	handler    http.Handler
-	configure  func(context.Context, partition.Config) error
-	setTraces  func(*ids.TraceGenerator)
+	// store returns the store: that of a node may be another one later.
+	store     func() *bolt.Store
+	handler   http.Handler
+	configure func(context.Context, partition.Config) error
+	setTraces func(*ids.TraceGenerator)
 	// ready waits until it can take requests, status says in a line what it does.
 	ready  func(context.Context) error
 	status func() string

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// TestNodeThatWasAwayForLong makes itself anew of the owner, while appends go on: the others have forgotten what it lacks.
+func TestNodeThatWasAwayForLong(t *testing.T) {
+	t.Parallel()
+	const keep = 32
+	r := newRig(t, func(_ replog.NodeID, o *Options) { o.keep, o.Failover = keep, 300*time.Millisecond })
+	owner := r.owner()
+	r.append(owner, 1, 1)
+	id := r.others(owner)[0].o.Node
+	r.stop(id)
+	// What it lacks is in a file of the log that has 64 MiB: they forget whole files.
+	count := 1
+	for count < 80 {
+		count++
+		draft := one(count)
+		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 1<<20), []byte{'"'})
+		if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for had := r.owner().part().log.Standing().Applied.Index; r.owner().snapshot(t) < had; {
+		count++
+		r.append(r.owner(), 1, count)
+	}
+	n := r.start(id)
+	was := n.Store()
+	r.awaitEvents(n, count)
+	if n.Store() == was {
+		t.Fatal("it was not made anew: the others had what it lacked")
+	}
+	count++
+	r.append(r.owner(), 1, count)
+	r.awaitEvents(n, count)
+	if got, want := r.bodies(n, 1), r.bodies(r.owner(), 1); !slices.Equal(got, want) {
+		t.Errorf("got %d events, want %d, or they differ", len(got), len(want))
+	}
+	if s := n.Status(); s.Stopped != nil || s.Failed != nil {
+		t.Errorf("got %+v", s)
+	}
+	left, err := filepath.Glob(filepath.Join(n.o.Dir, "*"))
+	if want := []string{filepath.Join(n.o.Dir, "raft-0"), StoreDir(n.o.Dir)}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("got %q, %v, want %q", left, err, want)
+	}
+	if was := r.owner(); was != n { // it can lead
+		for was.Transfer(r.ctx, id) != nil && r.owner() == was && r.ctx.Err() == nil {
+		}
+	}
+	count++
+	r.append(n, 1, count)
+	r.stop(id) // what is made anew is opened again as any other
+	r.awaitEvents(r.start(id), count)
+}
+
+// snapshot returns up to where a node's log has a snapshot. It forgets what is before that, but for what it keeps, at once.
+func (n *Node) snapshot(t *testing.T) (last uint64) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(n.o.Dir, "raft-0", "snapshots", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range found {
+		var term, index, at uint64
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d-%d-%d", &term, &index, &at); err == nil && filepath.Ext(name) == "" {
+			last = max(last, index)
+		}
+	}
+	return last
+}
+
+// awaitEvents waits until a node has so many events of workspace 1, also if its store is another one meanwhile.
+func (r *rig) awaitEvents(n *Node, count int) {
+	r.Helper()
+	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		e, err := n.Reader().WLogPage(replog.Local(r.ctx), 1, messages.WLogOffset(count), 1)
+		if err == nil && len(e) == 1 {
+			return
+		}
+		if time.Now().After(end) {
+			r.Fatalf("node %s has not %d events: %v, %+v", n.o.Node, count, err, n.Status())
+		}
+	}
+}
+
+// TestInterruptedSeed starts a node that has ended between two steps.
+func TestInterruptedSeed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	owner := r.owner()
+	r.append(owner, 1, 1)
+	id := r.others(owner)[0].o.Node
+	dir := r.node(id).o.Dir
+	r.awaitEvents(r.node(id), 1)
+	r.stop(id)
+	for _, err := range []error{
+		os.Mkdir(oldDir(dir), 0o700),
+		os.Rename(StoreDir(dir), seedDir(dir)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := r.start(id)
+	r.awaitEvents(n, 1)
+	if _, err := os.Lstat(oldDir(dir)); !os.IsNotExist(err) {
+		t.Errorf("the old store is still there: %v", err)
+	}
+}

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
+	"github.com/partita-go/partita/storage/replog"
+	"github.com/partita-go/partita/storage/replog/raftlog"
+)
+
+// part is what a node has of the application: its part of the log, and its store. It is another one when the node was mended.
+type part struct {
+	log    *raftlog.Log
+	store  *bolt.Store
+	reader *partition.Reader
+	// api answers reads of what this node has.
+	api *httpapi.API
+}
+
+// part returns what the node has now.
+func (n *Node) part() *part { return n.own.Load() }
+
+// leadership is that of the log, and why the store has ended if it has by itself.
+func (p *part) leadership() (replog.Leadership, <-chan struct{}) {
+	now, changed := p.log.Leadership()
+	return now, changed
+}
+
+// openPart opens what the node has.
+func (n *Node) openPart(ctx context.Context, create bool) (err error) {
+	p := &part{}
+	if p.log, err = raftlog.New(n.o.logOptions(n.port)); err != nil {
+		return err
+	}
+	o := n.o.Store
+	o.Log, o.Create = p.log, create
+	if p.store, err = bolt.Open(ctx, StoreDir(n.o.Dir), n.o.Application.Descriptor, o); err != nil {
+		return err
+	}
+	p.reader = partition.NewReader(p.store)
+	if p.api, err = httpapi.NewReplica(p.reader, n.o.HTTP); err != nil {
+		return err
+	}
+	n.own.Store(p)
+	if n.serving.Err() != nil {
+		p.api.Stop()
+	}
+	return nil
+}

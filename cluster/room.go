@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/partita-go/partita/storage/replog"
+)
+
+const (
+	// roomEvery is how often a node that leads looks whether its store has room.
+	roomEvery = time.Second
+	// reliefEvery is how long it leads on at least, if nobody could take over, or it leads again.
+	reliefEvery = time.Minute
+)
+
+// relieve lets another node lead, if the store here refuses appends since it has no room. It goes on until the term is over.
+// One at a time calls it.
+func (n *Node) relieve(term context.Context) {
+	for {
+		wait := roomEvery
+		if full := n.o.full(n.part().store); full != nil {
+			if wait = reliefEvery - time.Since(n.relieved); wait <= 0 {
+				n.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
+				// The hand-over ends the term first: it must not end with that.
+				n.handOver(n.running, n.withRoom(n.running))
+				n.relieved, wait = time.Now(), reliefEvery
+			}
+			wait = min(wait, roomEvery)
+		}
+		select {
+		case <-time.After(wait):
+		case <-term.Done():
+			return
+		}
+	}
+}
+
+// withRoom returns the other nodes that follow this one and have room, as far as they know.
+func (n *Node) withRoom(ctx context.Context) (all []replog.NodeID) {
+	for _, m := range n.askOthers(ctx) {
+		if m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == n.o.Node {
+			all = append(all, m.Node)
+		}
+	}
+	return all
+}
+
+// askOthers asks the other nodes where they stand, in the order of their names. Those that do not answer in time are told as
+// such.
+func (n *Node) askOthers(ctx context.Context) []NodeJSON {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	others := slices.DeleteFunc(n.o.nodes(), func(id replog.NodeID) bool { return id == n.o.Node })
+	all := make([]NodeJSON, len(others))
+	var asked sync.WaitGroup
+	for i, id := range others {
+		asked.Go(func() {
+			if err := n.peers.ask(ctx, id, clusterPath, &all[i]); err != nil {
+				all[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
+			}
+			all[i].Node, all[i].Address = id, n.o.address(id)
+		})
+	}
+	asked.Wait()
+	return all
+}
