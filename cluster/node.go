@@ -206,6 +206,9 @@ func (n *Node) SetTraces(g *ids.TraceGenerator) { n.parts.SetTraces(g) }
 //
 // ErrOptions if it is none of Options.Peers, or this one: nothing has changed then.
 func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
+	if now, _ := n.part().leadership(); now.Term == 0 {
+		return &OwnerError{n.Leader()}
+	}
 	if _, there := n.o.Peers[to]; !there || to == n.o.Node {
 		return fmt.Errorf("%w: transfer: got node %.80q, want another one of %q", ErrOptions, to, n.o.nodes())
 	}
