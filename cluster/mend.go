@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -133,7 +134,21 @@ func (n *Node) finishSeed() error {
 	if isMissing(oldDir(n.o.Dir)) {
 		return nil
 	}
+	if err := n.moveSockets(); err != nil {
+		return err
+	}
 	return errors.Join(syncDir(n.o.Dir), os.RemoveAll(oldDir(n.o.Dir)))
+}
+
+// moveSockets lets a program be found on in the directory of the store, where it listens for its operator.
+func (n *Node) moveSockets() error {
+	found, err := os.ReadDir(oldDir(n.o.Dir))
+	for _, f := range found {
+		if f.Type()&os.ModeSocket != 0 {
+			err = errors.Join(err, os.Rename(filepath.Join(oldDir(n.o.Dir), f.Name()), filepath.Join(StoreDir(n.o.Dir), f.Name())))
+		}
+	}
+	return err
 }
 
 func isMissing(path string) bool {

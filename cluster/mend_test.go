@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,8 +114,21 @@ func TestInterruptedSeed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A program listens in the directory of its store.
+	l, err := net.Listen("unix", filepath.Join(oldDir(dir), "s"))
+	if err != nil {
+		t.Skipf("the path is too long for a socket, perhaps: %v", err)
+	}
+	defer l.Close()
 	n := r.start(id)
 	r.awaitEvents(n, 1)
+	c, err := net.Dial("unix", filepath.Join(StoreDir(dir), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Lstat(oldDir(dir)); !os.IsNotExist(err) {
 		t.Errorf("the old store is still there: %v", err)
 	}
