@@ -37,7 +37,7 @@ func (n *Node) mend(stopped error) {
 	var err error
 	switch {
 	case errors.Is(stopped, storage.ErrFull):
-		err = n.reopen()
+		err = n.reopen(n.running)
 	case (errors.Is(stopped, replog.ErrBehind) || errors.Is(stopped, replog.ErrDiverged)) && n.maySeed():
 		n.o.Logger.Warn("this node makes itself anew", zap.Error(stopped))
 		err = n.makeAnew(n.running)
@@ -79,11 +79,11 @@ func (p *part) close(ctx context.Context) error {
 }
 
 // reopen opens the store again, which may have room by now.
-func (n *Node) reopen() error {
-	if err := n.part().close(n.running); err != nil {
+func (n *Node) reopen(ctx context.Context) error {
+	if err := n.part().close(ctx); err != nil {
 		return err
 	}
-	return n.openPart(n.running, false)
+	return n.openPart(ctx, false)
 }
 
 // makeAnew makes the store anew of the owner's. The old one is there until the new one is whole. What the node has promised

@@ -133,3 +133,25 @@ func TestInterruptedSeed(t *testing.T) {
 		t.Errorf("the old store is still there: %v", err)
 	}
 }
+
+// TestReopened opens the store of a node again, as is done when it had no room, over the port that is open.
+func TestReopened(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	owner := r.owner()
+	r.append(owner, 1, 1)
+	n := r.others(owner)[0]
+	n.stop() // nobody governs it but this test
+	<-n.ended
+	was := n.Store()
+	for range 2 {
+		if err := n.reopen(r.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.Store() == was {
+		t.Error("it has the store that was closed")
+	}
+	r.append(r.owner(n.o.Node), 1, 2)
+	r.awaitEvents(n, 2)
+}
