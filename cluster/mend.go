@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,7 +37,7 @@ func (n *Node) mend(stopped error) {
 	var err error
 	switch {
 	case errors.Is(stopped, storage.ErrFull):
-		err = n.reopen()
+		err = n.reopen(n.running)
 	case (errors.Is(stopped, replog.ErrBehind) || errors.Is(stopped, replog.ErrDiverged)) && n.maySeed():
 		n.o.Logger.Warn("this node makes itself anew", zap.Error(stopped))
 		err = n.makeAnew(n.running)
@@ -78,11 +79,11 @@ func (p *part) close(ctx context.Context) error {
 }
 
 // reopen opens the store again, which may have room by now.
-func (n *Node) reopen() error {
-	if err := n.part().close(n.running); err != nil {
+func (n *Node) reopen(ctx context.Context) error {
+	if err := n.part().close(ctx); err != nil {
 		return err
 	}
-	return n.openPart(n.running, false)
+	return n.openPart(ctx, false)
 }
 
 // makeAnew makes the store anew of the owner's. The old one is there until the new one is whole. What the node has promised
@@ -133,7 +134,21 @@ func (n *Node) finishSeed() error {
 	if isMissing(oldDir(n.o.Dir)) {
 		return nil
 	}
+	if err := n.moveSockets(); err != nil {
+		return err
+	}
 	return errors.Join(syncDir(n.o.Dir), os.RemoveAll(oldDir(n.o.Dir)))
+}
+
+// moveSockets lets a program be found on in the directory of the store, where it listens for its operator.
+func (n *Node) moveSockets() error {
+	found, err := os.ReadDir(oldDir(n.o.Dir))
+	for _, f := range found {
+		if f.Type()&os.ModeSocket != 0 {
+			err = errors.Join(err, os.Rename(filepath.Join(oldDir(n.o.Dir), f.Name()), filepath.Join(StoreDir(n.o.Dir), f.Name())))
+		}
+	}
+	return err
 }
 
 func isMissing(path string) bool {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,9 +114,44 @@ func TestInterruptedSeed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A program listens in the directory of its store.
+	l, err := net.Listen("unix", filepath.Join(oldDir(dir), "s"))
+	if err != nil {
+		t.Skipf("the path is too long for a socket, perhaps: %v", err)
+	}
+	defer l.Close()
 	n := r.start(id)
 	r.awaitEvents(n, 1)
+	c, err := net.Dial("unix", filepath.Join(StoreDir(dir), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Lstat(oldDir(dir)); !os.IsNotExist(err) {
 		t.Errorf("the old store is still there: %v", err)
 	}
+}
+
+// TestReopened opens the store of a node again, as is done when it had no room, over the port that is open.
+func TestReopened(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	owner := r.owner()
+	r.append(owner, 1, 1)
+	n := r.others(owner)[0]
+	n.stop() // nobody governs it but this test
+	<-n.ended
+	was := n.Store()
+	for range 2 {
+		if err := n.reopen(r.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.Store() == was {
+		t.Error("it has the store that was closed")
+	}
+	r.append(r.owner(n.o.Node), 1, 2)
+	r.awaitEvents(n, 2)
 }

@@ -20,7 +20,15 @@ func clusterCommand() *cobra.Command {
 		Long: `Look after the nodes of a cluster: those that serve an application together, see
 docs/cluster.md. Any node can be asked.`,
 	}
-	c.AddCommand(clusterStatusCommand(), clusterTransferCommand())
+	c.AddCommand(
+		clusterStatusCommand(), clusterTransferCommand(),
+		clusterMemberCommand("add", "takes part", "Let a node take part that is new, or was removed", `Let a node take part that is new, and was started with --join, or that was
+removed. All nodes must have been started with its name among --peers. It votes
+when it has caught up: if that takes longer than 10 s, do it again.`),
+		clusterMemberCommand("remove", "takes no part any more", "Take a node out of the cluster", `Take a node out of the cluster, for good or until it is added again: it votes no
+more, and gets no more events. Stop it then. The node that leads cannot be
+removed: transfer first.`),
+	)
 	return c
 }
 
@@ -91,6 +99,40 @@ stopped does that by itself.`,
 	return c
 }
 
+// clusterMemberCommand changes who is in the cluster. done says what the node does then.
+func clusterMemberCommand(name, done, short, long string) *cobra.Command {
+	c := &cobra.Command{Use: name + " --node NODE", Short: short, Long: long}
+	node := cli.Required(c, "node", "the node, `NODE`")
+	server := nodeFlags(c.Flags())
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		k, err := server()
+		if err != nil {
+			return err
+		}
+		defer k.client.CloseIdleConnections()
+		result := &clusterMemberResult{Command: "cluster " + name, Node: *node, done: done}
+		body, err := json.Marshal(map[string]string{"node": *node})
+		if err != nil {
+			return err
+		}
+		if err := k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", name), body, nil); err != nil {
+			return err
+		}
+		return console.New(s, *asJSON).Result(result, result.text)
+	})
+	return c
+}
+
+// clusterMemberResult says which node was added or removed, in the words of its JSON.
+type clusterMemberResult struct {
+	Command string `json:"command"`
+	Node    string `json:"node"`
+	done    string
+}
+
+func (r *clusterMemberResult) text(c *console.Console) { c.Say("node %s %s", r.Node, r.done) }
+
 // clusterTransferResult says who leads now, in the words of its JSON.
 type clusterTransferResult struct {
 	Command string `json:"command"`
@@ -121,6 +163,9 @@ func (r *clusterResult) text(c *console.Console) {
 			role = "is about to lead"
 		case m.Leader == "":
 			role = "hears no leader"
+		}
+		if !m.Votes {
+			role += " without a vote"
 		}
 		c.Say("%s at %s %s, has %d entries, %d behind", m.Node, m.Address, role, m.Head, m.Behind)
 		if m.Full != "" {

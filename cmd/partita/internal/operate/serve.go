@@ -36,6 +36,7 @@ store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
 	}
 	file := serveFlags(c.Flags())
 	create := c.Flags().Bool("create", false, "make a new store of the descriptor if there is none; it is no setting, so that no start does so unasked")
+	join := c.Flags().Bool("join", false, "make a new node's store of that of the node that leads, if there is none; then partita cluster add")
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) (err error) {
 		hangups, stop := listen()
@@ -52,6 +53,9 @@ store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
 		served.Hangups = hangups
 		if served.Create = *create; *create && served.Descriptor == "" {
 			return cli.WrongUsage("--create goes with a descriptor: want --descriptor FILE, or descriptor in the configuration (partita init writes both)")
+		}
+		if served.Node.Join = *join; *join && (*create || served.Node.Name == "") {
+			return cli.WrongUsage("--join is for a node of several, without --create")
 		}
 		served.Operations = operationsOf(served.StoreDir())
 		var told error

@@ -28,6 +28,8 @@ type Node struct {
 	CertFile, KeyFile, CAFile string
 	// Failover is how long nobody is heard until another node wants to lead. 0 is the default.
 	Failover time.Duration
+	// Join lets a new node's store be made of that of the node that leads, if there is none.
+	Join bool
 }
 
 // check returns the addresses of all nodes and their TLS, which may be nil, or ErrConfig.
@@ -114,7 +116,7 @@ func (s *server) runNode(ctx context.Context, place *place, opening *opening, st
 func (s *server) startNode(ctx context.Context, place *place, opening *opening) (*cluster.Node, error) {
 	c := s.config
 	o := cluster.Options{
-		Node: replog.NodeID(c.Node.Name), Peers: place.peers, Listen: c.Node.Listen, TLS: place.peerTLS, Dir: c.Dir, Create: c.Create,
+		Node: replog.NodeID(c.Node.Name), Peers: place.peers, Listen: c.Node.Listen, TLS: place.peerTLS, Dir: c.Dir, Create: c.Create, Join: c.Node.Join,
 		Application: c.application(place.descriptor), Store: c.Store, Failover: c.Node.Failover,
 		Runtime: s.runtime(), HTTP: s.options(), Logger: s.logger.Named("serve"),
 	}
