@@ -118,14 +118,8 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	if err != nil {
 		return r.diverged(at, err)
 	}
-	if len(content.Changes) > 0 { // first: log.db must know of it when it has the entry
-		if err := r.s.subscriptions.Take(r.at, at, content.Changes); err != nil {
-			return err
-		}
-	}
-	r.at = at
-	if at.Head <= r.s.log.Position.Head {
-		return nil // log.db had it
+	if at.Head <= r.s.log.Position.Head { // log.db had it
+		return r.takeChanges(at, &content)
 	}
 	if err := r.makeRoom(); err != nil {
 		return fmt.Errorf("%s: %w", format.StateFileName, err)
@@ -134,7 +128,12 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	if err != nil {
 		return r.diverged(at, err)
 	}
+	// First: log.db must know of the changes when it has the entry.
+	if err := r.takeChanges(at, &content); err != nil {
+		return err
+	}
 	if err := r.s.log.Take(&logdb.Entry{At: at, Entry: content}); err != nil {
+		r.s.subscriptions.Drop(at)
 		return err
 	}
 	r.s.publish(requests)
@@ -143,6 +142,17 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	case r.taken <- struct{}{}:
 	default:
 	}
+	return nil
+}
+
+// takeChanges takes what an entry changes of subscriptions, and goes on to where it stands.
+func (r *replica) takeChanges(at replog.Position, e *format.Entry) error {
+	if len(e.Changes) > 0 {
+		if err := r.s.subscriptions.Take(r.at, at, e.Changes); err != nil {
+			return err
+		}
+	}
+	r.at = at
 	return nil
 }
 

@@ -348,7 +348,7 @@ func TestMovedIsNoConflict(t *testing.T) {
 	for late.log.Taken() == before {
 		runtime.Gosched()
 	}
-	err := late.log.AwaitEntry(before + 1)
+	err := late.log.AwaitEntry(t.Context(), before+1)
 	if err == nil {
 		err = late.replica.propose(before, &format.Entry{Values: [][]byte{value}})
 	}
@@ -389,7 +389,7 @@ func TestReplicaWithoutSpace(t *testing.T) {
 					runtime.Gosched()
 				}
 				if name == "log.db" {
-					_ = stuck.store.log.AwaitEntry(w.s.replica.head.Load())
+					_ = stuck.store.log.AwaitEntry(t.Context(), w.s.replica.head.Load())
 				}
 			}
 			now, _ := stuck.log.Leadership()

@@ -143,7 +143,7 @@ func TestChangesComeBack(t *testing.T) {
 		expect.NoError(t, w.s.MoveSubscription(t.Context(), missed))
 		w.append(1)
 		r.caughtUp(t, w.s)
-		expect.NoError(t, back.store.log.AwaitEntry(w.s.replica.head.Load()))
+		expect.NoError(t, back.store.log.AwaitEntry(t.Context(), w.s.replica.head.Load()))
 		expect.ErrorIs(t, back.store.subscriptions.AwaitTaken(t.Context()), storage.ErrFull)
 		crashed := quietCopy(t, back.store, back.dir)
 		r.close(t, back)

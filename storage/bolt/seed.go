@@ -50,7 +50,7 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 	}
 	next := messages.LSN(1)
 	for more := true; more; { // what is written meanwhile is less each time
-		last, err := s.lastOwn()
+		last, err := s.lastOwn(ctx)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 			return err
 		}
 	}
-	if _, err := s.lastOwn(); err != nil {
+	if _, err := s.lastOwn(ctx); err != nil {
 		return err
 	}
 	rest, err := s.log.ReadTail(next)
@@ -82,8 +82,8 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 }
 
 // lastOwn returns the last LSN that log.db has, when it has what was applied before.
-func (s *Store) lastOwn() (messages.LSN, error) {
-	if err := s.log.AwaitEntry(s.replica.head.Load()); err != nil {
+func (s *Store) lastOwn(ctx context.Context) (messages.LSN, error) {
+	if err := s.log.AwaitEntry(ctx, s.replica.head.Load()); err != nil {
 		return 0, err
 	}
 	first, _ := s.log.Pending()

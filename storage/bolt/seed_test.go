@@ -52,7 +52,7 @@ func TestSeededReplica(t *testing.T) {
 					_, err := source.store.AwaitAny(t.Context(), 0)
 					expect.NoError(t, err)
 				}
-				expect.NoError(t, source.store.log.AwaitEntry(w.s.replica.head.Load()))
+				expect.NoError(t, source.store.log.AwaitEntry(t.Context(), w.s.replica.head.Load()))
 			})
 			w.append(5)
 			lost.dir = filepath.Join(t.TempDir(), "seeded")
@@ -93,7 +93,7 @@ func TestSeedOfWhoLacksChanges(t *testing.T) {
 	expect.NoError(t, w.s.MoveSubscription(t.Context(), missed))
 	w.append(1)
 	r.caughtUp(t, w.s)
-	expect.NoError(t, source.store.log.AwaitEntry(w.s.replica.head.Load()))
+	expect.NoError(t, source.store.log.AwaitEntry(t.Context(), w.s.replica.head.Load()))
 	seed := seedOf(t, source.store, func(string) {})
 	before.Clear()
 	r.close(t, lost)

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,17 @@ import (
 type kept struct {
 	before, at replog.Position
 	changes    []subsdb.Change
+	// ctx ends when the entry is dropped: log.db will not have it.
+	ctx  context.Context
+	drop context.CancelFunc
+	// taken was the head of the last entry with changes before.
+	taken uint64
+}
+
+func newKept(before, at replog.Position, changes []subsdb.Change) *kept {
+	e := &kept{before: before, at: at, changes: changes}
+	e.ctx, e.drop = context.WithCancel(context.Background())
+	return e
 }
 
 // bytes is about what it takes.
@@ -35,8 +47,8 @@ type backlog struct {
 	bytes   int
 	// taken is the head of the last entry with changes, written that of the last one that the file has.
 	taken, written uint64
-	// more is closed, and made anew, whenever the scribe has tried to write; failed says why it could not, tries how often
-	// it tried.
+	// more is closed, and made anew, whenever the scribe has tried to write or an entry is dropped; failed says why it could
+	// not, tries how often it tried.
 	more   chan struct{}
 	failed error
 	tries  uint64
@@ -74,6 +86,7 @@ func (b *backlog) push(e *kept) {
 	if e.at.Head <= b.taken {
 		return
 	}
+	e.taken = b.taken
 	b.entries, b.taken = append(b.entries, e), e.at.Head
 	b.bytes += e.bytes()
 	switch {
@@ -82,6 +95,21 @@ func (b *backlog) push(e *kept) {
 	case len(b.entries) == 1:
 		b.rest.Reset(scribeRest)
 	}
+}
+
+// drop takes back the last entry, if it has a head, and lets nobody wait for it.
+func (b *backlog) drop(head uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.entries) - 1
+	if n < 0 || b.entries[n].at.Head != head {
+		return
+	}
+	e := b.entries[n]
+	b.entries, b.taken = slices.Clip(b.entries[:n]), e.taken
+	b.bytes -= e.bytes()
+	e.drop()
+	b.wakeAll()
 }
 
 // last returns the head of the last entry with changes.
@@ -124,14 +152,19 @@ func (b *backlog) tell(all []*kept, err error) {
 			b.rest.Reset(scribeRest)
 		}
 	}
+	b.wakeAll()
+}
+
+// wakeAll lets whoever waits look again. The caller has the lock.
+func (b *backlog) wakeAll() {
 	close(b.more)
 	b.more = make(chan struct{})
 }
 
 // written is how far the scribe has come.
 type written struct {
-	written, tries uint64
-	failed         error
+	written, taken, tries uint64
+	failed                error
 	// more is closed after the next attempt.
 	more <-chan struct{}
 }
@@ -139,5 +172,5 @@ type written struct {
 func (b *backlog) state() written {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return written{written: b.written, tries: b.tries, failed: b.failed, more: b.more}
+	return written{written: b.written, taken: b.taken, tries: b.tries, failed: b.failed, more: b.more}
 }

@@ -131,9 +131,12 @@ func (k *Keeper) Take(before, at replog.Position, changes []subsdb.Change) error
 			return fmt.Errorf("%s: too much waits for it: %w", format.SubscriptionsFileName, err)
 		}
 	}
-	k.backlog.push(&kept{before: before, at: at, changes: changes})
+	k.backlog.push(newKept(before, at, changes))
 	return nil
 }
+
+// Drop forgets what was taken of the last entry, which log.db is never given: the replica stops there.
+func (k *Keeper) Drop(at replog.Position) { k.backlog.drop(at.Head) }
 
 // Kept returns up to where the file has the log, but not beyond a position.
 func (k *Keeper) Kept(to replog.Position) replog.Position {
@@ -157,6 +160,9 @@ func (k *Keeper) awaitFile(ctx context.Context, head uint64) error {
 	for now := begun; now.written < head; now = k.backlog.state() {
 		if now.tries != begun.tries && now.failed != nil {
 			return now.failed
+		}
+		if now.taken < head { // it was dropped
+			return fmt.Errorf("%w: this replica has stopped", storage.ErrClosed)
 		}
 		k.backlog.hurry()
 		select {
@@ -203,9 +209,10 @@ func (k *Keeper) scribe() {
 
 // write writes entries, and up to where the file has the log then.
 func (k *Keeper) write(all []*kept) error {
-	at := all[len(all)-1].at
+	last := all[len(all)-1]
+	at := last.at
 	// No position may be ahead of the log.
-	if err := k.files.Log.AwaitEntry(at.Head); err != nil {
+	if err := k.files.Log.AwaitEntry(last.ctx, at.Head); err != nil {
 		return err
 	}
 	f, err := k.make()

@@ -126,6 +126,6 @@ func TestRoomBehindEpochs(t *testing.T) {
 	go func() { taken <- take(2) }()
 	release()
 	expect.NoError(t, <-taken)
-	expect.NoError(t, l.AwaitEntry(2))
+	expect.NoError(t, l.AwaitEntry(t.Context(), 2))
 	expect.Equal(t, uint64(2), l.Taken())
 }

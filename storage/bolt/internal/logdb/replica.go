@@ -51,8 +51,8 @@ func (l *Log) Taken() uint64 {
 }
 
 // AwaitEntry waits until log.db has the entries of a replicated log up to a head, or could not be given them.
-func (l *Log) AwaitEntry(head uint64) error {
-	return l.await(context.Background(), func(now *applied) bool { return now.head >= head })
+func (l *Log) AwaitEntry(ctx context.Context, head uint64) error {
+	return l.await(ctx, func(now *applied) bool { return now.head >= head })
 }
 
 // AwaitOwn waits until this directory alone has an LSN on the disk: what else is on it must not be ahead of that.
