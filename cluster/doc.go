@@ -20,6 +20,7 @@
 //	part.go       its part of the log, and its store
 //	mend.go       a node that has stopped takes part again
 //	members.go    nodes are added and removed
+//	compare.go    whether all nodes have the same
 //	append.go     Append and AppendAll, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other

@@ -13,6 +13,8 @@ const (
 	clusterPath  = "/v1/cluster"
 	transferPath = clusterPath + "/transfer"
 	seedPath     = clusterPath + "/seed"
+	positionPath = clusterPath + "/position"
+	comparePath  = clusterPath + "/compare"
 	addPath      = clusterPath + "/add"
 	removePath   = clusterPath + "/remove"
 	statusPath   = "/v1/status"
@@ -32,6 +34,7 @@ func (n *Node) newHandler() http.Handler {
 	mux.HandleFunc("GET "+readyPath, n.answerReady)
 	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
 	mux.HandleFunc("GET "+clusterPath, n.answerCluster)
+	mux.HandleFunc("GET "+comparePath, n.answerCompare)
 	for path, change := range n.changes() {
 		mux.HandleFunc("POST "+path, n.answerChange(change))
 	}

@@ -111,6 +111,10 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		answer(w, p.node.json())
 		return
 	}
+	if r.URL.Path == positionPath {
+		p.node.answerPosition(w, r)
+		return
+	}
 	if r.URL.Path == seedPath {
 		p.node.answerSeed(w, r)
 		return

@@ -18,6 +18,7 @@
 //	stream.go     a log's streams through the port
 //	requests.go   streams through the port that are no log's
 //	standing.go   how far a node is
+//	past.go       where it stood
 //	logger.go     raft's log lines
 //
 // Entries that raft commits may be void: see package replog. Raft's own leader is not the owner yet: it begins when its

@@ -40,8 +40,9 @@ type Log struct {
 	term uint64
 	// beginning says that begin is under way, handing that the leadership is being given away.
 	beginning, handing bool
-	// at is where the replica is.
-	at replog.Position
+	// at is where the replica is, past where it was, by the heads.
+	at   replog.Position
+	past [pastPositions]replog.Position
 	// trimmed is up to where the replica needs nothing any more; grown is closed, and made anew, when that grows.
 	trimmed uint64
 	grown   chan struct{}
@@ -78,7 +79,8 @@ func (l *Log) Start(from replog.Position, r replog.Replica) error {
 	l.mu.Lock()
 	wrong := l.started || l.closed
 	l.started = true
-	l.at, l.replica = from, r
+	l.replica = r
+	l.moveTo(from)
 	l.mu.Unlock()
 	if wrong {
 		return fmt.Errorf("%w: %s", storage.ErrLocked, l.o.Dir)

@@ -31,7 +31,7 @@ func (m *machine) Apply(e *raft.Log) any {
 		return err
 	}
 	l.mu.Lock()
-	l.at = at
+	l.moveTo(at)
 	l.mu.Unlock()
 	return verdict
 }

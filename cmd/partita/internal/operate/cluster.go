@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func clusterCommand() *cobra.Command {
 docs/cluster.md. Any node can be asked.`,
 	}
 	c.AddCommand(
-		clusterStatusCommand(), clusterTransferCommand(),
+		clusterStatusCommand(), clusterTransferCommand(), clusterCompareCommand(),
 		clusterMemberCommand("add", "takes part", "Let a node take part that is new, or was removed", `Let a node take part that is new, and was started with --join, or that was
 removed. All nodes must have been started with its name among --peers. It votes
 when it has caught up: if that takes longer than 10 s, do it again.`),
@@ -132,6 +133,56 @@ type clusterMemberResult struct {
 }
 
 func (r *clusterMemberResult) text(c *console.Console) { c.Say("node %s %s", r.Node, r.done) }
+
+func clusterCompareCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "compare", Short: "Compare what the nodes have",
+		Long: `Compare what the nodes have, by the checksum of all entries of the log up to one
+that all have which answer. It reads no store: for that, verify each. Status 1 if
+two differ.`,
+	}
+	server := nodeFlags(c.Flags())
+	asJSON := cli.JSON(c)
+	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
+		k, err := server()
+		if err != nil {
+			return err
+		}
+		defer k.client.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(ctx, healthLimit)
+		defer cancel()
+		result := &clusterCompareResult{Command: "cluster compare"}
+		if err := k.ask(ctx, http.MethodGet, k.base.JoinPath("v1", "cluster", "compare"), nil, &result.Comparison); err != nil {
+			return err
+		}
+		err = console.New(s, *asJSON).Result(result, result.text)
+		if err == nil && !result.Same {
+			return errors.New("nodes differ")
+		}
+		return err
+	})
+	return c
+}
+
+// clusterCompareResult says who has what, in the words of its JSON.
+type clusterCompareResult struct {
+	Command string `json:"command"`
+	cluster.Comparison
+}
+
+func (r *clusterCompareResult) text(c *console.Console) {
+	for i := range r.Members {
+		m := &r.Members[i]
+		if m.Unknown != "" {
+			c.Say("%s was not compared: %s", m.Node, m.Unknown)
+			continue
+		}
+		c.Say("%s has %s at entry %d", m.Node, m.Sum, r.Head)
+	}
+	if r.Same {
+		c.Say("%d nodes have the same up to entry %d", r.Compared, r.Head)
+	}
+}
 
 // clusterTransferResult says who leads now, in the words of its JSON.
 type clusterTransferResult struct {
