@@ -48,17 +48,9 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 	if err := out.BeginLog(s.log.File.Size()); err != nil {
 		return err
 	}
-	next := messages.LSN(1)
-	for more := true; more; { // what is written meanwhile is less each time
-		last, err := s.lastOwn(ctx)
-		if err != nil {
-			return err
-		}
-		if err := out.Events(ctx, s.log, next, last); err != nil {
-			return err
-		}
-		more = last >= next+boltfile.CopyChunkEntries
-		next = last + 1
+	next, err := s.writeOwn(ctx, out, 1)
+	if err != nil {
+		return err
 	}
 	// Up to there subscriptions.db has everything now. What is behind that the log brings again.
 	before, err := s.log.ReadTail(next)
@@ -71,7 +63,8 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 			return err
 		}
 	}
-	if _, err := s.lastOwn(ctx); err != nil {
+	// The pages may have gone to a slow reader.
+	if next, err = s.writeOwn(ctx, out, next); err != nil {
 		return err
 	}
 	rest, err := s.log.ReadTail(next)
@@ -79,6 +72,21 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 		return err
 	}
 	return out.EndLog(&rest, kept)
+}
+
+// writeOwn writes the events of log.db from an LSN on, until the rest fits into a frame. It returns where that begins.
+func (s *Store) writeOwn(ctx context.Context, out *copies.Stream, next messages.LSN) (messages.LSN, error) {
+	for more := true; more; { // what is written meanwhile is less each time
+		last, err := s.lastOwn(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if more, err = out.Events(ctx, s.log, next, last); err != nil {
+			return 0, err
+		}
+		next = last + 1
+	}
+	return next, nil
 }
 
 // lastOwn returns the last LSN that log.db has, when it has what was applied before.

@@ -28,11 +28,12 @@ func (s *Stream) BeginLog(size int64) error {
 	return s.frame(frameLog, binary.BigEndian.AppendUint64(make([]byte, 8), uint64(size)))
 }
 
-// Events writes the events of log.db from one LSN up to another one, which are there.
-func (s *Stream) Events(ctx context.Context, log *logdb.Log, from, last messages.LSN) error {
+// Events writes the events of log.db from one LSN up to another one, which are there. It returns whether they were more than
+// a frame takes.
+func (s *Stream) Events(ctx context.Context, log *logdb.Log, from, last messages.LSN) (many bool, err error) {
 	for from <= last {
 		if err := ctx.Err(); err != nil {
-			return err
+			return many, err
 		}
 		var chunk boltfile.Entries
 		err := log.File.View(func(tx *bbolt.Tx) error {
@@ -53,16 +54,17 @@ func (s *Stream) Events(ctx context.Context, log *logdb.Log, from, last messages
 			err = s.entries(frameEvents, &chunk)
 		}
 		if err != nil {
-			return err
+			return many, err
 		}
+		many = many || chunk.Full()
 		s.tell(format.LogFileName, uint64(from-1), uint64(last))
 	}
-	return nil
+	return many, nil
 }
 
 // EndLog writes what log.db has behind what was written, and that other files have the replicated log up to kept.
 func (s *Stream) EndLog(t *logdb.Tail, kept replog.Position) error {
-	if err := s.entries(frameEvents, &t.Events); err != nil {
+	if err := s.tail(&t.Events); err != nil {
 		return err
 	}
 	if err := s.entries(frameEpochs, &t.Epochs); err != nil {
@@ -72,6 +74,22 @@ func (s *Stream) EndLog(t *logdb.Tail, kept replog.Position) error {
 	b = append(b, format.EncodePosition(format.KeyReplica, t.At)...)
 	b = append(b, format.EncodePosition(format.KeyKept, kept)...)
 	return s.frame(frameReplica, b)
+}
+
+// tail writes events in frames: large ones may come in before they are read.
+func (s *Stream) tail(events *boltfile.Entries) (err error) {
+	var chunk boltfile.Entries
+	events.Each(func(k, v []byte) {
+		if chunk.Full() && err == nil {
+			err = s.entries(frameEvents, &chunk)
+			chunk = boltfile.Entries{}
+		}
+		chunk.Add(k, v)
+	})
+	if err != nil {
+		return err
+	}
+	return s.entries(frameEvents, &chunk)
 }
 
 // ReceiveSeed makes the files of a replica, as [Target.Receive] those of a store.
