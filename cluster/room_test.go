@@ -61,7 +61,10 @@ func (r *rooms) await(t *testing.T, id replog.NodeID, more int) {
 func TestOwnerWithoutRoom(t *testing.T) {
 	t.Parallel()
 	rooms := &rooms{full: make(map[replog.NodeID]bool), asked: make(map[replog.NodeID]int)}
-	r := newRig(t, rooms.change)
+	r := newRig(t, func(id replog.NodeID, o *Options) {
+		rooms.change(id, o)
+		o.Failover = 5 * time.Second // so that no busy machine elects somebody
+	})
 	w := r.serve()
 	was := r.owner()
 	r.append(was, 1, 1)
