@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/partita-go/partita/httpapi"
@@ -22,9 +23,12 @@ type part struct {
 // part returns what the node has now.
 func (n *Node) part() *part { return n.own.Load() }
 
-// leadership is that of the log, and why the store has ended if it has by itself.
+// leadership is that of the log. A store that has closed itself has closed the log too, which does not know why.
 func (p *part) leadership() (replog.Leadership, <-chan struct{}) {
 	now, changed := p.log.Leadership()
+	if failed := p.store.Failed(); failed != nil {
+		now.Term, now.Leader, now.Stopped = 0, "", cmp.Or(now.Stopped, failed)
+	}
 	return now, changed
 }
 

@@ -298,7 +298,7 @@ func (c *committer) finish(err error) bool {
 	case err == nil && c.s.replica == nil:
 		c.s.publish(c.staged.accepted)
 	case unknown:
-		c.s.triggerClose()
+		c.s.closeBy(err)
 	case errors.Is(err, storage.ErrConflict):
 		c.s.breakBy(err)
 	}

@@ -136,7 +136,7 @@ func flushedBy(group []*flushRequest) (events uint64) {
 func (f *flusher) mayGoOn(err error) bool {
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown)
 	if unknown {
-		f.s.triggerClose()
+		f.s.closeBy(err)
 	}
 	return !unknown
 }

@@ -88,7 +88,7 @@ type Store struct {
 	// answer by then was never taken. released is closed when the files are.
 	closing, committed, flushed, released chan struct{}
 	closeOnce                             sync.Once
-	// cause is why the store has closed itself in the background, where nobody waited for it.
+	// cause is why the store has closed itself.
 	cause      atomic.Pointer[error]
 	releaseErr error
 }
@@ -177,7 +177,7 @@ func (s *Store) Close(ctx context.Context) error {
 }
 
 // triggerClose begins to close the store. It does not wait: the committer and the
-// flusher call it themselves when the outcome of a commit is unknown.
+// flusher close the store themselves when the outcome of a commit is unknown.
 func (s *Store) triggerClose() {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -204,8 +204,8 @@ func (s *Store) release() {
 func (s *Store) checkOpen() error {
 	select {
 	case <-s.closing:
-		if cause := s.cause.Load(); cause != nil {
-			return fmt.Errorf("%w: %v", storage.ErrClosed, *cause) //nolint:errorlint // its outcome is not the caller's
+		if cause := s.Failed(); cause != nil {
+			return fmt.Errorf("%w: %v", storage.ErrClosed, cause) //nolint:errorlint // its outcome is not the caller's
 		}
 		return storage.ErrClosed
 	default:
@@ -243,11 +243,27 @@ func (s *Store) mayWrite(ctx context.Context) error {
 // logFailed is told why log.db cannot take what is in log.wal.
 func (s *Store) logFailed(err error) {
 	if errors.Is(err, messages.ErrOutcomeUnknown) {
-		s.cause.Store(&err)
-		s.triggerClose()
+		s.closeBy(err)
 		return
 	}
 	s.breakBy(err)
+}
+
+// closeBy closes the store by itself: nobody knows what is on the disk.
+func (s *Store) closeBy(err error) {
+	s.cause.CompareAndSwap(nil, &err)
+	s.triggerClose()
+}
+
+// Failed returns why the store has closed itself, nil while it works and if only [Store.Close] has closed it. A store closes
+// itself when the outcome of a commit to its files is unknown ([messages.ErrOutcomeUnknown]): all else that it is asked for
+// is refused with [storage.ErrClosed], and with Options.Log its side of the log is closed, whose Leadership does not tell.
+// Close it, and open it again. It may be called at any time, after Close, too.
+func (s *Store) Failed() error {
+	if cause := s.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
 }
 
 // breakBy lets nothing be appended any more, and tells those who wait for it.

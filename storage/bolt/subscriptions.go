@@ -81,7 +81,7 @@ type followed struct{ *Store }
 func (s followed) LastLSN() messages.LSN { return messages.LSN(s.lastLSN.Load()) }
 
 // Lost closes the store.
-func (s followed) Lost() { s.triggerClose() }
+func (s followed) Lost(err error) { s.closeBy(err) }
 
 // HasFailed reports whether a partition has.
 func (s followed) HasFailed(id messages.PartitionID) bool {

@@ -38,8 +38,8 @@ type Store interface {
 	Place(source *storage.SubscriptionSource, id messages.PartitionID, offset uint64) (fetch.Place, error)
 	// HasFailed reports whether a partition has: then it is not known where its log ends.
 	HasFailed(id messages.PartitionID) bool
-	// Lost is called when nobody knows what is on the disk: nothing may be written any more.
-	Lost()
+	// Lost is told why nobody knows what is on the disk: nothing may be written any more.
+	Lost(err error)
 }
 
 // Keeper is the only writer of subscriptions.db. It takes every request that waits, judges
@@ -111,7 +111,7 @@ func (k *Keeper) serve(first *Request) bool {
 	// A replicated log says itself what became of it.
 	unknown := errors.Is(err, messages.ErrOutcomeUnknown) && k.replica == nil
 	if unknown {
-		k.store.Lost()
+		k.store.Lost(err)
 	}
 	for _, r := range batch {
 		r.Reply(cmp.Or(err, r.refusal))

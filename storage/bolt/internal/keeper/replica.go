@@ -201,7 +201,7 @@ func (k *Keeper) scribe() {
 		err := k.write(all)
 		k.backlog.tell(all, err)
 		if errors.Is(err, messages.ErrOutcomeUnknown) {
-			k.store.Lost()
+			k.store.Lost(err)
 			return
 		}
 	}
