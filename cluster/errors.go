@@ -31,3 +31,6 @@ func (e *OwnerError) Error() string {
 
 // Is makes errors.Is(err, replog.ErrNotOwner) hold.
 func (e *OwnerError) Is(target error) bool { return target == replog.ErrNotOwner }
+
+// errSeeding is what a node answers that seeds another one already.
+var errSeeding = errors.New("this node seeds another one: one at a time")

@@ -29,9 +29,6 @@ const (
 	stallTime = 30 * time.Second
 )
 
-// errSeeding is what a node answers that seeds another one already.
-var errSeeding = errors.New("this node seeds another one: one at a time")
-
 // mend lets a node take part again whose part in the log has stopped. It returns when it does, or some time after it could not.
 func (n *Node) mend(stopped error) {
 	var err error

@@ -114,11 +114,9 @@ func (s *Set) openExisting(wanted *messages.Descriptor, stateThere bool) error {
 	}
 	stateOld := false
 	if stateThere {
-		if stateOld, err = s.inspectState(); err != nil {
+		if stateOld, err = s.inspectState(&logHeader); err != nil {
 			return err
 		}
-		// Programs of a log of format 4 may have passed over moves: what they have flushed is not what the log says.
-		stateOld = stateOld || logHeader.Format < format.Version && !s.options.ReadOnly
 	}
 	if err := s.mayRebuild(stateThere, stateOld); err != nil {
 		return err
@@ -191,8 +189,9 @@ func (s *Set) mayRebuild(there, old bool) error {
 		storage.ErrNotFound, ErrNoState, s.Path(format.StateFileName))
 }
 
-// inspectState reads the header of state.db, and reports whether it is of an older format.
-func (s *Set) inspectState() (old bool, err error) {
+// inspectState reads the header of state.db, and reports whether it is of an older format, or beside a log of one: programs
+// of a log of format 4 may have passed over moves, and then what they have flushed is not what the log says.
+func (s *Set) inspectState(log *format.Header) (old bool, err error) {
 	h, err := s.inspect(format.RoleState)
 	if err != nil {
 		return false, err
@@ -203,7 +202,7 @@ func (s *Set) inspectState() (old bool, err error) {
 	if err := s.knowsAll(&h); err != nil {
 		return false, err
 	}
-	old = h.Format < format.StateFormat
+	old = h.Format < format.StateFormat || log.Format < format.Version && !s.options.ReadOnly
 	s.staleState = !old && !sameDescriptor(&s.Descriptor, &h.Descriptor)
 	return old, nil
 }
