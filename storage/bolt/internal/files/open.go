@@ -202,7 +202,8 @@ func (s *Set) inspectState(log *format.Header) (old bool, err error) {
 	if err := s.knowsAll(&h); err != nil {
 		return false, err
 	}
-	old = h.Format < format.StateFormat || log.Format < format.Version && !s.options.ReadOnly
+	old = h.Format < format.StateFormat
+	old = old || log.Format < format.Version && !s.options.ReadOnly
 	s.staleState = !old && !sameDescriptor(&s.Descriptor, &h.Descriptor)
 	return old, nil
 }
