@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/partita-go/partita/calendar"
+	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/internal/backoff"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -135,22 +135,10 @@ func hasMoved(err error) bool {
 
 // final is what the caller is told.
 func (p *pursuit) final(err error) error {
-	if p.doubt == nil || errors.Is(err, messages.ErrOutcomeUnknown) || tellsUnwritten(err) {
+	if p.doubt == nil || errors.Is(err, messages.ErrOutcomeUnknown) || httpapi.TellsUnwritten(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", messages.ErrOutcomeUnknown, err)
-}
-
-// unwritten are why a partition refuses an append that has a deduplication id only after it has looked in vain for an event
-// with that id. All others come from before that: they say nothing of an earlier try.
-var unwritten = []error{
-	messages.ErrExpectedOffset, messages.ErrKindMismatch, messages.ErrDedupMismatch, messages.ErrOverflow, messages.ErrBackward,
-	messages.ErrBusinessDate, messages.ErrRecordAhead, calendar.ErrZoneChange, storage.ErrConflict,
-}
-
-// tellsUnwritten reports whether an error says that no try of the append was done.
-func tellsUnwritten(err error) bool {
-	return slices.ContainsFunc(unwritten, func(u error) bool { return errors.Is(err, u) })
 }
 
 // movedError is a refusal by a node whose leadership had ended meanwhile, whatever it says.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,4 +143,18 @@ var causes = []struct {
 	{"storage.ErrNoSubscription", storage.ErrNoSubscription},
 	{"storage.ErrSubscription", storage.ErrSubscription},
 	{"storage.ErrTailFull", storage.ErrTailFull},
+}
+
+// unwritten are why a partition refuses an append that has a deduplication id only after it has looked in vain for an event
+// with that id. All others come from before that, also from somebody between, or from another version of the server: they
+// say nothing of an earlier try.
+var unwritten = []error{
+	messages.ErrExpectedOffset, messages.ErrKindMismatch, messages.ErrDedupMismatch, messages.ErrOverflow, messages.ErrBackward,
+	messages.ErrBusinessDate, messages.ErrRecordAhead, calendar.ErrZoneChange, storage.ErrConflict,
+}
+
+// TellsUnwritten reports whether the refusal of an append that has a deduplication id says that no earlier try with that id
+// was done either. It is safe for concurrent use.
+func TellsUnwritten(err error) bool {
+	return slices.ContainsFunc(unwritten, func(u error) bool { return errors.Is(err, u) })
 }

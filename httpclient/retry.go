@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"time"
 
-	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/internal/backoff"
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage"
 )
 
 // lost is the error of a request that has no answer.
@@ -61,19 +58,6 @@ func judge(err error) verdict {
 	return verdict{}
 }
 
-// unwritten are why a partition refuses an append that has a deduplication id only after it has looked in vain for an event
-// with that id. All others come from before that, also from somebody between, or from another version of the server: they
-// say nothing of an earlier try.
-var unwritten = []error{
-	messages.ErrExpectedOffset, messages.ErrKindMismatch, messages.ErrDedupMismatch, messages.ErrOverflow, messages.ErrBackward,
-	messages.ErrBusinessDate, messages.ErrRecordAhead, calendar.ErrZoneChange, storage.ErrConflict,
-}
-
-// tellsUnwritten reports whether an error says that no try of the append was done.
-func tellsUnwritten(err error) bool {
-	return slices.ContainsFunc(unwritten, func(u error) bool { return errors.Is(err, u) })
-}
-
 // passes reports whether a status is that of something which passes.
 func passes(status int) bool {
 	switch status {
@@ -98,7 +82,7 @@ func (r *retry) wait(ctx context.Context, err error) error {
 	v := judge(err)
 	v.unknown = v.unknown && r.writes
 	if !v.again {
-		return r.doubt(v.unknown || r.unknown && !tellsUnwritten(err), err)
+		return r.doubt(v.unknown || r.unknown && !httpapi.TellsUnwritten(err), err)
 	}
 	r.unknown = r.unknown || v.unknown
 	r.failures++
