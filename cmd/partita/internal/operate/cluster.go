@@ -46,12 +46,8 @@ func nodeFlags(set *pflag.FlagSet) (server func() (*serverKeeper, error)) {
 	}
 }
 
-func clusterStatusCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "status", Short: "Show where the nodes stand",
-		Long: `Show where the nodes stand: who leads, how many entries of the log each has, and
-who is behind, or does not answer. The node that is asked asks the others.`,
-	}
+// askNode lets a command ask a node.
+func askNode(c *cobra.Command, ask func(context.Context, *serverKeeper, *console.Console) error) *cobra.Command {
 	server := nodeFlags(c.Flags())
 	asJSON := cli.JSON(c)
 	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
@@ -60,15 +56,40 @@ who is behind, or does not answer. The node that is asked asks the others.`,
 			return err
 		}
 		defer k.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(ctx, healthLimit)
-		defer cancel()
-		result := &clusterResult{Command: "cluster status"}
-		if err := k.ask(ctx, http.MethodGet, k.base.JoinPath("v1", "cluster"), nil, &result.StatusJSON); err != nil {
-			return err
-		}
-		return console.New(s, *asJSON).Result(result, result.text)
+		return ask(ctx, k, console.New(s, *asJSON))
 	})
 	return c
+}
+
+// readCluster gets what a node tells of the cluster, beneath its path.
+func (k *serverKeeper) readCluster(ctx context.Context, value any, path ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthLimit)
+	defer cancel()
+	return k.ask(ctx, http.MethodGet, k.base.JoinPath(append([]string{"v1", "cluster"}, path...)...), nil, value)
+}
+
+// changeCluster asks for a change, which is about the node that a member of the body names.
+func (k *serverKeeper) changeCluster(ctx context.Context, change, member, node string) error {
+	body, err := json.Marshal(map[string]string{member: node})
+	if err != nil {
+		return err
+	}
+	return k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", change), body, nil)
+}
+
+func clusterStatusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status", Short: "Show where the nodes stand",
+		Long: `Show where the nodes stand: who leads, how many entries of the log each has, and
+who is behind, or does not answer. The node that is asked asks the others.`,
+	}
+	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
+		result := &clusterResult{Command: "cluster status"}
+		if err := k.readCluster(ctx, &result.StatusJSON); err != nil {
+			return err
+		}
+		return out.Result(result, result.text)
+	})
 }
 
 func clusterTransferCommand() *cobra.Command {
@@ -79,50 +100,26 @@ stopped for longer, or moved. Callers wait for some 100 ms. A server that is
 stopped does that by itself.`,
 	}
 	node := cli.Required(c, "to", "the node that is to lead, `NODE`")
-	server := nodeFlags(c.Flags())
-	asJSON := cli.JSON(c)
-	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		k, err := server()
-		if err != nil {
-			return err
-		}
-		defer k.client.CloseIdleConnections()
+	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterTransferResult{Command: "cluster transfer", To: *node}
-		to, err := json.Marshal(map[string]string{"to": *node})
-		if err != nil {
+		if err := k.changeCluster(ctx, "transfer", "to", *node); err != nil {
 			return err
 		}
-		if err := k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", "transfer"), to, nil); err != nil {
-			return err
-		}
-		return console.New(s, *asJSON).Result(result, result.text)
+		return out.Result(result, result.text)
 	})
-	return c
 }
 
 // clusterMemberCommand changes who is in the cluster. done says what the node does then.
 func clusterMemberCommand(name, done, short, long string) *cobra.Command {
 	c := &cobra.Command{Use: name + " --node NODE", Short: short, Long: long}
 	node := cli.Required(c, "node", "the node, `NODE`")
-	server := nodeFlags(c.Flags())
-	asJSON := cli.JSON(c)
-	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		k, err := server()
-		if err != nil {
-			return err
-		}
-		defer k.client.CloseIdleConnections()
+	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterMemberResult{Command: "cluster " + name, Node: *node, done: done}
-		body, err := json.Marshal(map[string]string{"node": *node})
-		if err != nil {
+		if err := k.changeCluster(ctx, name, "node", *node); err != nil {
 			return err
 		}
-		if err := k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", name), body, nil); err != nil {
-			return err
-		}
-		return console.New(s, *asJSON).Result(result, result.text)
+		return out.Result(result, result.text)
 	})
-	return c
 }
 
 // clusterMemberResult says which node was added or removed, in the words of its JSON.
@@ -141,27 +138,17 @@ func clusterCompareCommand() *cobra.Command {
 that all have which answer. It reads no store: for that, verify each. Status 1 if
 two differ.`,
 	}
-	server := nodeFlags(c.Flags())
-	asJSON := cli.JSON(c)
-	c.RunE = cli.Run(func(ctx context.Context, s cli.Streams) error {
-		k, err := server()
-		if err != nil {
-			return err
-		}
-		defer k.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(ctx, healthLimit)
-		defer cancel()
+	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterCompareResult{Command: "cluster compare"}
-		if err := k.ask(ctx, http.MethodGet, k.base.JoinPath("v1", "cluster", "compare"), nil, &result.Comparison); err != nil {
+		if err := k.readCluster(ctx, &result.Comparison, "compare"); err != nil {
 			return err
 		}
-		err = console.New(s, *asJSON).Result(result, result.text)
+		err := out.Result(result, result.text)
 		if err == nil && !result.Same {
 			return errors.New("nodes differ")
 		}
 		return err
 	})
-	return c
 }
 
 // clusterCompareResult says who has what, in the words of its JSON.
