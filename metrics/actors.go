@@ -73,6 +73,8 @@ type cell struct {
 	// mask says which of them are timed: none if handling is nil.
 	mask     uint64
 	handling prometheus.Observer
+	// exampled is when the last example was given, in nanoseconds, 0 if none was.
+	exampled atomic.Int64
 	life     life
 	sent     [stripes]stripe
 }
@@ -277,7 +279,7 @@ func (a *watchedActor) Handled(_ partition.ActorKey, message any) {
 	if taken := a.taken.Load(); taken != 0 {
 		took := now() - taken
 		c := a.group.Load().cell(message)
-		observe(c.handling, took, ids.TraceID(a.trace.Load()))
+		c.observe(took, ids.TraceID(a.trace.Load()))
 		// It stands for those that were not timed.
 		s := &c.sent[a.stripe]
 		sent, weighed := s.sent.Load(), s.weighed.Load()
@@ -288,13 +290,30 @@ func (a *watchedActor) Handled(_ partition.ActorKey, message any) {
 	a.message.Store(0)
 }
 
-// observe observes a time, and gives the trace that it was measured in as an example.
-func observe(o prometheus.Observer, took int64, trace ids.TraceID) {
-	if e, ok := o.(prometheus.ExemplarObserver); ok && trace != 0 {
-		e.ObserveWithExemplar(seconds(took), prometheus.Labels{traceLabel: trace.String()})
+// An example costs ten times as much as a time. So messages of a kind that take less than slow give one in exampleEvery at
+// the most; Prometheus asks far less often.
+const (
+	slow         = int64(time.Millisecond)
+	exampleEvery = int64(100 * time.Millisecond)
+)
+
+// observe observes a time, and may give the trace that it was measured in as an example.
+func (c *cell) observe(took int64, trace ids.TraceID) {
+	e, ok := c.handling.(prometheus.ExemplarObserver)
+	if !ok || trace == 0 || !c.wantsExample(took, now()) {
+		c.handling.Observe(seconds(took))
 		return
 	}
-	o.Observe(seconds(took))
+	e.ObserveWithExemplar(seconds(took), prometheus.Labels{traceLabel: trace.String()})
+}
+
+// wantsExample reports whether a message that took so long until at is to give an example.
+func (c *cell) wantsExample(took, at int64) bool {
+	if took >= slow {
+		return true
+	}
+	last := c.exampled.Load()
+	return (last == 0 || at-last >= exampleEvery) && c.exampled.CompareAndSwap(last, at)
 }
 
 // traceLabel is the label that those who show exemplars look for.
