@@ -34,7 +34,7 @@ func BenchmarkLines(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			w.Received(message)
+			tell(w, message)
 		}
 	})
 	check(b, w.Close(context.Background()))
@@ -56,7 +56,7 @@ func BenchmarkOff(b *testing.B) {
 			message := anAppend()
 			b.ReportAllocs()
 			for b.Loop() {
-				w.Received(message)
+				tell(w, message)
 			}
 			check(b, w.Close(context.Background()))
 		})

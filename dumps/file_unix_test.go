@@ -38,7 +38,7 @@ func TestOneWriter(t *testing.T) {
 	first, err := Open(path, Options{Groups: everything()})
 	check(t, err)
 	check(t, first.Reopen(limited(t)))
-	first.Sent(cancelOf("g", 1))
+	tell(first, cancelOf("g", 1))
 	if _, err := Open(path, Options{}); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), path+": another process") {
 		t.Errorf("got %v", err)
 	}
@@ -50,7 +50,7 @@ func TestOneWriter(t *testing.T) {
 	}
 	check(t, second.Close(limited(t)))
 	check(t, first.Reopen(limited(t)))
-	first.Sent(cancelOf("g", 2))
+	tell(first, cancelOf("g", 2))
 	check(t, first.Close(limited(t)))
 	expectNumbers(t, readAll(t, path, path+".1"), map[string]int{"g": 2})
 }

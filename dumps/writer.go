@@ -127,8 +127,24 @@ func (w *Writer) Taken(actors.Key, any) {}
 // Handled implements [actors.Observer].
 func (w *Writer) Handled(actors.Key, any) {}
 
-// WantsTraffic implements [actors.TrafficSwitch]: it reports whether messages of any group are dumped.
-func (w *Writer) WantsTraffic() bool { return w.groups.some.Load() }
+// WantsTraffic implements [actors.TrafficSwitch]: it reports whether a message is to be dumped, and counts it if it is above
+// the rate of its group.
+func (w *Writer) WantsTraffic(key actors.Key, message any) bool {
+	if !w.groups.some.Load() {
+		return false
+	}
+	g := w.groups.of(key.Group)
+	r := g.rule.Load()
+	if r == nil || !r.wants(typeOf(message).name) {
+		return false
+	}
+	if !r.limit.Allows(time.Since(w.start)) {
+		g.number.Add(1)
+		g.limited.Add(1)
+		return false
+	}
+	return true
+}
 
 // Received implements [actors.TrafficObserver].
 func (w *Writer) Received(m actors.Traffic) { w.dump(&m, In) }
@@ -136,25 +152,16 @@ func (w *Writer) Received(m actors.Traffic) { w.dump(&m, In) }
 // Sent implements [actors.TrafficObserver].
 func (w *Writer) Sent(m actors.Traffic) { w.dump(&m, Out) }
 
-// dump writes a message if it is wanted.
+// dump writes a message that is wanted.
 func (w *Writer) dump(m *actors.Traffic, d Direction) {
 	g := w.groups.of(m.Key.Group)
 	r := g.rule.Load()
 	if r == nil {
-		return
-	}
-	kind := typeOf(m.Message)
-	if !r.wants(kind.name) {
-		return
-	}
-	number, now := g.number.Add(1), time.Now()
-	if !r.limit.Allows(now.Sub(w.start)) {
-		g.limited.Add(1)
-		return
+		return // since now
 	}
 	t := w.scratch.Get().(*text) //nolint:errcheck // there is nothing else in it
 	t.bytes, t.longest, t.bodies, t.depth = t.bytes[:0], r.longest, r.bodies, 0
-	t.line(m, d, &lineHead{group: g, node: *w.node.Load(), number: number, now: now}, kind)
+	t.line(m, d, &lineHead{group: g, node: *w.node.Load(), number: g.number.Add(1), now: time.Now()}, typeOf(m.Message))
 	if w.buffers.add(t.bytes) {
 		g.emitted.Add(1)
 	} else {

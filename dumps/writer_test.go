@@ -77,7 +77,7 @@ func TestRotation(t *testing.T) {
 	for i := range 4 {
 		load.Go(func() {
 			for n := range each {
-				w.Sent(cancelOf(fmt.Sprint("g", i/2), n))
+				tell(w, cancelOf(fmt.Sprint("g", i/2), n))
 			}
 		})
 	}
@@ -113,12 +113,12 @@ func TestReopenRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dump")
 	w, err := Open(path, Options{Groups: everything()})
 	check(t, err)
-	w.Sent(cancelOf("g", 1))
+	tell(w, cancelOf("g", 1))
 	check(t, w.Reopen(limited(t)))
 	expectNumbers(t, readAll(t, path), map[string]int{"g": 1})
 	check(t, os.Remove(path))
 	check(t, w.Reopen(limited(t)))
-	w.Sent(cancelOf("g", 2))
+	tell(w, cancelOf("g", 2))
 	check(t, w.Close(limited(t)))
 	if lines := readAll(t, path); len(lines) != 1 || lines[0].Number != 2 {
 		t.Errorf("got %+v", lines)
@@ -147,7 +147,7 @@ func TestReopenFails(t *testing.T) {
 	if err := w.Reopen(limited(t)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	w.Sent(cancelOf("g", 1))
+	tell(w, cancelOf("g", 1))
 	check(t, w.Close(limited(t)))
 	expectNumbers(t, readAll(t, filepath.Join(moved, "dump")), map[string]int{"g": 1})
 	if told.Load() != 1 {
@@ -161,7 +161,7 @@ func TestAppends(t *testing.T) {
 	for range 2 {
 		w, err := Open(path, Options{Groups: everything()})
 		check(t, err)
-		w.Sent(cancelOf("g", 1))
+		tell(w, cancelOf("g", 1))
 		check(t, w.Close(limited(t)))
 	}
 	if lines := readAll(t, path); len(lines) != 2 || lines[0].Number != 1 || lines[1].Number != 1 || len(Holes(lines)) > 0 {
@@ -177,7 +177,7 @@ func TestLimit(t *testing.T) {
 		check(t, err)
 		for range 3 {
 			for n := range 30 {
-				w.Sent(cancelOf("g", n))
+				tell(w, cancelOf("g", n))
 			}
 			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // in a bubble
 		}
@@ -200,9 +200,9 @@ func TestSwitches(t *testing.T) {
 	check(t, err)
 	stop := actors.Traffic{Key: actors.Key{Group: "partition"}, Message: &messages.Stop{}}
 	send := func() {
-		w.Received(cancelOf("partition", 0))
-		w.Received(stop)
-		w.Received(cancelOf("flusher", 0))
+		tell(w, cancelOf("partition", 0))
+		tell(w, stop)
+		tell(w, cancelOf("flusher", 0))
 	}
 	send()
 	for _, groups := range []map[string]Group{
@@ -251,11 +251,11 @@ func TestSlowDisk(t *testing.T) {
 		f := &slowFile{writing: make(chan struct{}), proceed: make(chan struct{})}
 		w, err := open("", Options{Groups: everything(), Memory: minMemory}, func(string, file) (file, error) { return f, nil })
 		check(t, err)
-		w.Sent(cancelOf("g", 0))
+		tell(w, cancelOf("g", 0))
 		<-f.writing // it writes the first line, and will not end
 		const n = 20_000
 		for i := range n {
-			w.Sent(cancelOf("g", i)) // if it waited, all goroutines of the bubble would, which is reported
+			tell(w, cancelOf("g", i)) // if it waited, all goroutines of the bubble would, which is reported
 		}
 		stats := w.Stats().Groups[0]
 		if stats.Lost == 0 || stats.Emitted+stats.Lost != n+1 {
@@ -278,7 +278,7 @@ func TestSlowDisk(t *testing.T) {
 		if got := uint64(bytes.Count(f.Bytes(), []byte("\n"))); got != stats.Emitted {
 			t.Errorf("got %d lines, want %d", got, stats.Emitted)
 		}
-		w.Sent(cancelOf("g", 0))
+		tell(w, cancelOf("g", 0))
 		if got := w.Stats().Groups[0]; got.Lost != stats.Lost+1 {
 			t.Errorf("after the close: got %+v", got)
 		}
@@ -297,12 +297,12 @@ func TestNothingDumpedTakesNothing(t *testing.T) {
 			}
 			return all
 		}
-		w.Sent(cancelOf("g", 0))
+		tell(w, cancelOf("g", 0))
 		if got := taken(); got != 0 {
 			t.Errorf("got %d bytes of buffers, want none", got)
 		}
 		check(t, w.SetGroups(everything()))
-		w.Sent(cancelOf("g", 0))
+		tell(w, cancelOf("g", 0))
 		if got := taken(); got != w.buffers.size {
 			t.Errorf("got %d bytes of buffers, want %d", got, w.buffers.size)
 		}
@@ -342,7 +342,7 @@ func TestFullDisk(t *testing.T) {
 		check(t, err)
 		send := func() {
 			for n := range 10 {
-				w.Sent(cancelOf("g", n))
+				tell(w, cancelOf("g", n))
 			}
 			time.Sleep(time.Second) //nolint:forbidigo // in a bubble: it has been written, or not
 		}
@@ -387,7 +387,7 @@ func TestDevFull(t *testing.T) {
 	}
 	w, err := Open(path, Options{Groups: everything()})
 	check(t, err)
-	w.Sent(cancelOf("g", 1))
+	tell(w, cancelOf("g", 1))
 	if err := w.Close(limited(t)); err == nil || w.Stats().Unwritten != 1 {
 		t.Errorf("got %v, %+v", err, w.Stats())
 	}
@@ -424,7 +424,7 @@ func TestNodes(t *testing.T) {
 			if n == 5 && node == 0 {
 				w.SetNode(9)
 			}
-			w.Sent(cancelOf("g", n))
+			tell(w, cancelOf("g", n))
 		}
 		check(t, w.Reopen(limited(t)))
 	}
@@ -441,13 +441,27 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestDirections: a line says whether its actor has received or sent the message.
+func TestDirections(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dump")
+	w, err := Open(path, Options{Groups: map[string]Group{AllGroups: {}}})
+	check(t, err)
+	w.Received(cancelOf("g", 1))
+	w.Sent(cancelOf("g", 2))
+	check(t, w.Close(limited(t)))
+	lines := readAll(t, path)
+	if len(lines) != 2 || lines[0].Direction != In || lines[1].Direction != Out {
+		t.Errorf("got %+v, want In, then Out", lines)
+	}
+}
+
 // TestWantsNothing: who dumps no group need not be told of anything.
 func TestWantsNothing(t *testing.T) {
 	w, err := Open(filepath.Join(t.TempDir(), "dump"), Options{})
 	check(t, err)
 	for _, groups := range []map[string]Group{nil, {"g": {}}, nil} {
 		check(t, w.SetGroups(groups))
-		if got := w.WantsTraffic(); got != (groups != nil) {
+		if got := w.WantsTraffic(actors.Key{Group: "g"}, 1); got != (groups != nil) {
 			t.Errorf("got %v with %v", got, groups)
 		}
 	}

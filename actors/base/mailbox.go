@@ -73,7 +73,7 @@ const (
 // [life].
 type Mailbox struct {
 	config     MailboxConfig
-	traffic    TrafficObserver // the observer, if it is one
+	traffic    traffic
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	work       func() // m.drain as a value, made once
@@ -111,7 +111,7 @@ func NewMailbox(c MailboxConfig) *Mailbox {
 	c.Observer = observerOf(c.Observer, c.Key)
 	m := &Mailbox{config: c, running: true}
 	m.work = m.drain
-	m.traffic, _ = c.Observer.(TrafficObserver)
+	m.traffic = trafficOf(c.Observer)
 	return m
 }
 
@@ -382,11 +382,7 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 	_, content, sender := actor.UnwrapEnvelope(message)
 	if sender != nil && m.config.Refuse != nil {
 		if answer := m.config.Refuse(content, why); answer != nil {
-			if wantsTraffic(m.traffic) {
-				t := sent(m.config.Key, answer, sender)
-				t.Trace = TraceOf(content)
-				m.traffic.Sent(t)
-			}
+			m.traffic.sent(m.config.Key, answer, sender, TraceOf(content))
 			m.config.System.Root.Send(sender, answer)
 		}
 	}
@@ -396,9 +392,9 @@ func (m *Mailbox) refuse(message any, why RefuseReason) {
 func (m *Mailbox) observePosted(message any) {
 	if o := m.config.Observer; o != nil {
 		o.Posted(m.config.Key, actor.UnwrapEnvelopeMessage(message))
-		if wantsTraffic(m.traffic) {
+		if m.traffic != nil {
 			_, content, sender := actor.UnwrapEnvelope(message)
-			m.traffic.Received(received(m.config.Key, content, sender))
+			m.traffic.received(m.config.Key, content, sender)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package base
 
-import "slices"
-
 // Observer is told about every message of the actors that have it, user and
 // system messages alike, without their envelopes. A nil Observer costs one
 // comparison a call.
@@ -62,16 +60,7 @@ func Observers(all ...Observer) Observer {
 	case 1:
 		return some[0]
 	}
-	var traffic []TrafficObserver
-	for _, o := range some {
-		if t, ok := o.(TrafficObserver); ok {
-			traffic = append(traffic, t)
-		}
-	}
-	if traffic == nil {
-		return some
-	}
-	return trafficObservers{some, traffic}
+	return some
 }
 
 // observers are several.
@@ -106,36 +95,5 @@ func (all observers) Taken(key Key, message any) {
 func (all observers) Handled(key Key, message any) {
 	for _, o := range all {
 		o.Handled(key, message)
-	}
-}
-
-// trafficObservers are several, of which some are told of traffic. Only then there is any to tell.
-type trafficObservers struct {
-	observers
-	traffic []TrafficObserver
-}
-
-var _ TrafficSwitch = trafficObservers{}
-
-// WantsTraffic implements [TrafficSwitch]: as long as one of them does.
-func (all trafficObservers) WantsTraffic() bool {
-	return slices.ContainsFunc(all.traffic, wantsTraffic)
-}
-
-// Received implements [TrafficObserver].
-func (all trafficObservers) Received(t Traffic) {
-	for _, o := range all.traffic {
-		if wantsTraffic(o) {
-			o.Received(t)
-		}
-	}
-}
-
-// Sent implements [TrafficObserver].
-func (all trafficObservers) Sent(t Traffic) {
-	for _, o := range all.traffic {
-		if wantsTraffic(o) {
-			o.Sent(t)
-		}
 	}
 }

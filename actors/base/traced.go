@@ -112,9 +112,7 @@ func (m *Mailbox) Answer(ctx actor.Context, requester, message any) {
 	case *actor.PID:
 		ctx.Send(r, message)
 	case *tracedRequester:
-		t := sent(m.config.Key, message, r.pid)
-		t.Trace = r.trace
-		m.traffic.Sent(t)
+		m.traffic.sent(m.config.Key, message, r.pid, r.trace)
 		ctx.ActorSystem().Root.Send(r.pid, message) // that it is sent is told already
 	}
 }

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"path"
 	"reflect"
 
@@ -25,20 +26,49 @@ type TrafficObserver interface {
 	Sent(Traffic)
 }
 
-// TrafficSwitch is a [TrafficObserver] that may want nothing for a while: it is asked before a message is described for
-// it, and is not told of that one if it says no.
+// TrafficSwitch is a [TrafficObserver] that wants to be told of some messages only: it is asked once of each before that is
+// described for it, and is told of it right after that if it says yes. So it may count them.
 type TrafficSwitch interface {
 	TrafficObserver
-	WantsTraffic() bool
+	WantsTraffic(key Key, message any) bool
 }
 
-// wantsTraffic reports whether an observer, which may be nil, is to be told of a message.
-func wantsTraffic(o TrafficObserver) bool {
-	if o == nil {
-		return false
+// traffic are those observers of an actor that are told of its traffic.
+type traffic []TrafficObserver
+
+func trafficOf(o Observer) (t traffic) {
+	if all, several := o.(observers); several {
+		for _, one := range all {
+			t = append(t, trafficOf(one)...)
+		}
+		return t
 	}
-	s, isSwitch := o.(TrafficSwitch)
-	return !isSwitch || s.WantsTraffic()
+	if one, wants := o.(TrafficObserver); wants {
+		return traffic{one}
+	}
+	return nil
+}
+
+// received tells of a message that comes to an actor.
+func (t traffic) received(key Key, message any, from *actor.PID) {
+	t.tell(TrafficObserver.Received, key, message, func() Traffic { return received(key, message, from) })
+}
+
+// sent tells of a message that an actor sends, to nobody or on behalf of no trace perhaps.
+func (t traffic) sent(key Key, message any, to *actor.PID, trace ids.TraceID) {
+	t.tell(TrafficObserver.Sent, key, message, func() Traffic {
+		m := sent(key, message, to)
+		m.Trace = cmp.Or(trace, m.Trace)
+		return m
+	})
+}
+
+func (t traffic) tell(tell func(TrafficObserver, Traffic), key Key, message any, describe func() Traffic) {
+	for _, o := range t {
+		if s, isSwitch := o.(TrafficSwitch); !isSwitch || s.WantsTraffic(key, message) {
+			tell(o, describe())
+		}
+	}
 }
 
 // Traffic is a message on its way.
@@ -250,9 +280,7 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 	}
 	return props.Configure(actor.WithSenderMiddleware(func(next actor.SenderFunc) actor.SenderFunc {
 		return func(from actor.SenderContext, to *actor.PID, e *actor.MessageEnvelope) {
-			if wantsTraffic(m.traffic) {
-				m.traffic.Sent(sent(m.config.Key, e.Message, to))
-			}
+			m.traffic.sent(m.config.Key, e.Message, to, 0)
 			next(from, to, e)
 		}
 	}))
@@ -260,7 +288,5 @@ func ObserveSends(props *actor.Props, m *Mailbox) *actor.Props {
 
 // TellSent lets an observer that wants to know be told of what an actor hands over without sending it.
 func (m *Mailbox) TellSent(message any) {
-	if wantsTraffic(m.traffic) {
-		m.traffic.Sent(sent(m.config.Key, message, nil))
-	}
+	m.traffic.sent(m.config.Key, message, nil, 0)
 }

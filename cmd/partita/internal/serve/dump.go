@@ -171,9 +171,9 @@ func (d *dumping) Counts(tell func(group string, emitted, limited, lost uint64))
 }
 
 // WantsTraffic implements [actors.TrafficSwitch].
-func (d *dumping) WantsTraffic() bool {
+func (d *dumping) WantsTraffic(key actors.Key, message any) bool {
 	now := d.now.Load()
-	return now != nil && now.WantsTraffic()
+	return now != nil && now.WantsTraffic(key, message)
 }
 
 // Received implements [actors.TrafficObserver].
