@@ -67,7 +67,11 @@ var refusals = [...]struct {
 	reason string
 	is     error
 }{
-	{"mailbox-full", nil}, {"actualizing", nil}, {"unflushed", nil}, {"stopping", nil}, // those of Busy, by their reasons
+	// Those of Busy, in the order of the reasons.
+	{messages.BusyMailboxFull.Name(), nil},
+	{messages.BusyActualizing.Name(), nil},
+	{messages.BusyUnflushed.Name(), nil},
+	{messages.BusyStopping.Name(), nil},
 	{"outcome-unknown", messages.ErrOutcomeUnknown},
 	{"stopped", messages.ErrStopped},
 	{"interrupted", messages.ErrInterrupted},

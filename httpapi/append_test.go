@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -181,16 +182,16 @@ func TestEventTooLarge(t *testing.T) {
 
 // TestBusy: whoever comes when the lane is full is told when to come again, and is not kept.
 func TestBusy(t *testing.T) {
-	for name, narrow := range map[string]func(*partition.Application){
-		"requests": func(a *partition.Application) { a.RequestLane = 1 },
-		"bytes":    func(a *partition.Application) { a.RequestLaneBytes = 1 },
+	for limit, narrow := range map[string]func(*partition.Application){
+		"RequestLane":      func(a *partition.Application) { a.RequestLane = 1 },
+		"RequestLaneBytes": func(a *partition.Application) { a.RequestLaneBytes = 1 },
 	} {
-		t.Run(name, func(t *testing.T) { busyWhenFull(t, narrow) })
+		t.Run(limit, func(t *testing.T) { busyWhenFull(t, limit, narrow) })
 	}
 }
 
-// busyWhenFull has a lane with room for one.
-func busyWhenFull(t *testing.T, narrow func(*partition.Application)) {
+// busyWhenFull has a lane with room for one, by a limit.
+func busyWhenFull(t *testing.T, limit string, narrow func(*partition.Application)) {
 	t.Helper()
 	r := newRig(t, Options{}, func(a *partition.Application) {
 		narrow(a)
@@ -210,6 +211,11 @@ func busyWhenFull(t *testing.T, narrow func(*partition.Application)) {
 		a := <-answers
 		if a.problem(busy, ""); a.header.Get("Retry-After") != "1" {
 			t.Errorf("got Retry-After %q", a.header.Get("Retry-After"))
+		}
+		p, _ := ReadProblem([]byte(a.body))
+		b, isBusy := errors.AsType[*messages.BusyError](p)
+		if !isBusy || b.Reason != messages.BusyMailboxFull || b.Limit != limit {
+			t.Errorf("got %+v of %s, want a full mailbox by %s", b, a.body, limit)
 		}
 	}
 	gate.Release()

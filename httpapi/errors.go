@@ -115,7 +115,7 @@ func (p *problem) tellMore(err error) {
 	switch p.kind {
 	case busy:
 		if b, ok := errors.AsType[*messages.BusyError](err); ok {
-			p.detail, p.retryAfter = b.Error(), max(b.RetryAfter, retrySoon)
+			p.detail, p.retryAfter, p.refused = b.Error(), max(b.RetryAfter, retrySoon), b
 		}
 	case expectedOffset:
 		if o, ok := errors.AsType[*messages.OffsetError](err); ok {

@@ -62,6 +62,8 @@ type problem struct {
 	field string
 	// last is where the workspace's log ends, for expectedOffset.
 	last *messages.WLogOffset
+	// refused says why, for busy.
+	refused *messages.BusyError
 	// ended is the sequence, for exhausted.
 	ended *messages.OverflowError
 	// behind is the sequence, for backward.
@@ -83,6 +85,9 @@ func (p *problem) MarshalJSON() ([]byte, error) {
 	j := ProblemError{
 		Type: problemBase + p.kind.name, Title: p.kind.title, Status: p.kind.status, Detail: p.detail, Field: p.field, Last: p.last,
 		Cause: causeName(p.cause), Trace: p.trace,
+	}
+	if p.refused != nil {
+		j.Reason, j.Limit = p.refused.Reason.Name(), p.refused.Limit
 	}
 	if p.ended != nil {
 		j.Sequence, j.Name, j.Period, j.Largest = p.ended.Seq, p.ended.Name, dateText(p.ended.Period), p.ended.Largest

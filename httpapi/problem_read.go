@@ -38,6 +38,9 @@ type ProblemError struct {
 	Period   string           `json:"period,omitempty"`
 	Largest  messages.Number  `json:"largest,string,omitempty"`
 	Number   *messages.Number `json:"last_number,string,omitempty"`
+	// Reason and Limit are of busy: a [messages.BusyReason] by its name, and the setting that is the bound, if one is.
+	Reason string `json:"reason,omitempty"`
+	Limit  string `json:"limit,omitempty"`
 	// Trace is that of the request, zero if it belongs to none.
 	Trace ids.TraceID `json:"trace,omitempty"`
 	// RetryAfter is how long to wait before the request is repeated, 0 if the answer did not say. It is a header.
@@ -61,7 +64,7 @@ func (p *ProblemError) Unwrap() error {
 	err := p.cause()
 	switch {
 	case errors.Is(err, messages.ErrBusy):
-		return &messages.BusyError{RetryAfter: p.RetryAfter}
+		return &messages.BusyError{Reason: messages.BusyReasonOf(p.Reason), RetryAfter: p.RetryAfter, Limit: p.Limit}
 	case errors.Is(err, messages.ErrExpectedOffset) && p.Last != nil:
 		return &messages.OffsetError{Got: *p.Last}
 	case errors.Is(err, messages.ErrOverflow) && p.Sequence != 0:

@@ -3,6 +3,7 @@ package messages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/partita-go/partita/calendar"
@@ -225,6 +226,26 @@ const (
 	BusyNoQuorum
 )
 
+// busyNames are the reasons' names.
+var busyNames = [...]string{
+	BusyMailboxFull: "mailbox-full", BusyActualizing: "actualizing", BusyUnflushed: "unflushed", BusyStopping: "stopping",
+	BusyNoQuorum: "no-quorum",
+}
+
+// Name returns the name of a reason for programs, which never changes, as "mailbox-full": over HTTP and in metrics. It is ""
+// of one that is not known.
+func (r BusyReason) Name() string {
+	if int(r) < len(busyNames) {
+		return busyNames[r]
+	}
+	return ""
+}
+
+// BusyReasonOf returns the reason of a name, 0 if it is not known.
+func BusyReasonOf(name string) BusyReason {
+	return BusyReason(max(0, slices.Index(busyNames[:], name))) //nolint:gosec // there are few
+}
+
 func (r BusyReason) String() string {
 	switch r {
 	case BusyMailboxFull:
@@ -249,11 +270,14 @@ type BusyError struct {
 	// trying again is of no use.
 	RetryAfter time.Duration
 	// Limit is the setting that is the bound that was met: "RequestLane" or "RequestLaneBytes" of a full mailbox,
-	// "BusyLimit", "BusyEvents" or the store's "Memory" if too much is unflushed. It is "" for all other reasons, and of a server's answer.
+	// "BusyLimit", "BusyEvents" or the store's "Memory" if too much is unflushed. It is "" for all other reasons.
 	Limit string
 }
 
 func (e *BusyError) Error() string {
+	if e.Reason == 0 {
+		return fmt.Sprintf("%v: retry after %v", ErrBusy, e.RetryAfter)
+	}
 	return fmt.Sprintf("%v: %v, retry after %v", ErrBusy, e.Reason, e.RetryAfter)
 }
 
