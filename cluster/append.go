@@ -80,7 +80,7 @@ func (n *Node) append(
 	ctx context.Context, to *partition.AppendTo,
 	here func(context.Context, *partition.Sequencer) error, there func(context.Context, owner) error,
 ) error {
-	p := &pursuit{node: n, writes: true, repeatable: !to.DedupID.IsZero(), try: func(ctx context.Context, o owner) error {
+	p := &pursuit{shard: n.shards[0], writes: true, repeatable: !to.DedupID.IsZero(), try: func(ctx context.Context, o owner) error {
 		if o.here == nil {
 			return there(ctx, o)
 		}

@@ -30,9 +30,9 @@ type PositionJSON struct {
 }
 
 // position returns what this node has up to a head.
-func (n *Node) position(head uint64) PositionJSON {
-	j := PositionJSON{Node: n.o.Node}
-	if at, known := n.part().log.PositionAt(head); known {
+func (s *Shard) position(head uint64) PositionJSON {
+	j := PositionJSON{Node: s.o.Node}
+	if at, known := s.part().log.PositionAt(head); known {
 		j.Sum = fmt.Sprintf("%08x", at.Sum)
 	} else {
 		j.Unknown = fmt.Sprintf("it does not remember entry %d", head)
@@ -41,26 +41,26 @@ func (n *Node) position(head uint64) PositionJSON {
 }
 
 // answerPosition tells another node what this one has.
-func (n *Node) answerPosition(w http.ResponseWriter, r *http.Request) {
+func (s *Shard) answerPosition(w http.ResponseWriter, r *http.Request) {
 	head, err := strconv.ParseUint(r.URL.Query().Get("head"), 10, 64)
 	if err != nil {
 		httpapi.Refuse(w, r, httpapi.Malformed("head", err.Error()))
 		return
 	}
-	j := n.position(head)
+	j := s.position(head)
 	answer(w, &j)
 }
 
 // answerCompare compares what the nodes have that answer.
-func (n *Node) answerCompare(w http.ResponseWriter, r *http.Request) {
-	c := n.compare(r.Context())
+func (s *Shard) answerCompare(w http.ResponseWriter, r *http.Request) {
+	c := s.compare(r.Context())
 	answer(w, &c)
 }
 
 // compare asks all nodes how far they are, and then what they have up to where all are.
-func (n *Node) compare(ctx context.Context) Comparison {
-	c := Comparison{Head: n.Status().Head}
-	others := n.askOthers(ctx)
+func (s *Shard) compare(ctx context.Context) Comparison {
+	c := Comparison{Head: s.Status().Head}
+	others := s.askOthers(ctx)
 	for _, m := range others {
 		if m.Unreachable == "" {
 			c.Head = min(c.Head, m.Head)
@@ -69,12 +69,12 @@ func (n *Node) compare(ctx context.Context) Comparison {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	c.Members = make([]PositionJSON, len(others)+1)
-	c.Members[0] = n.position(c.Head)
+	c.Members[0] = s.position(c.Head)
 	var asked sync.WaitGroup
 	for i, m := range others {
 		asked.Go(func() {
 			j := &c.Members[i+1]
-			if err := n.peers.ask(ctx, m.Node, positionPath+"?head="+strconv.FormatUint(c.Head, 10), j); err != nil {
+			if err := s.node.peers.ask(ctx, m.Node, positionPath+"?head="+strconv.FormatUint(c.Head, 10), j); err != nil {
 				*j = PositionJSON{Unknown: errorText(causeOf(ctx, err))}
 			}
 			j.Node = m.Node

@@ -14,7 +14,8 @@
 // links hashicorp/raft.
 //
 //	options.go    Options
-//	node.go       Node: Start, Close, Transfer
+//	node.go       Node: Start, Close
+//	shard.go      Shard: what a node has of some partitions
 //	reign.go      the application runs while this node leads
 //	room.go       a node without room lets another one lead
 //	part.go       its part of the log, and its store

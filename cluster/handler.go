@@ -27,34 +27,35 @@ const (
 func (n *Node) Handler() http.Handler { return n.handler }
 
 func (n *Node) newHandler() http.Handler {
+	s := n.shards[0]
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/v1/openapi.json", "/{$}"} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { n.part().api.ServeHTTP(w, r) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.part().api.ServeHTTP(w, r) })
 	}
-	mux.HandleFunc("GET "+readyPath, n.answerReady)
-	mux.HandleFunc("GET "+statusPath, n.answerStatuses)
-	mux.HandleFunc("GET "+clusterPath, n.answerCluster)
-	mux.HandleFunc("GET "+comparePath, n.answerCompare)
-	for path, change := range n.changes() {
-		mux.HandleFunc("POST "+path, n.answerChange(change))
+	mux.HandleFunc("GET "+readyPath, s.answerReady)
+	mux.HandleFunc("GET "+statusPath, s.answerStatuses)
+	mux.HandleFunc("GET "+clusterPath, s.answerCluster)
+	mux.HandleFunc("GET "+comparePath, s.answerCompare)
+	for path, change := range s.changes() {
+		mux.HandleFunc("POST "+path, s.answerChange(change))
 	}
-	mux.HandleFunc("/", n.route)
+	mux.HandleFunc("/", s.route)
 	return mux
 }
 
 // route answers with what this node has, if that is asked for, else as the owner does.
-func (n *Node) route(w http.ResponseWriter, r *http.Request) {
+func (s *Shard) route(w http.ResponseWriter, r *http.Request) {
 	if isForPeers(r.URL.Path) || r.URL.Path == readyPath {
-		n.part().api.ServeHTTP(w, r) // it does not have that, or not with this method
+		s.part().api.ServeHTTP(w, r) // it does not have that, or not with this method
 		return
 	}
 	if isRead(r) {
 		if query, err := url.ParseQuery(r.URL.RawQuery); err == nil && httpapi.ReadsLocally(query) {
-			n.part().api.ServeHTTP(w, r)
+			s.part().api.ServeHTTP(w, r)
 			return
 		}
 	}
-	n.forward(w, r)
+	s.forward(w, r)
 }
 
 // isForPeers reports whether only other nodes may ask for a path, through the port of the log.

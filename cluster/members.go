@@ -15,20 +15,20 @@ import (
 // Add lets a node take part in the log that is among Options.Peers, and was removed, or is new and started with Options.Join.
 // It returns when the node has caught up and votes: give ctx a deadline. An [*OwnerError] if this node does not lead; the rest
 // is that of [raftlog.Log.Add].
-func (n *Node) Add(ctx context.Context, id replog.NodeID) error {
-	return n.asOwner(n.part().log.Add(ctx, id))
+func (s *Shard) Add(ctx context.Context, id replog.NodeID) error {
+	return s.asOwner(s.part().log.Add(ctx, id))
 }
 
 // Remove takes a node out of the log: it votes no more, and is told nothing more. Stop it then. The node that leads is not
 // removed. An [*OwnerError] if this node does not lead; the rest is that of [raftlog.Log.Remove].
-func (n *Node) Remove(ctx context.Context, id replog.NodeID) error {
-	return n.asOwner(n.part().log.Remove(ctx, id))
+func (s *Shard) Remove(ctx context.Context, id replog.NodeID) error {
+	return s.asOwner(s.part().log.Remove(ctx, id))
 }
 
 // asOwner says who leads, if this node does not.
-func (n *Node) asOwner(err error) error {
+func (s *Shard) asOwner(err error) error {
 	if errors.Is(err, replog.ErrNotOwner) {
-		return &OwnerError{n.Leader()}
+		return &OwnerError{s.Leader()}
 	}
 	return err
 }
@@ -41,50 +41,50 @@ type change struct {
 }
 
 // changes are those that there are, by their paths.
-func (n *Node) changes() map[string]*change {
+func (s *Shard) changes() map[string]*change {
 	return map[string]*change{
-		transferPath: {"to", n.transfer},
-		addPath:      {"node", n.Add},
-		removePath:   {"node", n.Remove},
+		transferPath: {"to", s.transfer},
+		addPath:      {"node", s.Add},
+		removePath:   {"node", s.Remove},
 	}
 }
 
 // answerChange does what is asked for, at the node that leads.
-func (n *Node) answerChange(c *change) http.HandlerFunc {
+func (s *Shard) answerChange(c *change) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if reign, _ := n.now(); reign == nil {
-			n.forward(w, r)
+		if reign, _ := s.now(); reign == nil {
+			s.forward(w, r)
 			return
 		}
-		n.makeChange(w, r, c)
+		s.makeChange(w, r, c)
 	}
 }
 
 // makeChange does what is asked for. It passes nothing on: if this node does not lead any more, it says so.
-func (n *Node) makeChange(w http.ResponseWriter, r *http.Request, c *change) {
-	body, err := n.part().api.ReadBody(w, r)
+func (s *Shard) makeChange(w http.ResponseWriter, r *http.Request, c *change) {
+	body, err := s.part().api.ReadBody(w, r)
 	if err == nil {
-		err = n.change(r.Context(), c, body)
+		err = s.change(r.Context(), c, body)
 	}
 	if err != nil {
 		httpapi.Refuse(w, r, err)
 		return
 	}
-	answer(w, n.json())
+	answer(w, s.json())
 }
 
 // change does what the body of a request says.
-func (n *Node) change(ctx context.Context, c *change, body []byte) error {
+func (s *Shard) change(ctx context.Context, c *change, body []byte) error {
 	var about map[string]replog.NodeID
 	if err := json.Unmarshal(body, &about); err != nil {
 		return httpapi.Malformed(c.field, err.Error())
 	}
 	id := about[c.field]
-	if _, there := n.o.Peers[id]; !there {
-		return httpapi.Malformed(c.field, fmt.Sprintf("got %.80q, want one of %q", id, n.o.nodes()))
+	if _, there := s.o.Peers[id]; !there {
+		return httpapi.Malformed(c.field, fmt.Sprintf("got %.80q, want one of %q", id, s.o.nodes()))
 	}
 	// Whoever has passed it on waits as long.
-	ctx, cancel := context.WithTimeout(ctx, n.o.HTTP.AppendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.o.HTTP.AppendTimeout)
 	defer cancel()
 	err := c.do(ctx, id)
 	if errors.Is(err, raftlog.ErrMember) {
@@ -94,9 +94,9 @@ func (n *Node) change(ctx context.Context, c *change, body []byte) error {
 }
 
 // transfer lets another node lead, unless this one is meant.
-func (n *Node) transfer(ctx context.Context, to replog.NodeID) error {
-	if to == n.o.Node {
+func (s *Shard) transfer(ctx context.Context, to replog.NodeID) error {
+	if to == s.o.Node {
 		return nil
 	}
-	return n.Transfer(ctx, to)
+	return s.Transfer(ctx, to)
 }

@@ -147,13 +147,6 @@ func (o *Options) nodes() []replog.NodeID { return slices.Sorted(maps.Keys(o.Pee
 // StoreDir returns where a node's store is: a directory as that of one node alone, to be verified, inspected and backed up.
 func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
 
-// logOptions are those of the node's part of the log.
-func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {
-	return raftlog.Options{
-		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Keep: o.keep, Logger: o.Logger.Named("raft"),
-	}
-}
-
 // portOptions are those of the node's port.
 func (o *Options) portOptions() raftlog.PortOptions {
 	return raftlog.PortOptions{Node: o.Node, Listen: o.Listen, Address: o.address, TLS: o.TLS, Wrap: o.wrap}

@@ -103,25 +103,26 @@ func (p *peers) close(ctx context.Context) error {
 
 // answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
 func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
-	if p.node.part() == nil {
+	s := p.node.shards[0]
+	if s.part() == nil {
 		httpapi.Refuse(w, r, &OwnerError{}) // it is about to join
 		return
 	}
 	if r.URL.Path == clusterPath {
-		answer(w, p.node.json())
+		answer(w, s.json())
 		return
 	}
 	if r.URL.Path == positionPath {
-		p.node.answerPosition(w, r)
+		s.answerPosition(w, r)
 		return
 	}
 	if r.URL.Path == seedPath {
-		p.node.answerSeed(w, r)
+		s.answerSeed(w, r)
 		return
 	}
-	reign, _ := p.node.now()
+	reign, _ := s.now()
 	if reign == nil {
-		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})
+		httpapi.Refuse(w, r, &OwnerError{s.Leader()})
 		return
 	}
 	tagged := &tagging{ResponseWriter: w, reign: reign}
@@ -130,8 +131,8 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		reign.own.ServeHTTP(tagged, r)
 		return
 	}
-	if change := p.node.changes()[r.URL.Path]; change != nil && r.Method == http.MethodPost {
-		p.node.makeChange(tagged, r, change)
+	if change := s.changes()[r.URL.Path]; change != nil && r.Method == http.MethodPost {
+		s.makeChange(tagged, r, change)
 		return
 	}
 	reign.api.ServeHTTP(tagged, r)

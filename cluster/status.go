@@ -38,22 +38,22 @@ type Status struct {
 }
 
 // Status returns where this node stands.
-func (n *Node) Status() Status {
-	now, _ := n.part().leadership()
-	standing := n.part().log.Standing()
-	reign, _ := n.now()
-	n.mu.Lock()
-	failed := n.failed
-	n.mu.Unlock()
-	s := Status{
-		Node: n.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
+func (s *Shard) Status() Status {
+	now, _ := s.part().leadership()
+	standing := s.part().log.Standing()
+	reign, _ := s.now()
+	s.mu.Lock()
+	failed := s.failed
+	s.mu.Unlock()
+	all := Status{
+		Node: s.o.Node, Leader: now.Leader, Term: now.Term, Serves: reign != nil, Peers: make(map[replog.NodeID]string),
 		Head: standing.Applied.Head, Behind: standing.Behind, Heard: standing.Heard, Stopped: now.Stopped,
-		Full: n.o.full(n.part().store), Failed: failed,
+		Full: s.o.full(s.part().store), Failed: failed,
 	}
-	for id := range n.o.Peers {
-		s.Peers[id] = n.o.address(id)
+	for id := range s.o.Peers {
+		all.Peers[id] = s.o.address(id)
 	}
-	return s
+	return all
 }
 
 // NodeJSON is a node's status as it is answered.
@@ -84,14 +84,14 @@ type StatusJSON struct {
 }
 
 // json returns the node's status as it is answered.
-func (n *Node) json() NodeJSON {
-	s := n.Status()
+func (s *Shard) json() NodeJSON {
+	now := s.Status()
 	j := NodeJSON{
-		Node: s.Node, Address: s.Peers[s.Node], Leader: s.Leader, Term: s.Term, Serves: s.Serves, Head: s.Head, Behind: s.Behind,
-		Stopped: errorText(s.Stopped), Full: errorText(s.Full), Failed: errorText(s.Failed),
+		Node: now.Node, Address: now.Peers[now.Node], Leader: now.Leader, Term: now.Term, Serves: now.Serves, Head: now.Head, Behind: now.Behind,
+		Stopped: errorText(now.Stopped), Full: errorText(now.Full), Failed: errorText(now.Failed),
 	}
-	if !s.Heard.IsZero() && s.Term == 0 {
-		j.SilentMS = time.Since(s.Heard).Milliseconds()
+	if !now.Heard.IsZero() && now.Term == 0 {
+		j.SilentMS = time.Since(now.Heard).Milliseconds()
 	}
 	return j
 }
@@ -107,11 +107,11 @@ func errorText(err error) string {
 const askTime = time.Second
 
 // answerCluster tells where all nodes stand. Those that do not answer are told as such.
-func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
-	all := StatusJSON{NodeJSON: n.json(), Members: n.askOthers(r.Context())}
+func (s *Shard) answerCluster(w http.ResponseWriter, r *http.Request) {
+	all := StatusJSON{NodeJSON: s.json(), Members: s.askOthers(r.Context())}
 	all.Members = append(all.Members, all.NodeJSON)
 	slices.SortFunc(all.Members, func(a, b NodeJSON) int { return cmp.Compare(a.Node, b.Node) })
-	for _, known := range n.part().log.Members() {
+	for _, known := range s.part().log.Members() {
 		for i := range all.Members {
 			if all.Members[i].Node == known.Node {
 				all.Members[i].Votes = known.Votes
@@ -128,32 +128,32 @@ func answer(w http.ResponseWriter, value any) {
 }
 
 // answerReady says whether this node can take requests: it leads and all partitions take events, or it knows who leads.
-func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
-	now, _ := n.part().leadership()
-	reign, _ := n.now()
+func (s *Shard) answerReady(w http.ResponseWriter, r *http.Request) {
+	now, _ := s.part().leadership()
+	reign, _ := s.now()
 	switch {
 	case reign != nil:
 		reign.api.ServeHTTP(w, r)
-	case n.serving.Err() != nil:
+	case s.node.serving.Err() != nil:
 		httpapi.Refuse(w, r, storage.ErrClosed)
 	case now.Stopped != nil:
 		httpapi.Refuse(w, r, errors.Join(storage.ErrClosed, now.Stopped))
-	case now.Leader == "" || now.Leader == n.o.Node:
-		httpapi.Refuse(w, r, n.noQuorum())
+	case now.Leader == "" || now.Leader == s.o.Node:
+		httpapi.Refuse(w, r, s.noQuorum())
 	default:
 		answer(w, map[string]string{"status": "ok"})
 	}
 }
 
 // answerStatuses tells of the actors here. Where the application does not run there are none.
-func (n *Node) answerStatuses(w http.ResponseWriter, r *http.Request) {
-	if reign, _ := n.now(); reign != nil {
+func (s *Shard) answerStatuses(w http.ResponseWriter, r *http.Request) {
+	if reign, _ := s.now(); reign != nil {
 		reign.api.ServeHTTP(w, r)
 		return
 	}
-	s := httpapi.Statuses{Application: n.part().store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
-	if others := n.o.HTTP.Others; others != nil {
-		s.Actors = append(s.Actors, others()...)
+	all := httpapi.Statuses{Application: s.part().store.Descriptor().Application, Actors: []httpapi.ActorStatus{}}
+	if others := s.o.HTTP.Others; others != nil {
+		all.Actors = append(all.Actors, others()...)
 	}
-	answer(w, &s)
+	answer(w, &all)
 }
