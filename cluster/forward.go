@@ -31,14 +31,25 @@ type forward struct {
 // forward answers as the owner does. What says that it is not the owner any more is not the client's answer: it goes on as
 // [Node.Append] does, for as long as an append may take; a try under way may take as long again.
 func (s *Shard) forward(w http.ResponseWriter, r *http.Request) {
-	f := &forward{s: s, w: w, r: r}
-	if r.ContentLength != 0 && !isRead(r) {
-		var err error
-		if f.body, err = s.part().api.ReadBody(w, r); err != nil {
-			httpapi.Refuse(w, r, err)
-			return
-		}
+	body, err := s.node.readBody(w, r)
+	if err != nil {
+		httpapi.Refuse(w, r, err)
+		return
 	}
+	s.forwardWith(w, r, body)
+}
+
+// readBody reads what a change has, nil if there is nothing.
+func (n *Node) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 || isRead(r) {
+		return nil, nil
+	}
+	return n.shards[0].part().api.ReadBody(w, r)
+}
+
+// forwardWith is forward of a request whose body was read.
+func (s *Shard) forwardWith(w http.ResponseWriter, r *http.Request, body []byte) {
+	f := &forward{s: s, w: w, r: r, body: body}
 	p := pursuit{
 		shard: s, writes: !isRead(r), repeatable: isRead(r) || isAppend(r) && r.Header.Get(headerKey) != "", try: f.try,
 		limit: s.o.HTTP.AppendTimeout,
@@ -112,6 +123,7 @@ func (f *forward) there(r *http.Request, id replog.NodeID) error {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", hostOf(id)
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // what is wrong with it, the API says
 			p.Out.Header.Del("Authorization")
+			f.s.mark(p.Out.Header)
 			if !isAppend(p.In) { // net/http repeats by itself what has such a header
 				p.Out.Header.Del(headerKey)
 				p.Out.Header.Del("X-" + headerKey)

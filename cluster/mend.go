@@ -94,7 +94,7 @@ func (s *Shard) makeAnew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := s.node.peers.seed(ctx, from, seed)
+	at, err := s.seed(ctx, from, seed)
 	if err != nil {
 		return fmt.Errorf("seed from node %s: %w", from, err)
 	}
@@ -171,7 +171,7 @@ func (s *Shard) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := s.node.peers.seed(ctx, from, seed)
+	at, err := s.seed(ctx, from, seed)
 	if err != nil {
 		return fmt.Errorf("seed from node %s: %w", from, err)
 	}
@@ -216,16 +216,16 @@ func (s *Shard) answerSeed(w http.ResponseWriter, r *http.Request) {
 }
 
 // seed makes a store of another node's, and returns where that is.
-func (p *peers) seed(ctx context.Context, from replog.NodeID, dir string) (at replog.Position, err error) {
+func (s *Shard) seed(ctx context.Context, from replog.NodeID, dir string) (at replog.Position, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stalled := time.AfterFunc(stallTime, cancel)
 	defer stalled.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+hostOf(from)+seedPath, nil)
+	request, err := s.request(ctx, http.MethodGet, from, seedPath, nil)
 	if err != nil {
 		return at, err
 	}
-	response, err := p.transport.RoundTrip(request)
+	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {
 		return at, err
 	}
@@ -236,7 +236,7 @@ func (p *peers) seed(ctx context.Context, from replog.NodeID, dir string) (at re
 	}
 	// The check at the end, of what has come whole, is not hurried.
 	body := &lively{Reader: response.Body, stalled: stalled}
-	copied, err := bolt.ReadSeed(p.node.running, body, dir, bolt.CopyOptions{})
+	copied, err := bolt.ReadSeed(s.node.running, body, dir, bolt.CopyOptions{})
 	return copied.Position, err
 }
 

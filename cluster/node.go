@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/partita-go/partita/ids"
@@ -22,6 +23,8 @@ type Node struct {
 	shards  []*Shard
 	peers   *peers
 	handler http.Handler
+	// all is what is here of all shards, nil if there is one.
+	all atomic.Pointer[whole]
 
 	// serving ends with Stop, when streams have to.
 	serving     context.Context
@@ -54,18 +57,20 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{o: o, application: o.Application, closing: make(chan struct{}, 1)}
 	n.serving, n.stopServing = context.WithCancel(context.Background())
 	n.running, n.stop = context.WithCancel(context.Background())
-	n.shards = []*Shard{newShard(n)}
-	if err := n.open(ctx); err != nil {
-		return nil, errors.Join(err, n.end(context.WithoutCancel(ctx)))
+	for i := range o.Shards {
+		n.shards = append(n.shards, newShard(n, i))
 	}
-	for _, s := range n.shards {
-		go s.govern()
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
 // open opens all that the node has.
 func (n *Node) open(ctx context.Context) (err error) {
+	if err := n.settleShards(); err != nil {
+		return err
+	}
 	for _, s := range n.shards {
 		if err := s.create(); err != nil {
 			return err
@@ -86,32 +91,61 @@ func (n *Node) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// Reader is [Shard.Reader].
-func (n *Node) Reader() *partition.Reader { return n.shards[0].Reader() }
-
-// Store is [Shard.Store].
-func (n *Node) Store() *bolt.Store { return n.shards[0].Store() }
-
-// App is [Shard.App].
-func (n *Node) App() (*partition.App, error) { return n.shards[0].App() }
-
-// Leader is [Shard.Leader].
-func (n *Node) Leader() replog.NodeID { return n.shards[0].Leader() }
-
-// Status is [Shard.Status].
-func (n *Node) Status() Status { return n.shards[0].Status() }
-
-// Transfer is [Shard.Transfer].
-func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
-	return n.shards[0].Transfer(ctx, to)
+// Reader returns a reader of this node's store: the same until the node was mended, see [Shard.Store]. Reads with a context of
+// [replog.Local] take what this node has, a prefix, perhaps late. All others take what anybody was told to be there: they
+// return replog.ErrNotOwner unless this node leads, which it asks the others. To wait, as by AwaitWLog, is local on every
+// node. If there are several shards it reads all, each partition from its own: a feed of all partitions is local then, unless
+// this node leads all shards.
+func (n *Node) Reader() *partition.Reader {
+	if w := n.all.Load(); w != nil {
+		return w.reader
+	}
+	return n.shards[0].Reader()
 }
 
-// Add is [Shard.Add].
-func (n *Node) Add(ctx context.Context, id replog.NodeID) error { return n.shards[0].Add(ctx, id) }
+// Store is [Shard.Store], of the first shard: see [Node.Shards] for others.
+func (n *Node) Store() *bolt.Store { return n.shards[0].Store() }
 
-// Remove is [Shard.Remove].
+// App is [Shard.App]. ErrShards if there are several: see [Node.AppOf].
+func (n *Node) App() (*partition.App, error) {
+	s, err := n.only()
+	if err != nil {
+		return nil, err
+	}
+	return s.App()
+}
+
+// Leader is [Shard.Leader], of the first shard.
+func (n *Node) Leader() replog.NodeID { return n.shards[0].Leader() }
+
+// Status is [Shard.Status], of the first shard.
+func (n *Node) Status() Status { return n.shards[0].Status() }
+
+// Transfer is [Shard.Transfer]. ErrShards if there are several.
+func (n *Node) Transfer(ctx context.Context, to replog.NodeID) error {
+	s, err := n.only()
+	if err != nil {
+		return err
+	}
+	return s.Transfer(ctx, to)
+}
+
+// Add is [Shard.Add]. ErrShards if there are several: a node takes part in each by itself.
+func (n *Node) Add(ctx context.Context, id replog.NodeID) error {
+	s, err := n.only()
+	if err != nil {
+		return err
+	}
+	return s.Add(ctx, id)
+}
+
+// Remove is [Shard.Remove]. ErrShards if there are several.
 func (n *Node) Remove(ctx context.Context, id replog.NodeID) error {
-	return n.shards[0].Remove(ctx, id)
+	s, err := n.only()
+	if err != nil {
+		return err
+	}
+	return s.Remove(ctx, id)
 }
 
 // Ready waits until this node can take requests: the application runs here and takes transactions, or another node leads. It
@@ -173,6 +207,9 @@ func (n *Node) SetTraces(g *ids.TraceGenerator) {
 // node is not ready, so that the server can be shut down. The node goes on until Close.
 func (n *Node) Stop() {
 	n.stopServing()
+	if w := n.all.Load(); w != nil {
+		w.api.Stop()
+	}
 	for _, s := range n.shards {
 		s.stopServing()
 	}
@@ -196,6 +233,9 @@ func (n *Node) Close(ctx context.Context) error {
 	n.handOver(ctx)
 	n.stop()
 	for _, s := range n.shards {
+		if s.ended == nil {
+			continue
+		}
 		select {
 		case <-s.ended:
 		case <-ctx.Done():

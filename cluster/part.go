@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/raftlog"
@@ -51,5 +52,13 @@ func (s *Shard) openPart(ctx context.Context, create bool) (err error) {
 	if s.node.serving.Err() != nil {
 		p.api.Stop()
 	}
-	return nil
+	return s.node.makeWhole()
+}
+
+// toDeploy is the store as the application has it.
+func (p *part) toDeploy(s *Shard) storage.Store {
+	if len(s.node.shards) == 1 {
+		return p.store
+	}
+	return &owning{p.store, s.Owned()}
 }

@@ -53,6 +53,8 @@ func (s *Shard) rule(term uint64) {
 		s.awaitEnd(ctx, term)
 	})
 	watched.Go(func() { s.relieve(ctx) })
+	watched.Go(func() { s.place(ctx) })
+	s.setHandedOver(false)
 	s.o.Logger.Info("this node leads", zap.Uint64("term", term))
 	err := s.run(ctx, term)
 	if err != nil && ctx.Err() == nil {
@@ -87,7 +89,7 @@ func (s *Shard) awaitEnd(ctx context.Context, term uint64) {
 // run deploys the application, lets others have it until ctx ends, and undeploys it.
 func (s *Shard) run(ctx context.Context, term uint64) error {
 	application := s.node.toDeploy()
-	app, err := s.parts.Deploy(ctx, application, s.part().store)
+	app, err := s.parts.Deploy(ctx, application, s.part().toDeploy(s))
 	if err != nil {
 		return err
 	}

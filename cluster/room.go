@@ -60,9 +60,10 @@ func (s *Shard) askOthers(ctx context.Context) []NodeJSON {
 	var asked sync.WaitGroup
 	for i, id := range others {
 		asked.Go(func() {
-			if err := s.node.peers.ask(ctx, id, clusterPath, &all[i]); err != nil {
+			if err := s.ask(ctx, id, clusterPath, &all[i]); err != nil {
 				all[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
 			}
+			all[i].Shard = s.index
 			all[i].Node, all[i].Address = id, s.o.address(id)
 		})
 	}

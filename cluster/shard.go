@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,12 +21,14 @@ import (
 
 // Shard is what a node has of some partitions: their part of the log, and their store. It is safe for concurrent use.
 type Shard struct {
-	node   *Node
+	node *Node
+	// index is its number.
+	index  int
 	o      *Options
 	own    atomic.Pointer[part]
 	system *actor.ActorSystem
 	parts  *partition.AppParts
-	// ended is closed when it governs no more.
+	// ended is closed when it governs no more, nil if it has never.
 	ended chan struct{}
 
 	mu sync.Mutex
@@ -36,9 +37,14 @@ type Shard struct {
 	changed chan struct{}
 	// failed is why the last reign could not begin, or what Lead has returned.
 	failed error
+	// handedOver says that somebody wanted another node to lead, and this one has not since.
+	handedOver bool
 
 	// relieved is when another node was to lead last, since the store here had no room.
 	relieved time.Time
+	// places counts how often another node was to lead since placed, since it is preferred.
+	placed time.Time
+	places int
 	// seeds counts how often this node has made itself anew since seeded.
 	seeded time.Time
 	seeds  int
@@ -46,20 +52,20 @@ type Shard struct {
 	seeding sync.Mutex
 }
 
-func newShard(n *Node) *Shard {
-	s := &Shard{node: n, o: &n.o, system: quiet.NewSystem(), ended: make(chan struct{}), changed: make(chan struct{})}
+func newShard(n *Node, index int) *Shard {
+	s := &Shard{node: n, index: index, o: &n.o, system: quiet.NewSystem(), changed: make(chan struct{})}
 	s.parts = partition.NewAppParts(s.system, n.o.Runtime)
 	return s
 }
 
 // dir is where the store is.
-func (s *Shard) dir() string { return StoreDir(s.o.Dir) }
+func (s *Shard) dir() string { return ShardDir(s.o.Dir, s.index) }
 
 // logOptions are those of the node's part of the log.
 func (s *Shard) logOptions(port *raftlog.Port) raftlog.Options {
 	return raftlog.Options{
-		Dir: filepath.Join(s.o.Dir, "raft-0"), Node: s.o.Node, Port: port, Failover: s.o.Failover, Keep: s.o.keep,
-		Logger: s.o.Logger.Named("raft"),
+		Dir: raftDir(s.o.Dir, s.index), Node: s.o.Node, Shard: groupOf(s.index, s.o.Shards), Port: port, Failover: s.o.Failover,
+		Keep: s.o.keep, Logger: s.o.Logger.Named("raft"),
 	}
 }
 
@@ -78,7 +84,7 @@ func (s *Shard) create() error {
 	return nil
 }
 
-// open opens all that there is.
+// open opens all that there is, and governs it from then on.
 func (s *Shard) open(ctx context.Context) error {
 	if s.o.Join {
 		if err := s.join(ctx); err != nil {
@@ -88,7 +94,12 @@ func (s *Shard) open(ctx context.Context) error {
 	if err := s.finishSeed(); err != nil {
 		return err
 	}
-	return s.openPart(ctx, s.o.Create)
+	if err := s.openPart(ctx, s.o.Create); err != nil {
+		return err
+	}
+	s.ended = make(chan struct{})
+	go s.govern()
+	return nil
 }
 
 // Reader returns a reader of this node's store: the same until the node was mended, see Store. Reads with a context of
@@ -135,7 +146,8 @@ func (s *Shard) ready(ctx context.Context) error {
 	}
 }
 
-// Transfer lets another node lead, which must have kept up. It returns when this one does not lead any more. An
+// Transfer lets another node lead, which must have kept up. It returns when this one does not lead any more. If there are
+// several shards, and this node is the preferred one of this shard, it does not ask for it back until it was restarted. An
 // [*OwnerError] if it does not lead now; another error if the other node cannot, or does not answer: this one leads on then.
 //
 // ErrOptions if it is none of Options.Peers, or this one: nothing has changed then.
@@ -146,7 +158,17 @@ func (s *Shard) Transfer(ctx context.Context, to replog.NodeID) error {
 	if _, there := s.o.Peers[to]; !there || to == s.o.Node {
 		return fmt.Errorf("%w: transfer: got node %.80q, want another one of %q", ErrOptions, to, s.o.nodes())
 	}
-	return s.asOwner(s.part().log.Transfer(ctx, to))
+	err := s.asOwner(s.part().log.Transfer(ctx, to))
+	if err == nil {
+		s.setHandedOver(true)
+	}
+	return err
+}
+
+func (s *Shard) setHandedOver(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handedOver = is
 }
 
 // stopServing ends long polls and streams.
@@ -175,6 +197,9 @@ const handOverTime = 2
 
 // handOver lets one of some nodes lead, if one can.
 func (s *Shard) handOver(ctx context.Context, nodes []replog.NodeID) {
+	if s.part() == nil {
+		return
+	}
 	for _, id := range nodes {
 		if id == s.o.Node {
 			continue
