@@ -83,12 +83,10 @@ func (n *Node) listParked(w http.ResponseWriter, r *http.Request) {
 	answer(w, &page)
 }
 
-// gatherPages returns what the pages of all shards have, in order, and whether there is more. What may lie behind something
-// that a shard has not told yet is left out. If it is not ok, the client has an answer.
+// gatherPages returns what the pages of all shards have, see merge. If it is not ok, the client has an answer.
 func gatherPages[T any](n *Node, w http.ResponseWriter, r *http.Request, compare func(a, b T) int) (all []T, more, ok bool) {
 	answers := n.gather(r, nil)
-	var ends []T
-	found := false
+	var pages []httpapi.Page[T]
 	for _, said := range answers {
 		if said.status == http.StatusNotFound {
 			continue
@@ -102,22 +100,32 @@ func gatherPages[T any](n *Node, w http.ResponseWriter, r *http.Request, compare
 			httpapi.Refuse(w, r, err)
 			return nil, false, false
 		}
-		found = true
+		pages = append(pages, page)
+	}
+	if len(pages) == 0 {
+		answers[0].send(w)
+		return nil, false, false
+	}
+	all, more = merge(pages, compare)
+	return all, more, true
+}
+
+// merge returns what pages have, in order, and whether there is more. What may lie behind something that a page has no room
+// for is left out.
+func merge[T any](pages []httpapi.Page[T], compare func(a, b T) int) (all []T, more bool) {
+	var ends []T
+	for _, page := range pages {
 		if page.Next != nil && len(page.Results) > 0 {
 			ends = append(ends, page.Results[len(page.Results)-1])
 		}
 		all = append(all, page.Results...)
-	}
-	if !found {
-		answers[0].send(w)
-		return nil, false, false
 	}
 	slices.SortStableFunc(all, compare)
 	if len(ends) > 0 {
 		first := slices.MinFunc(ends, compare)
 		all = slices.DeleteFunc(all, func(one T) bool { return compare(one, first) > 0 })
 	}
-	return all, len(ends) > 0, true
+	return all, len(ends) > 0
 }
 
 // limitOf is how much a page may have. That it can be, each shard has said.
