@@ -40,7 +40,7 @@ func TestJoinedSubscription(t *testing.T) {
 	parts := []httpapi.Subscription{
 		{Name: "mail", State: "running", LagEvents: 1, LagSeconds: 3, Parked: 1, Delivered: 5, Lanes: []httpapi.Lane{{Partition: 0}, {Partition: 2}}},
 		{Name: "mail", State: "stopped", Stopped: "event", LagEvents: 2, LagSeconds: 1, Parked: 2, Delivered: 7, Lanes: []httpapi.Lane{{Partition: 1}}},
-		{Name: "mail", State: "not running", Error: "no", Lanes: []httpapi.Lane{}},
+		{Name: "mail", State: "not-running", Error: "no", Lanes: []httpapi.Lane{}},
 	}
 	got := joined(parts)
 	if got.State != "stopped" || got.Stopped != "event" || got.Error != "no" || got.LagEvents != 3 || got.LagSeconds != 3 || got.Parked != 3 || got.Delivered != 12 {
