@@ -33,7 +33,7 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().snapshot(t) < had; {
+	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().shards[0].snapshot(t) < had; {
 		count++
 		r.append(r.owner(), 1, count)
 	}
@@ -67,9 +67,9 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 }
 
 // snapshot returns up to where a node's log has a snapshot. It forgets what is before that, but for what it keeps, at once.
-func (n *Node) snapshot(t *testing.T) (last uint64) {
+func (s *Shard) snapshot(t *testing.T) (last uint64) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(n.o.Dir, "raft-0", "snapshots", "*"))
+	found, err := filepath.Glob(filepath.Join(raftDir(s.o.Dir, s.index), "snapshots", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
