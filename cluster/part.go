@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
@@ -43,6 +44,9 @@ func (s *Shard) openPart(ctx context.Context, create bool) (err error) {
 	o.Log, o.Create = p.log, create
 	if p.store, err = bolt.Open(ctx, s.dir(), s.o.Application.Descriptor, o); err != nil {
 		return err
+	}
+	if err := s.checkOwned(ctx, p.store); err != nil {
+		return errors.Join(err, p.store.Close(context.WithoutCancel(ctx)))
 	}
 	p.reader = partition.NewReader(p.store)
 	if p.api, err = httpapi.NewReplica(p.reader, s.o.HTTP); err != nil {

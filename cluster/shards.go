@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
 )
@@ -42,7 +44,7 @@ func groupOf(shard, shards int) replog.Shard {
 }
 
 // settleShards refuses a directory that was made with another number of shards. That of a new one is noted before anything
-// else is made.
+// else is made. Stores alone, of backups, are as many shards as there are.
 func (n *Node) settleShards() error {
 	name := filepath.Join(n.o.Dir, shardsName)
 	text, err := os.ReadFile(name)
@@ -51,15 +53,29 @@ func (n *Node) settleShards() error {
 		return n.checkShards(name, strings.TrimSpace(string(text)))
 	case !errors.Is(err, os.ErrNotExist):
 		return err
-	case !isMissing(StoreDir(n.o.Dir)) || !isMissing(raftDir(n.o.Dir, 0)):
+	case !isMissing(raftDir(n.o.Dir, 0)):
 		return n.checkShards(n.o.Dir, "1")
-	case n.o.Shards == 1 || !n.o.Create && !n.o.Join:
+	}
+	if stores := n.stores(); stores > 0 {
+		if err := n.checkShards(n.o.Dir, strconv.Itoa(stores)); err != nil {
+			return err
+		}
+	}
+	if n.o.Shards == 1 || !n.o.Create && !n.o.Join {
 		return nil
 	}
 	if err := os.MkdirAll(n.o.Dir, 0o700); err != nil {
 		return err
 	}
 	return writeFile(name, strconv.Itoa(n.o.Shards)+"\n")
+}
+
+// stores returns how many stores there are.
+func (n *Node) stores() (count int) {
+	for count < MaxShards && !isMissing(ShardDir(n.o.Dir, count)) {
+		count++
+	}
+	return count
 }
 
 func (n *Node) checkShards(where, got string) error {
@@ -118,6 +134,25 @@ type owning struct {
 
 // Owned implements [storage.Sharded].
 func (o *owning) Owned() []messages.PartitionID { return o.owned }
+
+// checkOwned refuses a store that has events of other shards: it is of other backups than it should be.
+func (s *Shard) checkOwned(ctx context.Context, store *bolt.Store) error {
+	for p := range messages.PartitionID(s.o.Application.Descriptor.Partitions) {
+		of := s.node.ShardOf(p)
+		if of == s {
+			continue
+		}
+		register, err := store.Register(replog.Local(ctx), p)
+		if err != nil {
+			return err
+		}
+		if register.Last > 0 {
+			return fmt.Errorf("%w: %s has %d events of partition %d, want none: it is in shard %d of %d",
+				storage.ErrForeign, s.dir(), register.Last, p, of.index, len(s.node.shards))
+		}
+	}
+	return nil
+}
 
 // Index is the shard's number, from 0 on.
 func (s *Shard) Index() int { return s.index }
