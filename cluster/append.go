@@ -29,7 +29,7 @@ func (n *Node) Append(ctx context.Context, to partition.AppendTo, draft partitio
 			return unwritable(err)
 		}
 		var answer httpapi.Appended
-		if err := n.peers.post(ctx, o.node, &to, body, &answer); err != nil {
+		if err := n.shardOf(to.Workspace).post(ctx, o.node, &to, body, &answer); err != nil {
 			return err
 		}
 		one, err := answer.Read()
@@ -59,7 +59,7 @@ func (n *Node) AppendAll(ctx context.Context, to partition.AppendTo, drafts []pa
 			return unwritable(err)
 		}
 		var answer httpapi.AppendedAll
-		if err := n.peers.post(ctx, o.node, &to, body, &answer); err != nil {
+		if err := n.shardOf(to.Workspace).post(ctx, o.node, &to, body, &answer); err != nil {
 			return err
 		}
 		all = make([]partition.Appended, len(answer.Results))
@@ -80,7 +80,7 @@ func (n *Node) append(
 	ctx context.Context, to *partition.AppendTo,
 	here func(context.Context, *partition.Sequencer) error, there func(context.Context, owner) error,
 ) error {
-	p := &pursuit{node: n, writes: true, repeatable: !to.DedupID.IsZero(), try: func(ctx context.Context, o owner) error {
+	p := &pursuit{shard: n.shardOf(to.Workspace), writes: true, repeatable: !to.DedupID.IsZero(), try: func(ctx context.Context, o owner) error {
 		if o.here == nil {
 			return there(ctx, o)
 		}

@@ -13,26 +13,30 @@ import (
 
 // Comparison says whether nodes have the same.
 type Comparison struct {
-	// Head is the entry of the log up to which they were compared: the least head of those that answer.
+	// Head is the entry of the log up to which they were compared: the least head of those that answer. If there are several
+	// shards it is that of the first one: each member has its shard's.
 	Head uint64 `json:"head,string"`
-	// Same says that all have the same that were compared, and Compared how many were.
+	// Same says that all have the same that were compared, and Compared how many were: of each shard.
 	Same     bool           `json:"same"`
 	Compared int            `json:"compared"`
 	Members  []PositionJSON `json:"members"`
 }
 
-// PositionJSON is what a node has.
+// PositionJSON is what a node has of a shard.
 type PositionJSON struct {
-	Node replog.NodeID `json:"node"`
+	Shard int           `json:"shard"`
+	Node  replog.NodeID `json:"node"`
+	// Head is the entry up to which it was compared.
+	Head uint64 `json:"head,string"`
 	// Sum is the checksum of all entries up to the head, in hexadecimal. Unknown is why there is none.
 	Sum     string `json:"sum,omitempty"`
 	Unknown string `json:"unknown,omitempty"`
 }
 
 // position returns what this node has up to a head.
-func (n *Node) position(head uint64) PositionJSON {
-	j := PositionJSON{Node: n.o.Node}
-	if at, known := n.part().log.PositionAt(head); known {
+func (s *Shard) position(head uint64) PositionJSON {
+	j := PositionJSON{Shard: s.index, Node: s.o.Node, Head: head}
+	if at, known := s.part().log.PositionAt(head); known {
 		j.Sum = fmt.Sprintf("%08x", at.Sum)
 	} else {
 		j.Unknown = fmt.Sprintf("it does not remember entry %d", head)
@@ -41,26 +45,37 @@ func (n *Node) position(head uint64) PositionJSON {
 }
 
 // answerPosition tells another node what this one has.
-func (n *Node) answerPosition(w http.ResponseWriter, r *http.Request) {
+func (s *Shard) answerPosition(w http.ResponseWriter, r *http.Request) {
 	head, err := strconv.ParseUint(r.URL.Query().Get("head"), 10, 64)
 	if err != nil {
 		httpapi.Refuse(w, r, httpapi.Malformed("head", err.Error()))
 		return
 	}
-	j := n.position(head)
+	j := s.position(head)
 	answer(w, &j)
 }
 
 // answerCompare compares what the nodes have that answer.
 func (n *Node) answerCompare(w http.ResponseWriter, r *http.Request) {
-	c := n.compare(r.Context())
-	answer(w, &c)
+	of := make([]Comparison, len(n.shards))
+	var compared sync.WaitGroup
+	for i, s := range n.shards {
+		compared.Go(func() { of[i] = s.compare(r.Context()) })
+	}
+	compared.Wait()
+	all := of[0]
+	for i := range of[1:] {
+		all.Same = all.Same && of[i+1].Same
+		all.Compared = min(all.Compared, of[i+1].Compared)
+		all.Members = append(all.Members, of[i+1].Members...)
+	}
+	answer(w, &all)
 }
 
 // compare asks all nodes how far they are, and then what they have up to where all are.
-func (n *Node) compare(ctx context.Context) Comparison {
-	c := Comparison{Head: n.Status().Head}
-	others := n.askOthers(ctx)
+func (s *Shard) compare(ctx context.Context) Comparison {
+	c := Comparison{Head: s.Status().Head}
+	others := s.askOthers(ctx)
 	for _, m := range others {
 		if m.Unreachable == "" {
 			c.Head = min(c.Head, m.Head)
@@ -69,15 +84,15 @@ func (n *Node) compare(ctx context.Context) Comparison {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	c.Members = make([]PositionJSON, len(others)+1)
-	c.Members[0] = n.position(c.Head)
+	c.Members[0] = s.position(c.Head)
 	var asked sync.WaitGroup
 	for i, m := range others {
 		asked.Go(func() {
 			j := &c.Members[i+1]
-			if err := n.peers.ask(ctx, m.Node, positionPath+"?head="+strconv.FormatUint(c.Head, 10), j); err != nil {
+			if err := s.ask(ctx, m.Node, positionPath+"?head="+strconv.FormatUint(c.Head, 10), j); err != nil {
 				*j = PositionJSON{Unknown: errorText(causeOf(ctx, err))}
 			}
-			j.Node = m.Node
+			j.Shard, j.Node, j.Head = s.index, m.Node, c.Head
 		})
 	}
 	asked.Wait()

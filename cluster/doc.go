@@ -10,11 +10,14 @@
 //	err = node.Close(ctx)
 //
 // One node leads. It owns all partitions, and so takes all appends, its own and those that others forward: more nodes are
-// for when one dies, and for reads of what each has. The log is package raftlog's, so a program that imports this package
-// links hashicorp/raft.
+// for when one dies, and for reads of what each has. With Options.Shards that is so of each shard by itself: several nodes own
+// partitions, and take appends. The log is package raftlog's, so a program that imports this package links hashicorp/raft.
 //
 //	options.go    Options
-//	node.go       Node: Start, Close, Transfer
+//	node.go       Node: Start, Close
+//	shard.go      Shard: what a node has of some partitions
+//	shards.go     which shards there are
+//	place.go      the preferred node of a shard leads it
 //	reign.go      the application runs while this node leads
 //	room.go       a node without room lets another one lead
 //	part.go       its part of the log, and its store
@@ -26,6 +29,10 @@
 //	peers.go      what nodes ask each other
 //	handler.go    HTTP at any node
 //	forward.go    requests that the owner answers
+//	everything.go requests about all shards
+//	gather.go     what all owners answer
+//	merge.go      pages and subscriptions of all shards
+//	union.go      what a node has of all shards, to be read
 //	status.go     what a node knows of itself
 //
 // # Between nodes

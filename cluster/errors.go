@@ -13,6 +13,12 @@ import (
 // Do: correct the option.
 var ErrOptions = errors.New("wrong option of a node")
 
+// ErrShards is returned where there must be one shard, and there are several.
+//
+// From: App, Transfer, Add and Remove of a Node.
+// Do: ask the shard that is meant: Node.AppOf, Node.ShardOf, Node.Shards.
+var ErrShards = errors.New("the application has several shards")
+
 // errReplaced is why a request to a node is given up.
 var errReplaced = errors.New("the node that was asked does not lead any more")
 

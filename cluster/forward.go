@@ -19,7 +19,7 @@ import (
 
 // forward is a request that the owner is to answer, wherever it is.
 type forward struct {
-	n *Node
+	s *Shard
 	w http.ResponseWriter
 	r *http.Request
 	// body is that of the request, kept so that it can be sent again.
@@ -30,18 +30,29 @@ type forward struct {
 
 // forward answers as the owner does. What says that it is not the owner any more is not the client's answer: it goes on as
 // [Node.Append] does, for as long as an append may take; a try under way may take as long again.
-func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
-	f := &forward{n: n, w: w, r: r}
-	if r.ContentLength != 0 && !isRead(r) {
-		var err error
-		if f.body, err = n.part().api.ReadBody(w, r); err != nil {
-			httpapi.Refuse(w, r, err)
-			return
-		}
+func (s *Shard) forward(w http.ResponseWriter, r *http.Request) {
+	body, err := s.node.readBody(w, r)
+	if err != nil {
+		httpapi.Refuse(w, r, err)
+		return
 	}
+	s.forwardWith(w, r, body)
+}
+
+// readBody reads what a change has, nil if there is nothing.
+func (n *Node) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 || isRead(r) {
+		return nil, nil
+	}
+	return n.shards[0].part().api.ReadBody(w, r)
+}
+
+// forwardWith is forward of a request whose body was read.
+func (s *Shard) forwardWith(w http.ResponseWriter, r *http.Request, body []byte) {
+	f := &forward{s: s, w: w, r: r, body: body}
 	p := pursuit{
-		node: n, writes: !isRead(r), repeatable: isRead(r) || isAppend(r) && r.Header.Get(headerKey) != "", try: f.try,
-		limit: n.o.HTTP.AppendTimeout,
+		shard: s, writes: !isRead(r), repeatable: isRead(r) || isAppend(r) && r.Header.Get(headerKey) != "", try: f.try,
+		limit: s.o.HTTP.AppendTimeout,
 	}
 	// A client that only sends no more has not gone, but net/http takes it so: then nobody would know what became of it.
 	ctx := context.WithoutCancel(r.Context())
@@ -49,7 +60,7 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(n.serving, cancel)()
+		defer context.AfterFunc(s.node.serving, cancel)()
 	}
 	err := p.run(ctx)
 	switch {
@@ -64,9 +75,9 @@ func (n *Node) forward(w http.ResponseWriter, r *http.Request) {
 // limit is how long one try of a change may take.
 func (f *forward) limit() time.Duration {
 	if strings.HasPrefix(f.r.URL.Path, "/v1/subscriptions/") {
-		return f.n.o.HTTP.ChangeTimeout
+		return f.s.o.HTTP.ChangeTimeout
 	}
-	return f.n.o.HTTP.AppendTimeout
+	return f.s.o.HTTP.AppendTimeout
 }
 
 // try lets the owner answer. Its error is an answer that was held back, or why there is none; nil if the client has an
@@ -112,12 +123,13 @@ func (f *forward) there(r *http.Request, id replog.NodeID) error {
 			p.Out.URL.Scheme, p.Out.URL.Host = "http", hostOf(id)
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // what is wrong with it, the API says
 			p.Out.Header.Del("Authorization")
+			f.s.mark(p.Out.Header)
 			if !isAppend(p.In) { // net/http repeats by itself what has such a header
 				p.Out.Header.Del(headerKey)
 				p.Out.Header.Del("X-" + headerKey)
 			}
 		},
-		Transport: f.n.peers.transport,
+		Transport: f.s.node.peers.transport,
 		ModifyResponse: func(response *http.Response) error {
 			if !f.mayBeHeld(response.StatusCode) {
 				return nil
@@ -133,9 +145,9 @@ func (f *forward) there(r *http.Request, id replog.NodeID) error {
 				failed = &lostError{sent, causeOf(r.Context(), err)}
 			}
 		},
-		ErrorLog: f.n.peers.server.ErrorLog,
+		ErrorLog: f.s.node.peers.server.ErrorLog,
 	}
-	proxy.ServeHTTP(&accepting{ResponseWriter: f.w, limit: f.n.o.HTTP.WriteTimeout}, r)
+	proxy.ServeHTTP(&accepting{ResponseWriter: f.w, limit: f.s.o.HTTP.WriteTimeout}, r)
 	return failed
 }
 

@@ -30,40 +30,40 @@ const (
 )
 
 // mend lets a node take part again whose part in the log has stopped. It returns when it does, or some time after it could not.
-func (n *Node) mend(stopped error) {
+func (s *Shard) mend(stopped error) {
 	var err error
 	switch {
 	case errors.Is(stopped, storage.ErrFull):
-		err = n.reopen(n.running)
-	case (errors.Is(stopped, replog.ErrBehind) || errors.Is(stopped, replog.ErrDiverged)) && n.maySeed():
-		n.o.Logger.Warn("this node makes itself anew", zap.Error(stopped))
-		err = n.makeAnew(n.running)
+		err = s.reopen(s.node.running)
+	case (errors.Is(stopped, replog.ErrBehind) || errors.Is(stopped, replog.ErrDiverged)) && s.maySeed():
+		s.o.Logger.Warn("this node makes itself anew", zap.Error(stopped))
+		err = s.makeAnew(s.node.running)
 	default:
-		<-n.running.Done()
+		<-s.node.running.Done()
 		return
 	}
-	if n.running.Err() != nil {
+	if s.node.running.Err() != nil {
 		return
 	}
-	n.note(err)
+	s.note(err)
 	if err == nil {
-		n.o.Logger.Info("this node takes part again", zap.NamedError("stopped", stopped))
+		s.o.Logger.Info("this node takes part again", zap.NamedError("stopped", stopped))
 		return
 	}
-	n.o.Logger.Warn("this node cannot take part yet", zap.NamedError("stopped", stopped), zap.Error(err))
+	s.o.Logger.Warn("this node cannot take part yet", zap.NamedError("stopped", stopped), zap.Error(err))
 	select {
 	case <-time.After(mendEvery):
-	case <-n.running.Done():
+	case <-s.node.running.Done():
 	}
 }
 
 // maySeed reports whether the node may make itself anew once more, and counts that.
-func (n *Node) maySeed() bool {
-	if time.Since(n.seeded) > seedTime {
-		n.seeded, n.seeds = time.Now(), 0
+func (s *Shard) maySeed() bool {
+	if time.Since(s.seeded) > seedTime {
+		s.seeded, s.seeds = time.Now(), 0
 	}
-	n.seeds++
-	return n.seeds <= seedTries
+	s.seeds++
+	return s.seeds <= seedTries
 }
 
 // close closes the store, and with it the node's part of the log.
@@ -76,73 +76,73 @@ func (p *part) close(ctx context.Context) error {
 }
 
 // reopen opens the store again, which may have room by now.
-func (n *Node) reopen(ctx context.Context) error {
-	if err := n.part().close(ctx); err != nil {
+func (s *Shard) reopen(ctx context.Context) error {
+	if err := s.part().close(ctx); err != nil {
 		return err
 	}
-	return n.openPart(ctx, false)
+	return s.openPart(ctx, false)
 }
 
 // makeAnew makes the store anew of the owner's. The old one is there until the new one is whole. What the node has promised
 // the others is in its directory of the log, which stays.
-func (n *Node) makeAnew(ctx context.Context) error {
-	seed := seedDir(n.o.Dir)
+func (s *Shard) makeAnew(ctx context.Context) error {
+	seed := seedDir(s.dir())
 	if err := os.RemoveAll(seed); err != nil {
 		return err
 	}
-	from, err := n.findOwner(ctx)
+	from, err := s.findOwner(ctx)
 	if err != nil {
 		return err
 	}
-	at, err := n.peers.seed(ctx, from, seed)
+	at, err := s.seed(ctx, from, seed)
 	if err != nil {
 		return fmt.Errorf("seed from node %s: %w", from, err)
 	}
-	if err := n.part().close(ctx); err != nil {
+	if err := s.part().close(ctx); err != nil {
 		return err
 	}
 	// If the program ends here, the old store is behind again.
-	if err := raftlog.Seed(n.o.logOptions(nil), at); err != nil {
+	if err := raftlog.Seed(s.logOptions(nil), at); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(oldDir(n.o.Dir)); err != nil {
+	if err := os.RemoveAll(oldDir(s.dir())); err != nil {
 		return err
 	}
-	if err := os.Rename(StoreDir(n.o.Dir), oldDir(n.o.Dir)); err != nil {
+	if err := os.Rename(s.dir(), oldDir(s.dir())); err != nil {
 		return err
 	}
-	if err := n.finishSeed(); err != nil {
+	if err := s.finishSeed(); err != nil {
 		return err
 	}
-	return n.openPart(ctx, false)
+	return s.openPart(ctx, false)
 }
 
 // seedDir is where a store is made anew, oldDir where the one is that it replaces.
-func seedDir(dir string) string { return StoreDir(dir) + ".seed" }
-func oldDir(dir string) string  { return StoreDir(dir) + ".old" }
+func seedDir(store string) string { return store + ".seed" }
+func oldDir(store string) string  { return store + ".old" }
 
 // finishSeed lets a new store take the place of the old one, if that is out of the way: now, or at the next start.
-func (n *Node) finishSeed() error {
-	if isMissing(StoreDir(n.o.Dir)) && !isMissing(seedDir(n.o.Dir)) && !isMissing(n.o.logOptions(nil).Dir) {
-		if err := os.Rename(seedDir(n.o.Dir), StoreDir(n.o.Dir)); err != nil {
+func (s *Shard) finishSeed() error {
+	if isMissing(s.dir()) && !isMissing(seedDir(s.dir())) && !isMissing(s.logOptions(nil).Dir) {
+		if err := os.Rename(seedDir(s.dir()), s.dir()); err != nil {
 			return err
 		}
 	}
-	if isMissing(oldDir(n.o.Dir)) {
+	if isMissing(oldDir(s.dir())) {
 		return nil
 	}
-	if err := n.moveSockets(); err != nil {
+	if err := s.moveSockets(); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(n.o.Dir), os.RemoveAll(oldDir(n.o.Dir)))
+	return errors.Join(syncDir(s.o.Dir), os.RemoveAll(oldDir(s.dir())))
 }
 
 // moveSockets lets a program be found on in the directory of the store, where it listens for its operator.
-func (n *Node) moveSockets() error {
-	found, err := os.ReadDir(oldDir(n.o.Dir))
+func (s *Shard) moveSockets() error {
+	found, err := os.ReadDir(oldDir(s.dir()))
 	for _, f := range found {
 		if f.Type()&os.ModeSocket != 0 {
-			err = errors.Join(err, os.Rename(filepath.Join(oldDir(n.o.Dir), f.Name()), filepath.Join(StoreDir(n.o.Dir), f.Name())))
+			err = errors.Join(err, os.Rename(filepath.Join(oldDir(s.dir()), f.Name()), filepath.Join(s.dir(), f.Name())))
 		}
 	}
 	return err
@@ -155,23 +155,23 @@ func isMissing(path string) bool {
 
 // join makes the store of a new node of the owner's, and its part of the log, unless that is there. As long as it is not, no
 // node of the log knows this one.
-func (n *Node) join(ctx context.Context) error {
-	log := n.o.logOptions(nil)
+func (s *Shard) join(ctx context.Context) error {
+	log := s.logOptions(nil)
 	if !isMissing(log.Dir) {
 		return nil
 	}
-	if !isMissing(StoreDir(n.o.Dir)) {
-		return fmt.Errorf("%w: Join: %s is there, and %s is not: want both or none", ErrOptions, StoreDir(n.o.Dir), log.Dir)
+	if !isMissing(s.dir()) {
+		return fmt.Errorf("%w: Join: %s is there, and %s is not: want both or none", ErrOptions, s.dir(), log.Dir)
 	}
-	seed := seedDir(n.o.Dir)
-	if err := errors.Join(os.RemoveAll(seed), os.MkdirAll(n.o.Dir, 0o700)); err != nil {
+	seed := seedDir(s.dir())
+	if err := errors.Join(os.RemoveAll(seed), os.MkdirAll(s.o.Dir, 0o700)); err != nil {
 		return err
 	}
-	from, err := n.findOwner(ctx)
+	from, err := s.findOwner(ctx)
 	if err != nil {
 		return err
 	}
-	at, err := n.peers.seed(ctx, from, seed)
+	at, err := s.seed(ctx, from, seed)
 	if err != nil {
 		return fmt.Errorf("seed from node %s: %w", from, err)
 	}
@@ -187,45 +187,45 @@ func syncDir(name string) error {
 }
 
 // findOwner asks the others who leads: this one is told nothing any more.
-func (n *Node) findOwner(ctx context.Context) (replog.NodeID, error) {
-	for _, m := range n.askOthers(ctx) {
+func (s *Shard) findOwner(ctx context.Context) (replog.NodeID, error) {
+	for _, m := range s.askOthers(ctx) {
 		if m.Serves {
 			return m.Node, nil
 		}
 	}
-	return "", n.noQuorum()
+	return "", s.noQuorum()
 }
 
 // answerSeed writes a seed for another node, if this one leads.
-func (n *Node) answerSeed(w http.ResponseWriter, r *http.Request) {
-	if reign, _ := n.now(); reign == nil {
-		httpapi.Refuse(w, r, &OwnerError{n.Leader()})
+func (s *Shard) answerSeed(w http.ResponseWriter, r *http.Request) {
+	if reign, _ := s.now(); reign == nil {
+		httpapi.Refuse(w, r, &OwnerError{s.Leader()})
 		return
 	}
-	if !n.seeding.TryLock() {
+	if !s.seeding.TryLock() {
 		http.Error(w, errSeeding.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer n.seeding.Unlock()
-	n.o.Logger.Info("this node seeds another one")
-	err := n.part().store.WriteSeed(r.Context(), &accepting{ResponseWriter: w, limit: stallTime}, bolt.CopyOptions{})
+	defer s.seeding.Unlock()
+	s.o.Logger.Info("this node seeds another one")
+	err := s.part().store.WriteSeed(r.Context(), &accepting{ResponseWriter: w, limit: stallTime}, bolt.CopyOptions{})
 	if err != nil {
-		n.o.Logger.Warn("the seed for another node is not whole", zap.Error(err))
+		s.o.Logger.Warn("the seed for another node is not whole", zap.Error(err))
 		panic(http.ErrAbortHandler) // so that nobody takes it for whole
 	}
 }
 
 // seed makes a store of another node's, and returns where that is.
-func (p *peers) seed(ctx context.Context, from replog.NodeID, dir string) (at replog.Position, err error) {
+func (s *Shard) seed(ctx context.Context, from replog.NodeID, dir string) (at replog.Position, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stalled := time.AfterFunc(stallTime, cancel)
 	defer stalled.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+hostOf(from)+seedPath, nil)
+	request, err := s.request(ctx, http.MethodGet, from, seedPath, nil)
 	if err != nil {
 		return at, err
 	}
-	response, err := p.transport.RoundTrip(request)
+	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {
 		return at, err
 	}
@@ -236,7 +236,7 @@ func (p *peers) seed(ctx context.Context, from replog.NodeID, dir string) (at re
 	}
 	// The check at the end, of what has come whole, is not hurried.
 	body := &lively{Reader: response.Body, stalled: stalled}
-	copied, err := bolt.ReadSeed(p.node.running, body, dir, bolt.CopyOptions{})
+	copied, err := bolt.ReadSeed(s.node.running, body, dir, bolt.CopyOptions{})
 	return copied.Position, err
 }
 

@@ -33,7 +33,7 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for had := r.owner().part().log.Standing().Applied.Index; r.owner().snapshot(t) < had; {
+	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().shards[0].snapshot(t) < had; {
 		count++
 		r.append(r.owner(), 1, count)
 	}
@@ -67,9 +67,9 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 }
 
 // snapshot returns up to where a node's log has a snapshot. It forgets what is before that, but for what it keeps, at once.
-func (n *Node) snapshot(t *testing.T) (last uint64) {
+func (s *Shard) snapshot(t *testing.T) (last uint64) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(n.o.Dir, "raft-0", "snapshots", "*"))
+	found, err := filepath.Glob(filepath.Join(raftDir(s.o.Dir, s.index), "snapshots", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +107,15 @@ func TestInterruptedSeed(t *testing.T) {
 	r.awaitEvents(r.node(id), 1)
 	r.stop(id)
 	for _, err := range []error{
-		os.Mkdir(oldDir(dir), 0o700),
-		os.Rename(StoreDir(dir), seedDir(dir)),
+		os.Mkdir(oldDir(StoreDir(dir)), 0o700),
+		os.Rename(StoreDir(dir), seedDir(StoreDir(dir))),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	// A program listens in the directory of its store.
-	l, err := net.Listen("unix", filepath.Join(oldDir(dir), "s"))
+	l, err := net.Listen("unix", filepath.Join(oldDir(StoreDir(dir)), "s"))
 	if err != nil {
 		t.Skipf("the path is too long for a socket, perhaps: %v", err)
 	}
@@ -129,7 +129,7 @@ func TestInterruptedSeed(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(oldDir(dir)); !os.IsNotExist(err) {
+	if _, err := os.Lstat(oldDir(StoreDir(dir))); !os.IsNotExist(err) {
 		t.Errorf("the old store is still there: %v", err)
 	}
 }
@@ -142,10 +142,10 @@ func TestReopened(t *testing.T) {
 	r.append(owner, 1, 1)
 	n := r.others(owner)[0]
 	n.stop() // nobody governs it but this test
-	<-n.ended
+	<-n.shards[0].ended
 	was := n.Store()
 	for range 2 {
-		if err := n.reopen(r.ctx); err != nil {
+		if err := n.shards[0].reopen(r.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -37,8 +36,13 @@ type Options struct {
 	// are loopback ones.
 	TLS *tls.Config
 
-	// Dir is this node's directory. Its store is in shard-0 below it, its part of the log in raft-0.
+	// Dir is this node's directory. Its store is in shard-0 below it, its part of the log in raft-0; those of other shards
+	// beside them.
 	Dir string
+	// Shards is how many shards there are. Each has the partitions whose numbers have one remainder by it, a log of its own,
+	// and an owner of its own: so several nodes can take appends. It is settled when the directory is made, and the same on
+	// all nodes: Start refuses another one. 0 is 1; at most as many as partitions, and [MaxShards].
+	Shards int
 	// Create makes what is not there of these. Without it Start refuses that: a volume that is not mounted must not begin
 	// anew. Never set it to give a node that has lost its disk its old name back: it could give away what it has promised.
 	Create bool
@@ -63,7 +67,8 @@ type Options struct {
 
 	// Lead, if it is not nil, is called in a goroutine of its own each time this node begins to lead, when the application
 	// takes transactions: it spawns command processors and subscribes. It may return or stay. ctx ends with the leadership,
-	// and app with it. What it returns is logged, and told by [Node.Status]; it ends nothing.
+	// and app with it. What it returns is logged, and told by [Node.Status]; it ends nothing. If there are several shards, it
+	// is called for each, and app runs the partitions of that one, see [partition.App.Owns]; calls may overlap.
 	Lead func(ctx context.Context, app *partition.App) error
 
 	// Logger gets what happens to the node, and raft's lines. Default: none.
@@ -79,6 +84,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
+	}
+	if o.Shards == 0 {
+		o.Shards = 1
 	}
 	if o.Failover == 0 {
 		o.Failover = raftlog.DefaultFailover
@@ -118,6 +126,9 @@ func (o *Options) check() error {
 	if err := o.Application.Validate(); err != nil {
 		return err
 	}
+	if most := min(MaxShards, o.Application.Descriptor.Partitions); o.Shards < 1 || uint64(o.Shards) > uint64(most) {
+		return fmt.Errorf("%w: Shards: got %d, want 1 to %d", ErrOptions, o.Shards, most)
+	}
 	return o.HTTP.Validate()
 }
 
@@ -143,16 +154,6 @@ func (o *Options) checkAddresses() error {
 
 // nodes returns the names of all nodes, in order.
 func (o *Options) nodes() []replog.NodeID { return slices.Sorted(maps.Keys(o.Peers)) }
-
-// StoreDir returns where a node's store is: a directory as that of one node alone, to be verified, inspected and backed up.
-func StoreDir(dir string) string { return filepath.Join(dir, "shard-0") }
-
-// logOptions are those of the node's part of the log.
-func (o *Options) logOptions(port *raftlog.Port) raftlog.Options {
-	return raftlog.Options{
-		Dir: filepath.Join(o.Dir, "raft-0"), Node: o.Node, Port: port, Failover: o.Failover, Keep: o.keep, Logger: o.Logger.Named("raft"),
-	}
-}
 
 // portOptions are those of the node's port.
 func (o *Options) portOptions() raftlog.PortOptions {

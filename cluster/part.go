@@ -3,9 +3,11 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/raftlog"
@@ -21,7 +23,7 @@ type part struct {
 }
 
 // part returns what the node has now.
-func (n *Node) part() *part { return n.own.Load() }
+func (s *Shard) part() *part { return s.own.Load() }
 
 // leadership is that of the log. A store that has closed itself has closed the log too, which does not know why.
 func (p *part) leadership() (replog.Leadership, <-chan struct{}) {
@@ -33,23 +35,34 @@ func (p *part) leadership() (replog.Leadership, <-chan struct{}) {
 }
 
 // openPart opens what the node has.
-func (n *Node) openPart(ctx context.Context, create bool) (err error) {
+func (s *Shard) openPart(ctx context.Context, create bool) (err error) {
 	p := &part{}
-	if p.log, err = raftlog.New(n.o.logOptions(n.port)); err != nil {
+	if p.log, err = raftlog.New(s.logOptions(s.node.port)); err != nil {
 		return err
 	}
-	o := n.o.Store
+	o := s.o.Store
 	o.Log, o.Create = p.log, create
-	if p.store, err = bolt.Open(ctx, StoreDir(n.o.Dir), n.o.Application.Descriptor, o); err != nil {
+	if p.store, err = bolt.Open(ctx, s.dir(), s.o.Application.Descriptor, o); err != nil {
 		return err
+	}
+	if err := s.checkOwned(ctx, p.store); err != nil {
+		return errors.Join(err, p.store.Close(context.WithoutCancel(ctx)))
 	}
 	p.reader = partition.NewReader(p.store)
-	if p.api, err = httpapi.NewReplica(p.reader, n.o.HTTP); err != nil {
+	if p.api, err = httpapi.NewReplica(p.reader, s.o.HTTP); err != nil {
 		return err
 	}
-	n.own.Store(p)
-	if n.serving.Err() != nil {
+	s.own.Store(p)
+	if s.node.serving.Err() != nil {
 		p.api.Stop()
 	}
-	return nil
+	return s.node.makeWhole()
+}
+
+// toDeploy is the store as the application has it.
+func (p *part) toDeploy(s *Shard) storage.Store {
+	if len(s.node.shards) == 1 {
+		return p.store
+	}
+	return &owning{p.store, s.Owned()}
 }

@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -42,6 +44,9 @@ const (
 	headerMoved = "Partita-Moved"
 	// headerKey makes an append safe to repeat.
 	headerKey = "Idempotency-Key"
+	// headerShard says which shard a request of another node is about, as "1/3": the second of three, numbered from 0. Where
+	// there is one it is missing.
+	headerShard = "Partita-Shard"
 	// headerTrace names the trace that a request belongs to.
 	headerTrace = "Partita-Trace"
 )
@@ -101,27 +106,24 @@ func (p *peers) close(ctx context.Context) error {
 	return err
 }
 
-// answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request goes round in circles.
+// answer answers another node that takes this one for the owner, or asks where it stands. It passes nothing on: so no request
+// goes round in circles.
 func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
-	if p.node.part() == nil {
-		httpapi.Refuse(w, r, &OwnerError{}) // it is about to join
+	s, err := p.node.marked(r)
+	if err == nil && s.part() == nil {
+		err = &OwnerError{} // it is about to join
+	}
+	if err != nil {
+		httpapi.Refuse(w, r, err)
 		return
 	}
-	if r.URL.Path == clusterPath {
-		answer(w, p.node.json())
+	if own := s.ownAnswers()[r.URL.Path]; own != nil {
+		own(w, r)
 		return
 	}
-	if r.URL.Path == positionPath {
-		p.node.answerPosition(w, r)
-		return
-	}
-	if r.URL.Path == seedPath {
-		p.node.answerSeed(w, r)
-		return
-	}
-	reign, _ := p.node.now()
+	reign, _ := s.now()
 	if reign == nil {
-		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})
+		httpapi.Refuse(w, r, &OwnerError{s.Leader()})
 		return
 	}
 	tagged := &tagging{ResponseWriter: w, reign: reign}
@@ -130,11 +132,45 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		reign.own.ServeHTTP(tagged, r)
 		return
 	}
-	if change := p.node.changes()[r.URL.Path]; change != nil && r.Method == http.MethodPost {
-		p.node.makeChange(tagged, r, change)
+	if c := changes[r.URL.Path]; c != nil && r.Method == http.MethodPost {
+		body, err := s.part().api.ReadBody(tagged, r)
+		s.makeChange(tagged, r, c, body, err)
 		return
 	}
 	reign.api.ServeHTTP(tagged, r)
+}
+
+// ownAnswers are those about this node, by their paths.
+func (s *Shard) ownAnswers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		clusterPath:  func(w http.ResponseWriter, _ *http.Request) { answer(w, s.json()) },
+		positionPath: s.answerPosition,
+		seedPath:     s.answerSeed,
+		endsPath:     s.answerEnds,
+	}
+}
+
+// mark says which shard a request to another node is about.
+func (s *Shard) mark(h http.Header) {
+	h.Del(headerShard)
+	if of := len(s.node.shards); of > 1 {
+		h.Set(headerShard, fmt.Sprintf("%d/%d", s.index, of))
+	}
+}
+
+// marked returns the shard that a request of another node is about. It refuses one of a node that has another number of shards,
+// or takes a partition for another shard's.
+func (n *Node) marked(r *http.Request) (*Shard, error) {
+	text := cmp.Or(r.Header.Get(headerShard), "0/1")
+	index, of := 0, 0
+	if _, err := fmt.Sscanf(text, "%d/%d", &index, &of); err != nil || of != len(n.shards) || index < 0 || index >= of {
+		return nil, httpapi.Malformed(headerShard, fmt.Sprintf("got %.40q, want one of the %d shards of node %s", text, len(n.shards), n.o.Node))
+	}
+	s := n.shards[index]
+	if p, is := n.partitionIn(strings.TrimPrefix(r.URL.Path, ownPrefix)); is && n.ShardOf(p) != s {
+		return nil, httpapi.Malformed(headerShard, fmt.Sprintf("got %.40q, partition %d is in shard %d", text, p, n.ShardOf(p).index))
+	}
+	return s, nil
 }
 
 // tagging says in a refusal that the leadership has ended meanwhile.
@@ -155,11 +191,11 @@ func (t *tagging) WriteHeader(status int) {
 func (t *tagging) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // post lets another node append.
-func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.AppendTo, body []byte, answer any) error {
+func (s *Shard) post(ctx context.Context, to replog.NodeID, what *partition.AppendTo, body []byte, answer any) error {
 	sent := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	url := "http://" + hostOf(to) + ownPrefix + "/v1/workspaces/" + what.Workspace.String() + "/events"
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, url, bytes.NewReader(body))
+	path := ownPrefix + "/v1/workspaces/" + what.Workspace.String() + "/events"
+	request, err := s.request(traced, http.MethodPost, to, path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -170,7 +206,7 @@ func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.Appe
 	if trace := ids.TraceOf(ctx); trace != 0 {
 		request.Header.Set(headerTrace, trace.String())
 	}
-	response, err := p.transport.RoundTrip(request)
+	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {
 		return &lostError{sent, causeOf(ctx, err)}
 	}
@@ -192,17 +228,30 @@ func (p *peers) post(ctx context.Context, to replog.NodeID, what *partition.Appe
 	return complete(what, refused)
 }
 
+// request returns one to another node, about the shard.
+func (s *Shard) request(ctx context.Context, method string, to replog.NodeID, path string, body io.Reader) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+hostOf(to)+path, body)
+	if err == nil {
+		s.mark(request.Header)
+	}
+	return request, err
+}
+
 // ask asks another node for what it answers as JSON.
-func (p *peers) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+hostOf(to)+path, nil)
+func (s *Shard) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
+	request, err := s.request(ctx, http.MethodGet, to, path, nil)
 	if err != nil {
 		return err
 	}
-	response, err := p.transport.RoundTrip(request)
+	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		content, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+		return refusal(response.StatusCode, response.Header, content)
+	}
 	return json.NewDecoder(io.LimitReader(response.Body, maxProblem)).Decode(value)
 }
 

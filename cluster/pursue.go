@@ -32,29 +32,29 @@ type owner struct {
 func (o owner) unknown() bool { return o == owner{} }
 
 // owner returns where the application runs, and what is closed when that changes.
-func (n *Node) owner() (o owner, here, there <-chan struct{}) {
-	r, here := n.now()
+func (s *Shard) owner() (o owner, here, there <-chan struct{}) {
+	r, here := s.now()
 	if r != nil {
 		return owner{here: r}, here, nil
 	}
-	now, there := n.part().leadership()
-	if now.Leader != n.o.Node {
+	now, there := s.part().leadership()
+	if now.Leader != s.o.Node {
 		o.node = now.Leader
 	}
 	return o, here, there
 }
 
 // noQuorum is what is said as long as nobody leads.
-func (n *Node) noQuorum() error {
-	return &messages.BusyError{Reason: messages.BusyNoQuorum, RetryAfter: n.o.Failover}
+func (s *Shard) noQuorum() error {
+	return &messages.BusyError{Reason: messages.BusyNoQuorum, RetryAfter: s.o.Failover}
 }
 
 // usable returns why this node can ask nobody any more, nil if it can.
-func (n *Node) usable() error {
-	if n.running.Err() != nil {
+func (s *Shard) usable() error {
+	if s.node.running.Err() != nil {
 		return storage.ErrClosed
 	}
-	if now, _ := n.part().leadership(); now.Stopped != nil {
+	if now, _ := s.part().leadership(); now.Stopped != nil {
 		return fmt.Errorf("%w: this one takes no part in the log any more: %w", replog.ErrNotOwner, now.Stopped)
 	}
 	return nil
@@ -62,7 +62,7 @@ func (n *Node) usable() error {
 
 // pursuit tries to get something done, wherever the owner is.
 type pursuit struct {
-	node *Node
+	shard *Shard
 	// repeatable says that it may be tried again when nobody knows whether it was done: a read, or an append that has a
 	// deduplication id.
 	repeatable bool
@@ -80,11 +80,11 @@ type pursuit struct {
 // run tries until there is an answer for the caller, or ctx ends.
 func (p *pursuit) run(ctx context.Context) error {
 	for begun := time.Now(); ; {
-		if err := p.node.usable(); err != nil {
+		if err := p.shard.usable(); err != nil {
 			return p.final(err)
 		}
-		o, here, there := p.node.owner()
-		err, again := p.node.noQuorum(), true
+		o, here, there := p.shard.owner()
+		err, again := p.shard.noQuorum(), true
 		if !o.unknown() {
 			if err = p.attempt(ctx, o); err == nil {
 				return nil
@@ -100,7 +100,7 @@ func (p *pursuit) run(ctx context.Context) error {
 		case <-here:
 		case <-there:
 		case <-timer.C:
-		case <-p.node.running.Done():
+		case <-p.shard.node.running.Done():
 		case <-ctx.Done():
 			timer.Stop()
 			return p.final(fmt.Errorf("%w: %w", err, context.Cause(ctx)))
@@ -169,11 +169,11 @@ func (p *pursuit) attempt(ctx context.Context, o owner) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	grace := p.node.o.Failover / 4
+	grace := p.shard.o.Failover / 4
 	if !p.repeatable {
-		grace = 2 * p.node.o.Failover
+		grace = 2 * p.shard.o.Failover
 	}
-	go p.node.giveUp(ctx, o.node, grace, cancel)
+	go p.shard.giveUp(ctx, o.node, grace, cancel)
 	return p.try(ctx, o)
 }
 
@@ -185,9 +185,9 @@ func isRefusal(err error) bool {
 }
 
 // giveUp cancels what waits for a node, some time after that does not lead any more. It ends with ctx.
-func (n *Node) giveUp(ctx context.Context, id replog.NodeID, grace time.Duration, cancel context.CancelCauseFunc) {
+func (s *Shard) giveUp(ctx context.Context, id replog.NodeID, grace time.Duration, cancel context.CancelCauseFunc) {
 	for {
-		now, changed := n.part().leadership()
+		now, changed := s.part().leadership()
 		if now.Leader != id && now.Leader != "" {
 			break
 		}

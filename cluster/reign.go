@@ -25,40 +25,42 @@ type reign struct {
 }
 
 // govern runs the application whenever this node leads, and mends the node when it has stopped, until it is closed.
-func (n *Node) govern() {
-	defer close(n.ended)
-	for n.running.Err() == nil {
-		now, changed := n.part().leadership()
+func (s *Shard) govern() {
+	defer close(s.ended)
+	for s.node.running.Err() == nil {
+		now, changed := s.part().leadership()
 		if now.Term != 0 {
-			n.rule(now.Term)
+			s.rule(now.Term)
 			continue
 		}
 		if now.Stopped != nil {
-			n.mend(now.Stopped)
+			s.mend(now.Stopped)
 			continue
 		}
 		select {
 		case <-changed:
-		case <-n.running.Done():
+		case <-s.node.running.Done():
 		}
 	}
 }
 
 // rule runs the application as long as this node leads in a term.
-func (n *Node) rule(term uint64) {
-	ctx, cancel := context.WithCancel(n.running)
+func (s *Shard) rule(term uint64) {
+	ctx, cancel := context.WithCancel(s.node.running)
 	var watched sync.WaitGroup
 	watched.Go(func() {
 		defer cancel()
-		n.awaitEnd(ctx, term)
+		s.awaitEnd(ctx, term)
 	})
-	watched.Go(func() { n.relieve(ctx) })
-	n.o.Logger.Info("this node leads", zap.Uint64("term", term))
-	err := n.run(ctx, term)
+	watched.Go(func() { s.relieve(ctx) })
+	watched.Go(func() { s.place(ctx) })
+	s.setHandedOver(false)
+	s.o.Logger.Info("this node leads", zap.Uint64("term", term))
+	err := s.run(ctx, term)
 	if err != nil && ctx.Err() == nil {
 		// It still leads, and nobody else can do that for it. Perhaps it can later.
-		n.note(err)
-		n.o.Logger.Error("the application does not run", zap.Uint64("term", term), zap.Error(err))
+		s.note(err)
+		s.o.Logger.Error("the application does not run", zap.Uint64("term", term), zap.Error(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryDelay):
@@ -66,13 +68,13 @@ func (n *Node) rule(term uint64) {
 	}
 	cancel()
 	watched.Wait()
-	n.o.Logger.Info("this node does not lead any more", zap.Uint64("term", term))
+	s.o.Logger.Info("this node does not lead any more", zap.Uint64("term", term))
 }
 
 // awaitEnd waits until a term is over.
-func (n *Node) awaitEnd(ctx context.Context, term uint64) {
+func (s *Shard) awaitEnd(ctx context.Context, term uint64) {
 	for {
-		now, changed := n.part().leadership()
+		now, changed := s.part().leadership()
 		if now.Term != term {
 			return
 		}
@@ -85,56 +87,54 @@ func (n *Node) awaitEnd(ctx context.Context, term uint64) {
 }
 
 // run deploys the application, lets others have it until ctx ends, and undeploys it.
-func (n *Node) run(ctx context.Context, term uint64) error {
-	n.mu.Lock()
-	application := n.application
-	n.mu.Unlock()
-	app, err := n.parts.Deploy(ctx, application, n.part().store)
+func (s *Shard) run(ctx context.Context, term uint64) error {
+	application := s.node.toDeploy()
+	app, err := s.parts.Deploy(ctx, application, s.part().toDeploy(s))
 	if err != nil {
 		return err
 	}
-	r, err := n.newReign(ctx, term, app)
+	r, err := s.newReign(ctx, term, app)
 	if err == nil {
 		err = app.Ready(ctx)
 	}
 	switch {
 	case r == nil || ctx.Err() != nil:
-		n.undeploy(app)
+		s.undeploy(app)
 		return err
 	case err != nil:
 		// As on one node, the other partitions work.
-		n.o.Logger.Error("not all partitions take transactions", zap.Error(err))
+		s.o.Logger.Error("not all partitions take transactions", zap.Error(err))
 	}
-	n.note(nil)
-	n.become(r)
+	s.note(nil)
+	s.become(r)
 	led := make(chan struct{})
 	go func() {
 		defer close(led)
-		n.lead(r)
+		s.lead(r)
 	}()
 	<-ctx.Done()
-	n.become(nil)
+	s.become(nil)
 	r.api.Stop()
 	r.own.Stop()
-	n.undeploy(app)
+	s.undeploy(app)
 	select {
 	case <-led:
 	case <-time.After(application.Settings.StopLimit):
-		n.o.Logger.Warn("Lead goes on after its context has ended", zap.Uint64("term", term))
+		s.o.Logger.Warn("Lead goes on after its context has ended", zap.Uint64("term", term))
 	}
 	return nil
 }
 
 // newReign makes what answers others.
-func (n *Node) newReign(ctx context.Context, term uint64, app *partition.App) (*reign, error) {
+func (s *Shard) newReign(ctx context.Context, term uint64, app *partition.App) (*reign, error) {
 	r := &reign{term: term, ctx: ctx, app: app}
 	var err error
-	if r.api, err = httpapi.New(app, n.part().reader, n.o.HTTP); err != nil {
+	if r.api, err = httpapi.New(app, s.part().reader, s.o.HTTP); err != nil {
 		return nil, err
 	}
-	own := n.o.HTTP
+	own := s.o.HTTP
 	own.MaxBody = ownBody(app.Config().Settings.GroupBytes)
-	if r.own, err = httpapi.New(app, n.part().reader, own); err != nil {
+	if r.own, err = httpapi.New(app, s.part().reader, own); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -144,21 +144,21 @@ func (n *Node) newReign(ctx context.Context, term uint64, app *partition.App) (*
 func ownBody(groupBytes int) int64 { return 2*int64(groupBytes) + 1<<20 }
 
 // lead calls what the user wants to run here.
-func (n *Node) lead(r *reign) {
-	if n.o.Lead == nil {
+func (s *Shard) lead(r *reign) {
+	if s.o.Lead == nil {
 		return
 	}
-	if err := n.o.Lead(r.ctx, r.app); err != nil && r.ctx.Err() == nil {
-		n.note(err)
-		n.o.Logger.Error("Lead has failed", zap.Uint64("term", r.term), zap.Error(err))
+	if err := s.o.Lead(r.ctx, r.app); err != nil && r.ctx.Err() == nil {
+		s.note(err)
+		s.o.Logger.Error("Lead has failed", zap.Uint64("term", r.term), zap.Error(err))
 	}
 }
 
 // undeploy ends the application. What it cannot flush, the store flushes that follows, or the next owner has it in its log.
 // That nobody waits for ever is the setting StopLimit.
-func (n *Node) undeploy(app *partition.App) {
-	err := n.parts.Undeploy(context.Background(), app.Name())
+func (s *Shard) undeploy(app *partition.App) {
+	err := s.parts.Undeploy(context.Background(), app.Name())
 	if err != nil && !isOver(err) && !errors.Is(err, messages.ErrFenced) {
-		n.o.Logger.Warn("the application was ended", zap.Error(err))
+		s.o.Logger.Warn("the application was ended", zap.Error(err))
 	}
 }

@@ -86,6 +86,18 @@ func newRig(t testing.TB, change func(replog.NodeID, *Options)) *rig {
 // start starts a node. It listens at a new address each time, so that no other program can have taken it.
 func (r *rig) start(id replog.NodeID) *Node {
 	r.Helper()
+	n, err := r.open(id, nil)
+	if err != nil {
+		r.Fatalf("node %s: %v", id, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addresses[id], r.nodes[id] = n.port.Addr().String(), n
+	return n
+}
+
+// open opens a node as start does, with other options.
+func (r *rig) open(id replog.NodeID, change func(*Options)) (*Node, error) {
 	o := Options{
 		Node: id, Peers: make(map[replog.NodeID]string), Dir: filepath.Join(r.dir, string(id)), Create: true,
 		Application: partition.Application{Descriptor: descriptor()}, Store: bolt.Options{MmapSize: 32 << 20},
@@ -106,14 +118,10 @@ func (r *rig) start(id replog.NodeID) *Node {
 	if r.change != nil {
 		r.change(id, &o)
 	}
-	n, err := Start(r.ctx, o)
-	if err != nil {
-		r.Fatalf("node %s: %v", id, err)
+	if change != nil {
+		change(&o)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addresses[id], r.nodes[id] = n.port.Addr().String(), n
-	return n
+	return Start(r.ctx, o)
 }
 
 func (r *rig) node(id replog.NodeID) *Node {
@@ -141,13 +149,19 @@ func (r *rig) stop(id replog.NodeID) {
 // verify checks the files of a node that is closed.
 func (r *rig) verify(id replog.NodeID) {
 	r.Helper()
-	report, err := bolt.Verify(context.Background(), filepath.Join(r.dir, string(id), "shard-0"), verify.Options{})
-	if err != nil {
-		r.Errorf("node %s: verify: %v", id, err)
-		return
+	stores, err := filepath.Glob(filepath.Join(r.dir, string(id), "shard-*"))
+	if err != nil || len(stores) == 0 {
+		r.Errorf("node %s: got stores %q, %v", id, stores, err)
 	}
-	for _, f := range report.Faults {
-		r.Errorf("node %s: verify: %v", id, f)
+	for _, dir := range stores {
+		report, err := bolt.Verify(context.Background(), dir, verify.Options{})
+		if err != nil {
+			r.Errorf("node %s: verify %s: %v", id, dir, err)
+			continue
+		}
+		for _, f := range report.Faults {
+			r.Errorf("node %s: verify %s: %v", id, dir, f)
+		}
 	}
 }
 

@@ -20,15 +20,15 @@ const (
 
 // relieve lets another node lead, if the store here refuses appends since it has no room. It goes on until the term is over.
 // One at a time calls it.
-func (n *Node) relieve(term context.Context) {
+func (s *Shard) relieve(term context.Context) {
 	for {
 		wait := roomEvery
-		if full := n.o.full(n.part().store); full != nil {
-			if wait = reliefEvery - time.Since(n.relieved); wait <= 0 {
-				n.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
+		if full := s.o.full(s.part().store); full != nil {
+			if wait = reliefEvery - time.Since(s.relieved); wait <= 0 {
+				s.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
 				// The hand-over ends the term first: it must not end with that.
-				n.handOver(n.running, n.withRoom(n.running))
-				n.relieved, wait = time.Now(), reliefEvery
+				s.handOver(s.node.running, s.withRoom(s.node.running))
+				s.relieved, wait = time.Now(), reliefEvery
 			}
 			wait = min(wait, roomEvery)
 		}
@@ -41,9 +41,9 @@ func (n *Node) relieve(term context.Context) {
 }
 
 // withRoom returns the other nodes that follow this one and have room, as far as they know.
-func (n *Node) withRoom(ctx context.Context) (all []replog.NodeID) {
-	for _, m := range n.askOthers(ctx) {
-		if m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == n.o.Node {
+func (s *Shard) withRoom(ctx context.Context) (all []replog.NodeID) {
+	for _, m := range s.askOthers(ctx) {
+		if m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == s.o.Node {
 			all = append(all, m.Node)
 		}
 	}
@@ -52,18 +52,19 @@ func (n *Node) withRoom(ctx context.Context) (all []replog.NodeID) {
 
 // askOthers asks the other nodes where they stand, in the order of their names. Those that do not answer in time are told as
 // such.
-func (n *Node) askOthers(ctx context.Context) []NodeJSON {
+func (s *Shard) askOthers(ctx context.Context) []NodeJSON {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	others := slices.DeleteFunc(n.o.nodes(), func(id replog.NodeID) bool { return id == n.o.Node })
+	others := slices.DeleteFunc(s.o.nodes(), func(id replog.NodeID) bool { return id == s.o.Node })
 	all := make([]NodeJSON, len(others))
 	var asked sync.WaitGroup
 	for i, id := range others {
 		asked.Go(func() {
-			if err := n.peers.ask(ctx, id, clusterPath, &all[i]); err != nil {
+			if err := s.ask(ctx, id, clusterPath, &all[i]); err != nil {
 				all[i] = NodeJSON{Unreachable: errorText(causeOf(ctx, err))}
 			}
-			all[i].Node, all[i].Address = id, n.o.address(id)
+			all[i].Shard = s.index
+			all[i].Node, all[i].Address = id, s.o.address(id)
 		})
 	}
 	asked.Wait()

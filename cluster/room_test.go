@@ -90,7 +90,7 @@ func TestOwnerWithoutRoom(t *testing.T) {
 	if err := next.Status().Full; err == nil {
 		t.Error("the node that leads does not say that it has no room")
 	}
-	if all := next.withRoom(r.ctx); len(all) > 0 {
+	if all := next.shards[0].withRoom(r.ctx); len(all) > 0 {
 		t.Errorf("nodes %q have room", all)
 	}
 	rooms.await(t, next.o.Node, 3)

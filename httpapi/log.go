@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
-	"github.com/partita-go/partita/storage/replog"
 )
 
 // Bounds of a page.
@@ -72,7 +71,7 @@ func position[O ~uint64](field, text string, parse func(string) (O, error)) (O, 
 // readLog answers with a page of a log, or a stream of it. It opens the log behind a
 // position, which stands in the field named.
 func (c *call) readLog(open func(field, after string) (source, error)) error {
-	streams := wantsStream(c.r)
+	streams := WantsStream(c.r)
 	field, after := paramAfter, c.query.Get(paramAfter)
 	// A client that connects again asks with its first URL.
 	if last := c.r.Header.Get(headerLast); streams && last != "" {
@@ -116,8 +115,8 @@ func at(field string, err error) error {
 	return err
 }
 
-// wantsStream reports whether a request accepts a stream of events.
-func wantsStream(r *http.Request) bool {
+// WantsStream reports whether a request accepts a stream of events, instead of a page.
+func WantsStream(r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		return false
 	}
@@ -220,7 +219,7 @@ func (c *call) linkBehind(log source) string {
 	query := url.Values{paramAfter: {log.position()}}
 	c.keep(query, paramLimit)
 	c.keep(query, paramWait)
-	if replog.IsLocal(c.r.Context()) {
+	if ReadsLocally(c.query) {
 		query.Set(paramConsistency, consistencyLocal)
 	}
 	return c.link(query)

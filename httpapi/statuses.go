@@ -37,7 +37,7 @@ func NewActorStatus(s *partition.ActorStatus) ActorStatus {
 
 // statuses answers with what all actors do, or with a stream of it: all first, then what changes.
 func (a *API) statuses(c *call) error {
-	if wantsStream(c.r) {
+	if WantsStream(c.r) {
 		return c.streams(nil, a.streamStatuses)
 	}
 	answer := Statuses{Application: a.descriptor.Application, Actors: []ActorStatus{}}

@@ -41,7 +41,7 @@ type Metrics struct {
 	watched []*source
 	dumps   []*Dumps
 	upkeep  Upkeep
-	node    func() Node
+	node    []func() Node
 	// failures counts what could not be looked up.
 	failures prometheus.Counter
 }

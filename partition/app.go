@@ -29,7 +29,8 @@ type App struct {
 	deployment uint64
 	// id makes the names of actors unique in the actor system: what an earlier
 	// deployment left behind may still hold its own.
-	id         string
+	id string
+	// partitions are those that the store has, sequencers are by id: nil for all others.
 	partitions []*actors.Partition
 	sequencers []*Sequencer
 	tally      *actors.Tally
@@ -72,9 +73,9 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		starting:   newTurn(),
 	}
 	config := a.partitionConfig(place)
+	a.sequencers = make([]*Sequencer, app.Partitions)
 	var all []shown
-	for i := range app.Partitions {
-		id := messages.PartitionID(i)
+	for i, id := range ownedBy(store, app.Partitions) {
 		config.Key = actors.Key{Group: partitionGroup, ID: id.String()}
 		config.Name, config.Sequencer.Partition = a.name(config.Key), id
 		p, err := actors.SpawnPartition(config)
@@ -85,7 +86,7 @@ func spawnApp(parts *AppParts, app Application, store storage.Store) (*App, erro
 		if i%spawnYield == 0 {
 			runtime.Gosched()
 		}
-		a.sequencers = append(a.sequencers, actors.NewSequencer(p, parts.ports, store))
+		a.sequencers[id] = actors.NewSequencer(p, parts.ports, store)
 	}
 	a.shown.Store(&all)
 	return a, nil
@@ -158,12 +159,20 @@ func (a *App) PartitionOf(ws messages.WSID) messages.PartitionID {
 	return messages.PartitionOf(ws, a.app.Partitions)
 }
 
-// Sequencer returns the sequencer of a partition, or ErrUnknownPartition.
+// Sequencer returns the sequencer of a partition, ErrUnknownPartition, or ErrNotOwned.
 func (a *App) Sequencer(id messages.PartitionID) (*Sequencer, error) {
 	if uint32(id) >= a.app.Partitions {
 		return nil, fmt.Errorf("%w: got %d, want 0 to %d", ErrUnknownPartition, id, a.app.Partitions-1)
 	}
-	return a.sequencers[id], nil
+	if s := a.sequencers[id]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: partition %d", ErrNotOwned, id)
+}
+
+// Owns reports whether a partition runs here: all do, unless the store has a part of them only, see [storage.Sharded].
+func (a *App) Owns(id messages.PartitionID) bool {
+	return uint32(id) < a.app.Partitions && a.sequencers[id] != nil
 }
 
 // SequencerOf returns the sequencer of a workspace's partition.
@@ -171,7 +180,7 @@ func (a *App) SequencerOf(ws messages.WSID) (*Sequencer, error) {
 	return a.Sequencer(a.PartitionOf(ws))
 }
 
-// Status returns the state of each partition by id. It is as of the state's last change; the last event and the
+// Status returns the state of each partition that runs here, in order of their ids. It is as of the state's last change; the last event and the
 // checkpoint are those of now: what an append was acknowledged for is in it.
 func (a *App) Status() []Status {
 	all := make([]Status, len(a.partitions))

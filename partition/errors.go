@@ -121,6 +121,11 @@ var (
 	// From: App.Sequencer.
 	// Do: correct the number: partitions count from 0.
 	ErrUnknownPartition = errors.New("unknown partition")
+	// ErrNotOwned is returned when a partition does not run here, but where its shard does.
+	//
+	// From: App.Sequencer, App.Subscribe, and what leads to them, of an application with several shards.
+	// Do: ask the application that cluster.Node.AppOf returns; Node.Append finds it by itself.
+	ErrNotOwned = errors.New("partition is of another shard")
 	// ErrGrouped is returned when the application has a group of that name already.
 	//
 	// From: App.SpawnGroup.

@@ -9,7 +9,7 @@ type AppFigures struct {
 	// At is when it was, by the application's clock.
 	At time.Time
 	Counts
-	// Partitions are by id.
+	// Partitions are as those of App.Status.
 	Partitions []Figures
 	// Processors are the request lanes of the command processors that have not ended, in the order in which they were spawned.
 	Processors []LaneFigures

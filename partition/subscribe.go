@@ -19,7 +19,7 @@ import (
 //
 // It returns ErrSubscribed; ErrKeepsNone; ErrSettings of package messages if a setting is
 // wrong; ErrSubscription of package storage if it cannot read what it is to read, or the one
-// of that name reads something else; ErrStopped; the store's error.
+// of that name reads something else; ErrNotOwned; ErrStopped; the store's error.
 func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscription, error) {
 	c = c.WithDefaults()
 	c.own()
@@ -29,6 +29,9 @@ func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscriptio
 	store, ok := a.store.(storage.Subscriptions)
 	if !ok {
 		return nil, fmt.Errorf("%w: %T", ErrKeepsNone, a.store)
+	}
+	if err := a.mustOwn(&c); err != nil {
+		return nil, err
 	}
 	// Whoever changes one that does not run must be done with it.
 	done, err := a.starting.take(ctx)
@@ -49,6 +52,18 @@ func (a *App) Subscribe(ctx context.Context, c SubscriptionConfig) (*Subscriptio
 		return nil, err
 	}
 	return s, nil
+}
+
+// mustOwn returns ErrNotOwned if a subscription reads nothing but what is elsewhere.
+func (a *App) mustOwn(c *SubscriptionConfig) error {
+	p := c.Partition
+	if c.Workspace != nil {
+		p = new(a.PartitionOf(*c.Workspace))
+	}
+	if p == nil || uint32(*p) >= a.app.Partitions || a.Owns(*p) {
+		return nil // what cannot be read at all, the store says
+	}
+	return fmt.Errorf("%w: subscription %q reads partition %d", ErrNotOwned, c.Name, *p)
 }
 
 func (a *App) kept(name string, store storage.Subscriptions) kept {

@@ -99,11 +99,11 @@ func (k *kept) parked(ctx context.Context, e ParkedEvent) (ParkedEvent, error) {
 	return found[0], nil
 }
 
-// partitions returns those under which a source has a log.
+// partitions returns those under which a source has a log here.
 func (k *kept) partitions(source *SubscriptionSource) []messages.PartitionID {
 	descriptor := k.reader.Descriptor()
 	var all []messages.PartitionID
-	for p := range messages.PartitionID(descriptor.Partitions) {
+	for _, p := range ownedBy(k.reader.store, descriptor.Partitions) {
 		if source.Reads(&descriptor, p) {
 			all = append(all, p)
 		}

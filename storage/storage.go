@@ -174,6 +174,13 @@ type Roomy interface {
 	Full() error
 }
 
+// Sharded is implemented by stores that have some partitions only. The others are somewhere else: their logs are empty here,
+// and stay so.
+type Sharded interface {
+	// Owned returns the partitions that the store has, in order of their ids. They are always the same.
+	Owned() []messages.PartitionID
+}
+
 // Register is where a partition stands.
 type Register = messages.Register
 

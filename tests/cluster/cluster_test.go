@@ -32,10 +32,10 @@ func (c *cluster) handOver(l *load, more int) {
 	l.await(more)
 	owner := c.owner()
 	next := names[(slices.Index(names, owner)+1)%len(names)]
-	c.operate("node "+next+" leads", "cluster", "transfer", "--to", next, "--url", c.nodes[owner].url)
+	c.operate("node "+next+" leads", "cluster", "transfer", "--to", next, "--shard", "0", "--url", c.nodes[owner].url)
 	pause := l.await(more)
 	out := c.operate(" leads, has ", "cluster", "status", "--url", c.nodes[owner].url)
-	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != len(names) {
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != c.shards*len(names) {
 		c.Errorf("status: got %q", out)
 	}
 	say("handed over from %s to %s: the client that has waited longest had its next answer after %v", owner, next, round(pause))
@@ -59,8 +59,18 @@ func (c *cluster) operate(want string, args ...string) string {
 // the program's own failover, and more load. The nodes know each other by certificates.
 func TestCluster(t *testing.T) {
 	t.Parallel()
+	testCluster(t, number("CLUSTER_SHARDS", 1))
+}
+
+// TestClusterOfShards does the same with several owners.
+func TestClusterOfShards(t *testing.T) {
+	t.Parallel()
+	testCluster(t, 3)
+}
+
+func testCluster(t *testing.T, shards int) {
 	writers, more, kills := number("CLUSTER_WRITERS", 6), number("CLUSTER_APPENDS", 10), number("CLUSTER_KILLS", 2)
-	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, true)
+	c := newClusterOf(t, shards, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, true)
 	took := c.ready()
 	say("3 processes are ready after %v", took.Round(10*time.Millisecond))
 	if os.Getenv("CLUSTER_SAY") != "" && took > 5*time.Second {

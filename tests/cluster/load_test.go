@@ -299,13 +299,13 @@ func (c *cluster) events(name, path string) (all []event) {
 	}
 }
 
-// plogs returns what a node has of all partitions, when it has all that the owner has.
+// plogs returns what a node has of all partitions, when it has all that their owners have.
 func (c *cluster) plogs(name string) string {
 	c.Helper()
 	var text strings.Builder
 	for p := range 4 {
 		last := 0
-		for _, e := range c.events(c.owner(), fmt.Sprintf("partitions/%d/log?consistency=local", p)) {
+		for _, e := range c.events(c.owner(), fmt.Sprintf("partitions/%d/log?wait=0", p)) {
 			last = int(e.PLogOffset)
 		}
 		for _, e := range c.events(name, fmt.Sprintf("partitions/%d/log?at_least=%d", p, last)) {
@@ -319,9 +319,11 @@ func (c *cluster) plogs(name string) string {
 func (c *cluster) verify() {
 	c.Helper()
 	for _, name := range names {
-		out, err := exec.Command(program, "verify", "--db", c.path(name)+"/shard-0").CombinedOutput()
-		if err != nil {
-			c.Errorf("node %s: verify: %v\n%s", name, err, out)
+		for shard := range c.shards {
+			out, err := exec.Command(program, "verify", "--db", fmt.Sprintf("%s/shard-%d", c.path(name), shard)).CombinedOutput()
+			if err != nil {
+				c.Errorf("node %s: verify shard %d: %v\n%s", name, shard, err, out)
+			}
 		}
 	}
 }

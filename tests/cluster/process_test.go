@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -60,6 +61,7 @@ var names = []string{"n1", "n2", "n3"}
 type cluster struct {
 	testing.TB
 	dir      string
+	shards   int
 	failover time.Duration
 	wires    *wires
 	nodes    map[string]*process
@@ -81,9 +83,15 @@ type process struct {
 	stopped bool
 }
 
-// newCluster starts new nodes. They know each other by certificates if they are secure.
+// newCluster starts new nodes, of as many shards as the environment says. They know each other by certificates if they are
+// secure.
 func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
-	c := &cluster{TB: t, dir: t.TempDir(), failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
+	return newClusterOf(t, number("CLUSTER_SHARDS", 1), failover, secure)
+}
+
+// newClusterOf starts new nodes of some shards.
+func newClusterOf(t testing.TB, shards int, failover time.Duration, secure bool) *cluster {
+	c := &cluster{TB: t, dir: t.TempDir(), shards: shards, failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
 	authority := keys.NewAuthority(t)
 	c.web.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
 	check(t, os.WriteFile(c.path("application.toml"), []byte(descriptor), 0o600))
@@ -126,6 +134,7 @@ func (c *cluster) start(name string, more ...string) {
 	args := append([]string{
 		"serve", "--node", name, "--peers", c.wires.peersOf(name), "--db", c.path(name), "--descriptor", c.path("application.toml"),
 		"--listen", strings.TrimPrefix(p.url, "http://"), "--failover", c.failover.String(), "--log-level", "info",
+		"--shards", strconv.Itoa(c.shards),
 	}, more...)
 	cmd := exec.Command(program, append(args, c.keys[name]...)...)
 	cmd.Stdout, cmd.Stderr = p, p
@@ -198,7 +207,7 @@ func (c *cluster) status(name string) (s status, err error) {
 	return s, getJSON(ctx, c.nodes[name].url+"/v1/cluster", &s)
 }
 
-// owner waits until a node serves as the owner, and returns its name.
+// owner waits until a node serves as the owner, of the first shard, and returns its name.
 func (c *cluster) owner() string {
 	c.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(10 * time.Millisecond) {

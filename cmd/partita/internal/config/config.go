@@ -36,6 +36,7 @@ type Config struct {
 	PeerKey    string        `fixed:"the node runs already" path:"true"`
 	PeerCA     string        `fixed:"the node runs already" path:"true"`
 	Failover   time.Duration `fixed:"the node runs already"`
+	Shards     int           `fixed:"the store was made with it" least:"1" most:"64"`
 
 	LogLevel  zapcore.Level
 	LogFormat string `fixed:"the log has begun in it" oneof:"console json"`
@@ -123,7 +124,7 @@ const DefaultListen = "127.0.0.1:7420"
 func Default() *Config {
 	app := partition.Application{}.WithDefaults()
 	c := &Config{
-		Listen: DefaultListen, Connections: 1024, Failover: raftlog.DefaultFailover,
+		Listen: DefaultListen, Connections: 1024, Failover: raftlog.DefaultFailover, Shards: 1,
 		LogLevel: zapcore.WarnLevel, LogFormat: "console", LogRate: 1000,
 		DumpGroups: []string{dumps.AllGroups}, DumpRate: 100_000, DumpLongest: 4096, DumpMemory: 8,
 		ScrubShare: 20,

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,6 +48,12 @@ func nodeFlags(set *pflag.FlagSet) (server func() (*serverKeeper, error)) {
 	}
 }
 
+// shardFlag says which shard is meant.
+func shardFlag(c *cobra.Command, usage string) *pflag.Flag {
+	c.Flags().Uint16("shard", 0, usage)
+	return c.Flags().Lookup("shard")
+}
+
 // askNode lets a command ask a node.
 func askNode(c *cobra.Command, ask func(context.Context, *serverKeeper, *console.Console) error) *cobra.Command {
 	server := nodeFlags(c.Flags())
@@ -68,9 +76,13 @@ func (k *serverKeeper) readCluster(ctx context.Context, value any, path ...strin
 	return k.ask(ctx, http.MethodGet, k.base.JoinPath(append([]string{"v1", "cluster"}, path...)...), nil, value)
 }
 
-// changeCluster asks for a change, which is about the node that a member of the body names.
-func (k *serverKeeper) changeCluster(ctx context.Context, change, member, node string) error {
-	body, err := json.Marshal(map[string]string{member: node})
+// changeCluster asks for a change, which is about the node that a member of the body names, in a shard, if one is given.
+func (k *serverKeeper) changeCluster(ctx context.Context, change, member, node string, shard *pflag.Flag) error {
+	members := map[string]any{member: node}
+	if shard.Changed {
+		members["shard"] = json.Number(shard.Value.String())
+	}
+	body, err := json.Marshal(members)
 	if err != nil {
 		return err
 	}
@@ -81,7 +93,8 @@ func clusterStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show where the nodes stand",
 		Long: `Show where the nodes stand: who leads, how many entries of the log each has, and
-who is behind, or does not answer. The node that is asked asks the others.`,
+who is behind, or does not answer. The node that is asked asks the others. If
+there are several shards, it shows that of each.`,
 	}
 	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterResult{Command: "cluster status"}
@@ -100,9 +113,10 @@ stopped for longer, or moved. Callers wait for some 100 ms. A server that is
 stopped does that by itself.`,
 	}
 	node := cli.Required(c, "to", "the node that is to lead, `NODE`")
+	shard := shardFlag(c, "the shard that it is to lead, `N`, which is needed if there are several")
 	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterTransferResult{Command: "cluster transfer", To: *node}
-		if err := k.changeCluster(ctx, "transfer", "to", *node); err != nil {
+		if err := k.changeCluster(ctx, "transfer", "to", *node, shard); err != nil {
 			return err
 		}
 		return out.Result(result, result.text)
@@ -113,9 +127,10 @@ stopped does that by itself.`,
 func clusterMemberCommand(name, done, short, long string) *cobra.Command {
 	c := &cobra.Command{Use: name + " --node NODE", Short: short, Long: long}
 	node := cli.Required(c, "node", "the node, `NODE`")
+	shard := shardFlag(c, "in shard `N` only (default all)")
 	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterMemberResult{Command: "cluster " + name, Node: *node, done: done}
-		if err := k.changeCluster(ctx, name, "node", *node); err != nil {
+		if err := k.changeCluster(ctx, name, "node", *node, shard); err != nil {
 			return err
 		}
 		return out.Result(result, result.text)
@@ -158,17 +173,29 @@ type clusterCompareResult struct {
 }
 
 func (r *clusterCompareResult) text(c *console.Console) {
+	several := slices.ContainsFunc(r.Members, func(m cluster.PositionJSON) bool { return m.Shard > 0 })
 	for i := range r.Members {
 		m := &r.Members[i]
 		if m.Unknown != "" {
-			c.Say("%s was not compared: %s", m.Node, m.Unknown)
+			c.Say("%s%s was not compared: %s", inShard(several, m.Shard), m.Node, m.Unknown)
 			continue
 		}
-		c.Say("%s has %s at entry %d", m.Node, m.Sum, r.Head)
+		c.Say("%s%s has %s at entry %d", inShard(several, m.Shard), m.Node, m.Sum, m.Head)
 	}
-	if r.Same {
+	switch {
+	case r.Same && several:
+		c.Say("%d nodes have the same of all shards", r.Compared)
+	case r.Same:
 		c.Say("%d nodes have the same up to entry %d", r.Compared, r.Head)
 	}
+}
+
+// inShard begins a line, if there are several shards.
+func inShard(several bool, shard int) string {
+	if !several {
+		return ""
+	}
+	return fmt.Sprintf("shard %d: ", shard)
 }
 
 // clusterTransferResult says who leads now, in the words of its JSON.
@@ -188,10 +215,10 @@ type clusterResult struct {
 func (r *clusterResult) text(c *console.Console) {
 	for i := range r.Members {
 		m := &r.Members[i]
-		role := "follows " + string(m.Leader)
+		role, shard := "follows "+string(m.Leader), inShard(r.Shards > 1, m.Shard)
 		switch {
 		case m.Unreachable != "":
-			c.Say("%s at %s does not answer: %s", m.Node, m.Address, m.Unreachable)
+			c.Say("%s%s at %s does not answer: %s", shard, m.Node, m.Address, m.Unreachable)
 			continue
 		case m.Stopped != "":
 			role = "takes no part: " + m.Stopped
@@ -205,12 +232,15 @@ func (r *clusterResult) text(c *console.Console) {
 		if !m.Votes {
 			role += " without a vote"
 		}
-		c.Say("%s at %s %s, has %d entries, %d behind", m.Node, m.Address, role, m.Head, m.Behind)
+		if m.Preferred && !m.Serves {
+			role += ", is preferred"
+		}
+		c.Say("%s%s at %s %s, has %d entries, %d behind", shard, m.Node, m.Address, role, m.Head, m.Behind)
 		if m.Full != "" {
-			c.Say("  %s has no room: %s", m.Node, m.Full)
+			c.Say("  %s%s has no room: %s", shard, m.Node, m.Full)
 		}
 		if m.Failed != "" {
-			c.Say("  %s: %s", m.Node, m.Failed)
+			c.Say("  %s%s: %s", shard, m.Node, m.Failed)
 		}
 	}
 }

@@ -19,54 +19,52 @@ import (
 // What a server answers an operator is what the command of the same name finds in a store that nobody has open.
 
 // operationsOf returns what can be asked of the store of a directory while it is served.
-func operationsOf(dir string) func(*bolt.Store) []serve.Operation {
-	return func(s *bolt.Store) []serve.Operation {
-		lines, documents := &sharedLog{store: s, write: writeText}, &sharedLog{store: s, write: writeJSON}
-		return []serve.Operation{
-			{Name: "inspect", Answer: func(ctx context.Context, q url.Values) (any, error) {
-				if err := onlyKnown(q); err != nil {
-					return nil, err
-				}
-				in, err := s.Inspect(ctx)
-				return newInspectResult(dir, &in), err
-			}},
-			{Name: "numbers", Answer: func(ctx context.Context, q url.Values) (any, error) {
-				if err := onlyKnown(q, "workspace"); err != nil {
-					return nil, err
-				}
-				ws, err := messages.ParseWSID(q.Get("workspace"))
-				if err != nil {
-					return nil, cli.WrongUsage("workspace: %v", err)
-				}
-				r, err := readNumbers(ctx, s, ws)
-				if err == nil {
-					r.Command, r.Store = "numbers", dir
-				}
-				return r, err
-			}},
-			{Name: "backup", ContentType: "application/octet-stream", Stream: func(ctx context.Context, q url.Values, w io.Writer, _ func() error) error {
-				if err := onlyKnown(q); err != nil {
-					return err
-				}
-				t := serve.NewThrottle()
-				return s.WriteBackup(ctx, w, bolt.CopyOptions{Progress: func(bolt.CopyProgress) { t.Rest(ctx, backupShare, nil) }})
-			}},
-			{Name: "log", ContentType: "application/x-ndjson", Stream: func(ctx context.Context, q url.Values, w io.Writer, flush func() error) error {
-				l, err := askedLog(q)
-				if err != nil {
-					return err
-				}
-				l.out, l.direct, l.flushed = bufio.NewWriterSize(w, logBuffer), w, flush
-				switch {
-				case l.trace != 0 || q.Has("partition") || q.Has("workspace"):
-				case l.asJSON:
-					l.shared = documents
-				default:
-					l.shared = lines
-				}
-				return l.printStore(ctx, s)
-			}},
-		}
+func operationsOf(dir string, s *bolt.Store) []serve.Operation {
+	lines, documents := &sharedLog{store: s, write: writeText}, &sharedLog{store: s, write: writeJSON}
+	return []serve.Operation{
+		{Name: "inspect", Answer: func(ctx context.Context, q url.Values) (any, error) {
+			if err := onlyKnown(q); err != nil {
+				return nil, err
+			}
+			in, err := s.Inspect(ctx)
+			return newInspectResult(dir, &in), err
+		}},
+		{Name: "numbers", Answer: func(ctx context.Context, q url.Values) (any, error) {
+			if err := onlyKnown(q, "workspace"); err != nil {
+				return nil, err
+			}
+			ws, err := messages.ParseWSID(q.Get("workspace"))
+			if err != nil {
+				return nil, cli.WrongUsage("workspace: %v", err)
+			}
+			r, err := readNumbers(ctx, s, ws)
+			if err == nil {
+				r.Command, r.Store = "numbers", dir
+			}
+			return r, err
+		}},
+		{Name: "backup", ContentType: "application/octet-stream", Stream: func(ctx context.Context, q url.Values, w io.Writer, _ func() error) error {
+			if err := onlyKnown(q); err != nil {
+				return err
+			}
+			t := serve.NewThrottle()
+			return s.WriteBackup(ctx, w, bolt.CopyOptions{Progress: func(bolt.CopyProgress) { t.Rest(ctx, backupShare, nil) }})
+		}},
+		{Name: "log", ContentType: "application/x-ndjson", Stream: func(ctx context.Context, q url.Values, w io.Writer, flush func() error) error {
+			l, err := askedLog(q)
+			if err != nil {
+				return err
+			}
+			l.out, l.direct, l.flushed = bufio.NewWriterSize(w, logBuffer), w, flush
+			switch {
+			case l.trace != 0 || q.Has("partition") || q.Has("workspace"):
+			case l.asJSON:
+				l.shared = documents
+			default:
+				l.shared = lines
+			}
+			return l.printStore(ctx, s)
+		}},
 	}
 }
 

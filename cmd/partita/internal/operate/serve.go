@@ -32,7 +32,8 @@ reads. SIGHUP never ends the server: it reads the settings that can change while
 it runs, the certificate and the file of the token again, and opens the dump
 anew.
 With --node NAME and --peers it is one node of several. Each has a copy of the
-store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
+store, in shard-0 below --db, and takes all requests. With --shards N several
+nodes take appends, each those of its shards: see docs/cluster.md.`,
 	}
 	file := serveFlags(c.Flags())
 	create := c.Flags().Bool("create", false, "make a new store of the descriptor if there is none; it is no setting, so that no start does so unasked")
@@ -57,7 +58,7 @@ store, in shard-0 below --db, and takes all requests: see docs/cluster.md.`,
 		if served.Node.Join = *join; *join && (*create || served.Node.Name == "") {
 			return cli.WrongUsage("--join is for a node of several, without --create")
 		}
-		served.Operations = operationsOf(served.StoreDir())
+		served.Operations = operationsOf
 		var told error
 		err = serve.Run(ctx, served, s.Err, func(url, application string) {
 			result := &serveResult{Command: "serve", Store: served.Dir, Application: application, URL: url}

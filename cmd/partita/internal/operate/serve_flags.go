@@ -31,6 +31,7 @@ func serveFlags(set *pflag.FlagSet) (file *string) {
 	set.String("peer-key", "", "`FILE` of its key, as PEM")
 	set.String("peer-ca", "", "`FILE` of the authority that has signed the certificates of all nodes, as PEM")
 	set.String("failover", d.Failover.String(), "another node wants to lead when it has heard nothing for so long, `TIME`; the same on all nodes")
+	set.Int("shards", d.Shards, "so many shards, `N`, each with an owner of its own: settled when the store is made; the same on all nodes")
 	set.StringSlice("allow-origin", nil, "`ORIGIN` of web pages that may ask from a browser, as https://shop.example; can be given again")
 	set.StringSlice("metrics-keys", nil,
 		"give each actor of these `GROUPS`, as partition,lane, series of its own at /metrics (default none: there may be many)")

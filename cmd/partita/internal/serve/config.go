@@ -77,8 +77,8 @@ type Config struct {
 	Node Node
 	// Scrub says how the store is scrubbed. Default: not at all.
 	Scrub Scrubbing
-	// Operations are what an operator can ask of the store. Default: nothing.
-	Operations func(*bolt.Store) []Operation
+	// Operations are what an operator can ask of a store, which is in a directory. Default: nothing.
+	Operations func(dir string, store *bolt.Store) []Operation
 
 	// source is where all of this comes from, as loaded says; nil if it cannot change.
 	source *config.Source

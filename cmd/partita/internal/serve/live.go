@@ -162,6 +162,7 @@ func ConfigOf(l *config.Loaded, source *config.Source) Config {
 		AlarmAfter: c.AlarmAfter, RestartDelay: c.RestartDelay, Restarts: restarts(c),
 		Node: Node{
 			Name: c.Node, Peers: c.Peers, Listen: c.PeerListen, CertFile: c.PeerCert, KeyFile: c.PeerKey, CAFile: c.PeerCA, Failover: c.Failover,
+			Shards: c.Shards,
 		},
 		Scrub: scrubbing(c), Keys: metricKeys(c), Settings: c.Settings, Application: c.Application, Store: c.Store,
 		loaded: l, source: source,

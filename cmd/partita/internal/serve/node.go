@@ -13,6 +13,7 @@ import (
 	"github.com/partita-go/partita/cluster"
 	"github.com/partita-go/partita/metrics"
 	"github.com/partita-go/partita/partition"
+	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -28,6 +29,8 @@ type Node struct {
 	CertFile, KeyFile, CAFile string
 	// Failover is how long nobody is heard until another node wants to lead. 0 is the default.
 	Failover time.Duration
+	// Shards is how many shards there are, settled when the directory is made. 0 is 1.
+	Shards int
 	// Join lets a new node's store be made of that of the node that leads, if there is none.
 	Join bool
 }
@@ -35,8 +38,8 @@ type Node struct {
 // check returns the addresses of all nodes and their TLS, which may be nil, or ErrConfig.
 func (n *Node) check(descriptor string) (peers map[replog.NodeID]string, secure *tls.Config, err error) {
 	if n.Name == "" {
-		if len(n.Peers) > 0 || n.Listen != "" || n.CertFile != "" || n.KeyFile != "" || n.CAFile != "" {
-			return nil, nil, fmt.Errorf("%w: peers go with the name of this node: want --node, or node in the configuration", ErrConfig)
+		if len(n.Peers) > 0 || n.Listen != "" || n.CertFile != "" || n.KeyFile != "" || n.CAFile != "" || n.Shards > 1 {
+			return nil, nil, fmt.Errorf("%w: peers and shards go with the name of this node: want --node, or node in the configuration", ErrConfig)
 		}
 		return nil, nil, nil
 	}
@@ -91,7 +94,7 @@ func (n *Node) loadTLS() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: all, ClientCAs: all, MinVersion: tls.VersionTLS13}, nil
 }
 
-// StoreDir returns where the store is.
+// StoreDir returns where the store is: that of the first shard, if there are several.
 func (c *Config) StoreDir() string {
 	if c.Node.Name == "" {
 		return c.Dir
@@ -106,8 +109,11 @@ func (s *server) runNode(ctx context.Context, place *place, opening *opening, st
 		return unlessStopped(ctx, err)
 	}
 	own := served{
-		name: place.descriptor.Application, partitions: place.descriptor.Partitions, store: node.Store, handler: node.Handler(),
+		name: place.descriptor.Application, partitions: place.descriptor.Partitions, handler: node.Handler(),
 		configure: node.Configure, setTraces: node.SetTraces, ready: node.Ready, status: func() string { return nodeStatus(node) }, stop: node.Stop,
+	}
+	for _, shard := range node.Shards() {
+		own.stores = append(own.stores, shardStore{cluster.ShardDir(s.config.Dir, shard.Index()), shard.Store})
 	}
 	return errors.Join(s.serveStore(ctx, &own, opening.handOver, started), inTime(closeLimit, node.Close))
 }
@@ -117,6 +123,7 @@ func (s *server) startNode(ctx context.Context, place *place, opening *opening) 
 	c := s.config
 	o := cluster.Options{
 		Node: replog.NodeID(c.Node.Name), Peers: place.peers, Listen: c.Node.Listen, TLS: place.peerTLS, Dir: c.Dir, Create: c.Create, Join: c.Node.Join,
+		Shards:      c.Node.Shards,
 		Application: c.application(place.descriptor), Store: c.Store, Failover: c.Node.Failover,
 		Runtime: s.runtime(), HTTP: s.options(), Logger: s.logger.Named("serve"),
 	}
@@ -130,7 +137,8 @@ func (s *server) startNode(ctx context.Context, place *place, opening *opening) 
 		case <-ctx.Done():
 			return nil
 		}
-		defer s.metrics.Watch(app, node.Store())()
+		named, store := watched(node, app)
+		defer s.metrics.Watch(named, store)()
 		<-ctx.Done()
 		return nil
 	}
@@ -139,19 +147,56 @@ func (s *server) startNode(ctx context.Context, place *place, opening *opening) 
 		return nil, err
 	}
 	opened <- node
-	s.metrics.WatchNode(func() metrics.Node {
-		now := node.Status()
-		return metrics.Node{
-			Leads: now.Serves, KnowsLeader: now.Leader != "", Stopped: now.Stopped != nil, Head: now.Head, Behind: now.Behind,
-		}
-	})
+	var standing []func() metrics.Node
+	for _, shard := range node.Shards() {
+		standing = append(standing, func() metrics.Node {
+			now := shard.Status()
+			return metrics.Node{
+				Shard: shard.Index(), Leads: now.Serves, KnowsLeader: now.Leader != "", Stopped: now.Stopped != nil,
+				Head: now.Head, Behind: now.Behind,
+			}
+		})
+	}
+	s.metrics.WatchNode(standing...)
 	opening.does("looking for who leads")
 	return node, nil
 }
 
-// nodeStatus says in a line what the node does.
+// shardApp is an application that runs the partitions of one shard of several: metrics tell it from those of others.
+type shardApp struct {
+	*partition.App
+	name string
+}
+
+// Name implements [metrics.App].
+func (a *shardApp) Name() string { return a.name }
+
+// watched returns an application as the metrics have it, and its store.
+func watched(node *cluster.Node, app *partition.App) (metrics.App, *bolt.Store) {
+	shards := node.Shards()
+	for _, s := range shards {
+		if len(shards) > 1 && app.Owns(s.Owned()[0]) {
+			return &shardApp{app, fmt.Sprintf("%s/shard-%d", app.Name(), s.Index())}, s.Store()
+		}
+	}
+	return app, node.Store()
+}
+
+// nodeStatus says in a line what the node does: of several shards, what it does in each.
 func nodeStatus(node *cluster.Node) string {
-	now := node.Status()
+	shards := node.Shards()
+	if len(shards) == 1 {
+		return statusIn(shards[0])
+	}
+	var all []string
+	for _, s := range shards {
+		all = append(all, fmt.Sprintf("shard %d: %s", s.Index(), statusIn(s)))
+	}
+	return strings.Join(all, "; ")
+}
+
+func statusIn(s *cluster.Shard) string {
+	now := s.Status()
 	switch {
 	case now.Stopped != nil:
 		return "it takes no part in the log: " + now.Stopped.Error()

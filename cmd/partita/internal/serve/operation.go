@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +56,7 @@ type Operation struct {
 
 // operations answers those who ask for one of them.
 type operations struct {
+	dir    string
 	logger *zap.Logger
 	// stopping ends when streams have to.
 	stopping context.Context
@@ -79,11 +81,44 @@ func (s *server) serving() Operation {
 	}}
 }
 
+// forShard lets the operations of a handler be those on the store of a shard.
+func forShard(handler http.Handler, shard int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), shardKey{}, shard)))
+	})
+}
+
+// shardKey is that of the shard in a context.
+type shardKey struct{}
+
+// paramShard names the shard on whose store an operation is, if there are several.
+const paramShard = "shard"
+
+// shardOf returns the shard on whose store an operation is, and the request without that.
+func shardOf(r *http.Request, shards int, name string) (int, *http.Request, error) {
+	if shard, ok := r.Context().Value(shardKey{}).(int); ok {
+		return shard, r, nil
+	}
+	query := r.URL.Query()
+	if shards == 1 || !query.Has(paramShard) && (name == ServerOperation || name == ReopenDump) {
+		return 0, r, nil
+	}
+	shard, err := strconv.Atoi(query.Get(paramShard))
+	if err != nil || shard < 0 || shard >= shards {
+		return 0, r, cli.WrongUsage("%s: got %.40q, want one of the %d stores here: 0 to %d", paramShard, query.Get(paramShard), shards, shards-1)
+	}
+	query.Del(paramShard)
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return shard, r, nil
+}
+
 // withOperations answers whoever asks for an operation; the API answers all others.
-func (s *server) withOperations(stopping context.Context, store func() *bolt.Store, api http.Handler) http.Handler {
-	o := &operations{
-		logger: s.logger.Named("serve"), stopping: stopping,
-		streams: make(chan struct{}, max(1, s.config.Connections/8)),
+func (s *server) withOperations(stopping context.Context, stores []shardStore, api http.Handler) http.Handler {
+	streams := make(chan struct{}, max(1, s.config.Connections/8))
+	all := make([]*operations, len(stores))
+	for i := range all {
+		all[i] = &operations{dir: stores[i].dir, logger: s.logger.Named("serve"), stopping: stopping, streams: streams}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, under := strings.CutPrefix(r.URL.Path, OperationsPath)
@@ -91,7 +126,9 @@ func (s *server) withOperations(stopping context.Context, store func() *bolt.Sto
 			api.ServeHTTP(w, r)
 			return
 		}
-		operation, there := s.operation(o, name, store())
+		shard, asked, err := shardOf(r, len(stores), name)
+		o := all[shard]
+		operation, there := s.operation(o, name, stores[shard].of())
 		switch {
 		case !there:
 			api.ServeHTTP(w, r)
@@ -104,7 +141,11 @@ func (s *server) withOperations(stopping context.Context, store func() *bolt.Sto
 			problem(w, "http.md#wrong-method", http.StatusMethodNotAllowed, "The path does not have this method", "the method of this path is "+operation.Method)
 		default:
 			r.Pattern = operation.Method + " " + OperationsPath + name // it counts by it
-			o.serve(w, r, operation)
+			if err != nil {
+				o.fail(w, r, err)
+				return
+			}
+			o.serve(w, asked, operation)
 		}
 	})
 }
@@ -116,7 +157,7 @@ func (s *server) operation(o *operations, name string, store *bolt.Store) (opera
 	if o.store != store {
 		all := []Operation{s.reopening(), s.serving()}
 		if s.config.Operations != nil {
-			all = append(all, s.config.Operations(store)...)
+			all = append(all, s.config.Operations(o.dir, store)...)
 		}
 		o.store, o.all = store, make(map[string]Operation)
 		for _, operation := range all {

@@ -53,9 +53,9 @@ const (
 	scrubFailed = "failed"
 )
 
-// scrubber scrubs the store while it is served.
+// scrubber scrubs the stores while they are served.
 type scrubber struct {
-	store  func() *bolt.Store
+	stores []shardStore
 	dir    string
 	logger *zap.Logger
 
@@ -82,9 +82,9 @@ type scrubbed struct {
 var errRoom = errors.New("not enough room for a copy of the store")
 
 // startScrubbing scrubs until what it returns is called.
-func (s *server) startScrubbing(store func() *bolt.Store) (b *scrubber, end func()) {
+func (s *server) startScrubbing(stores []shardStore) (b *scrubber, end func()) {
 	b = &scrubber{
-		store: store, dir: s.config.Dir, logger: s.logger.Named("serve"), how: s.config.Scrub, changed: make(chan struct{}),
+		stores: stores, dir: s.config.Dir, logger: s.logger.Named("serve"), how: s.config.Scrub, changed: make(chan struct{}),
 		outcomes: map[string]uint64{scrubSound: 0, scrubFaulty: 0, scrubFailed: 0},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -157,7 +157,7 @@ func (b *scrubber) scrub(ctx context.Context) {
 	b.finish(done)
 }
 
-// check checks a copy of the store, and calls rest now and then.
+// check checks a copy of each store, one after the other, and calls rest now and then.
 func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err error) {
 	left, err := os.ReadDir(b.dir)
 	for _, e := range left {
@@ -165,10 +165,22 @@ func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err
 			err = errors.Join(err, os.RemoveAll(filepath.Join(b.dir, e.Name()))) // of a server that was killed
 		}
 	}
-	if err == nil {
-		err = b.mustHaveRoom(ctx)
+	for _, store := range b.stores {
+		if err != nil {
+			break
+		}
+		var one verify.Report
+		one, err = b.checkOne(ctx, store.of(), rest)
+		r.Events += one.Events
+		r.FaultCount += one.FaultCount
+		r.Faults = append(r.Faults, one.Faults...)
 	}
-	if err != nil {
+	return r, err
+}
+
+// checkOne checks a copy of a store.
+func (b *scrubber) checkOne(ctx context.Context, store *bolt.Store, rest func()) (r verify.Report, err error) {
+	if err := b.mustHaveRoom(ctx, store); err != nil {
 		return r, err
 	}
 	temporary, err := os.MkdirTemp(b.dir, scrubPrefix+"*")
@@ -181,7 +193,7 @@ func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err
 		b.does(fmt.Sprintf("%s: %d %%", what, percent(doneSoFar, total)))
 		rest()
 	}
-	_, err = b.store().Backup(ctx, dir, bolt.CopyOptions{
+	_, err = store.Backup(ctx, dir, bolt.CopyOptions{
 		SkipVerify: true, Progress: func(p bolt.CopyProgress) { tell(p.Phase, p.Done, p.Total) },
 	})
 	if err != nil {
@@ -193,8 +205,8 @@ func (b *scrubber) check(ctx context.Context, rest func()) (r verify.Report, err
 }
 
 // mustHaveRoom returns errRoom if a copy could take the room that appends need.
-func (b *scrubber) mustHaveRoom(ctx context.Context) error {
-	figures, err := b.store().Figures(ctx)
+func (b *scrubber) mustHaveRoom(ctx context.Context, store *bolt.Store) error {
+	figures, err := store.Figures(ctx)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (s *server) run(ctx context.Context, store *bolt.Store, handOver func() err
 		return err
 	}
 	return s.serveStore(ctx, &served{
-		name: app.Name(), partitions: app.Partitions(), store: func() *bolt.Store { return store }, handler: api, configure: app.Configure, setTraces: parts.SetTraces, ready: app.Ready,
+		name: app.Name(), partitions: app.Partitions(), stores: []shardStore{{s.config.StoreDir(), func() *bolt.Store { return store }}}, handler: api, configure: app.Configure, setTraces: parts.SetTraces, ready: app.Ready,
 		status: func() string { return statusOf(app) }, stop: api.Stop,
 	}, handOver, started)
 }
@@ -156,12 +156,19 @@ func (s *server) runtime() partition.Options {
 	}
 }
 
+// shardStore is a store and where it is.
+type shardStore struct {
+	dir string
+	// of returns the store: that of a node may be another one later.
+	of func() *bolt.Store
+}
+
 // served is what is served: an application that runs here, or a node of several.
 type served struct {
 	name       string
 	partitions uint32
-	// store returns the store: that of a node may be another one later.
-	store     func() *bolt.Store
+	// stores are that of the application: of a node several, one for each shard.
+	stores    []shardStore
 	handler   http.Handler
 	configure func(context.Context, partition.Config) error
 	setTraces func(*ids.TraceGenerator)
@@ -181,7 +188,7 @@ func (s *server) options() httpapi.Options {
 
 // serveStore serves what there is, when handOver has given it the listener, until ctx ends.
 func (s *server) serveStore(ctx context.Context, own *served, handOver func() error, started func(url, application string)) (err error) {
-	scrubs, endScrubs := s.startScrubbing(own.store)
+	scrubs, endScrubs := s.startScrubbing(own.stores)
 	defer endScrubs()
 	s.scrubs.Store(scrubs)
 	s.metrics.WatchUpkeep(upkeep{s.damage, scrubs})
@@ -189,8 +196,8 @@ func (s *server) serveStore(ctx context.Context, own *served, handOver func() er
 	defer s.heed(l)()
 	operating, endOperating := context.WithCancel(context.Background())
 	defer endOperating()
-	handler := s.withMetrics(s.withConfig(l, s.withOperations(operating, own.store, own.handler)))
-	fronts, closeFronts, err := s.fronts(handler, maxHeader+2*maxCursorShare*int(own.partitions))
+	handler := s.withMetrics(s.withConfig(l, s.withOperations(operating, own.stores, own.handler)))
+	fronts, closeFronts, err := s.fronts(handler, own.stores, maxHeader+2*maxCursorShare*int(own.partitions))
 	if err != nil {
 		return err
 	}
@@ -214,21 +221,35 @@ type front struct {
 }
 
 // fronts returns the servers of a handler: for those who may ask over the net, and for the operator, who has the
-// socket. Headers of a request may have so many bytes.
-func (s *server) fronts(handler http.Handler, headers int) (all []front, end func() error, err error) {
-	end = func() error { return nil }
+// socket of each store. Headers of a request may have so many bytes.
+func (s *server) fronts(handler http.Handler, stores []shardStore, headers int) (all []front, end func() error, err error) {
+	var ends []func() error
+	end = func() error {
+		var errs []error
+		for _, remove := range ends {
+			errs = append(errs, remove())
+		}
+		return errors.Join(errs...)
+	}
 	open, err := s.newServer(s.guard(handler), headers)
 	if err != nil {
 		return nil, end, err
 	}
 	all = []front{{open, func(server *http.Server) error { return s.accept(server, s.limit(s.listener)) }}}
-	socket := s.startSocket()
-	if socket == nil {
-		return all, end, nil
+	for i, store := range stores {
+		socket := s.startSocket(store.dir)
+		if socket == nil {
+			continue
+		}
+		own, err := s.newServer(forShard(handler, i), headers)
+		if err != nil {
+			return nil, end, errors.Join(err, socket.remove())
+		}
+		own.ConnState = nil // these connections are not of those that are bounded
+		all = append(all, front{own, func(server *http.Server) error { return server.Serve(socket) }})
+		ends = append(ends, socket.remove)
 	}
-	own, err := s.newServer(handler, headers)
-	own.ConnState = nil // these connections are not of those that are bounded
-	return append(all, front{own, func(server *http.Server) error { return server.Serve(socket) }}), socket.remove, err
+	return all, end, nil
 }
 
 func (s *server) url() string {

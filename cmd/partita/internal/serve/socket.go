@@ -82,9 +82,9 @@ func (s *socket) remove() error {
 	return os.Remove(s.path)
 }
 
-// startSocket makes the socket, nil if there can be none: the server is worth something without it.
-func (s *server) startSocket() *socket {
-	l, err := listenSocket(s.config.StoreDir())
+// startSocket makes the socket of a store, nil if there can be none: the server is worth something without it.
+func (s *server) startSocket(dir string) *socket {
+	l, err := listenSocket(dir)
 	if err != nil {
 		s.logger.Named("serve").Warn("there is no socket for commands with --db, they can ask with --url", zap.Error(err))
 		return nil
