@@ -184,6 +184,7 @@ func newMember(ctx context.Context, c config) (system, error) {
 	var err error
 	m.node, err = cluster.Start(ctx, cluster.Options{
 		Node: replog.NodeID(c.Name), Peers: peers, Dir: c.Dir, Create: c.New, Application: application(), Failover: c.Failover,
+
 		Lead: func(context.Context, *partition.App) error {
 			m.reigns.Add(1)
 			return nil
