@@ -26,7 +26,7 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.IntVar(&o.HandOvers, "handovers", 4, "how often the owner hands over in each turn")
 	flags.DurationVar(&o.Steady, "steady", time.Minute, "for how long elections are counted under full load")
 	flags.Uint64Var(&o.Behind, "behind", 1_000_000, "how many events a node lacks that catches up")
-	only := flags.String("only", ".", "regular expression of what is measured: alone, partita, nats, etcd, steady, behind")
+	only := flags.String("only", ".", "regular expression of what is measured: alone, partita, log, nats, etcd, steady, behind")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,5 +46,8 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 		return errors.New("-time and -steady: want more than 0")
 	}
 	figures, err := trio.Measure(ctx, o)
+	if figures == nil {
+		return err
+	}
 	return errors.Join(err, figures.Write(stdout))
 }

@@ -155,12 +155,3 @@ func hostPort(address string) (host string, port int, err error) {
 	port, err = strconv.Atoi(text)
 	return host, port, err
 }
-
-// newSources makes what the callers of a peer's node append.
-func newSources(c config) []*event.Source {
-	sources := make([]*event.Source, c.Callers)
-	for i := range sources {
-		sources[i] = event.NewSource(c.First+i, workspaces)
-	}
-	return sources
-}

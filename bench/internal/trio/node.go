@@ -57,14 +57,16 @@ type partitas interface {
 var newSystem = map[string]func(context.Context, config) (system, error){
 	kindAlone: newAlone,
 	kindTrio:  newMember,
+	kindLog:   newLog,
 	kindNATS:  newNATS,
 	kindEtcd:  newEtcd,
 }
 
-// The kinds of nodes.
+// The kinds of nodes: partita alone, three nodes of it, three of its log without anything else, and three of its peers.
 const (
 	kindAlone = "alone"
 	kindTrio  = "partita"
+	kindLog   = "log"
 	kindNATS  = "nats"
 	kindEtcd  = "etcd"
 )

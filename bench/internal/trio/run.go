@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -51,14 +52,18 @@ type measurement struct {
 var measurements = []measurement{
 	{"alone", true, measureAlone},
 	{"partita", true, measurePartita},
+	{"log", true, measureLog},
 	{"nats", true, func(ctx context.Context, o Options, f *Figures) error { return measurePeer(ctx, o, f, kindNATS) }},
 	{"etcd", true, func(ctx context.Context, o Options, f *Figures) error { return measurePeer(ctx, o, f, kindEtcd) }},
 	{"steady", false, measureSteady},
 	{"behind", false, measureBehind},
 }
 
-// Measure measures, and returns the figures.
+// Measure measures, and returns the figures that there are, also with an error; nil if there is nothing to measure.
 func Measure(ctx context.Context, o Options) (*Figures, error) {
+	if !slices.ContainsFunc(measurements, func(m measurement) bool { return o.Only.MatchString(m.name) }) {
+		return nil, fmt.Errorf("-only: got nothing that matches %v", o.Only)
+	}
 	f := new(Figures)
 	for turn := range o.Repeat {
 		for _, m := range measurements {
@@ -121,6 +126,10 @@ func (n *nodes) load(ctx context.Context, o Options, do string, callers int) (an
 
 func measureAlone(ctx context.Context, o Options, f *Figures) error {
 	return within(ctx, o, kindAlone, func(n *nodes) error { return n.speed(ctx, o, f, kindAlone) })
+}
+
+func measureLog(ctx context.Context, o Options, f *Figures) error {
+	return within(ctx, o, kindLog, func(n *nodes) error { return n.speed(ctx, o, f, kindLog) })
 }
 
 func measurePartita(ctx context.Context, o Options, f *Figures) error {
