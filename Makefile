@@ -71,6 +71,7 @@ APPENDFLAGS ?=
 APPENDOUT   ?= $(BIN)/append.json
 READERSFLAGS ?=
 READERSOUT   ?= $(BIN)/readers.json
+CLUSTERBENCHFLAGS ?=
 MIDNIGHTFLAGS ?= -time 10s
 MIDNIGHTOUT   ?= $(BIN)/midnight.json
 PARTSROW    ?= ^partita$$
@@ -246,6 +247,11 @@ bench-readers: bench-build ## count what readers skip, see twice or out of order
 .PHONY: bench-midnight
 bench-midnight: bench-build ## count numbers that are doubled or missing where they begin anew each day: partita and PostgreSQL (MIDNIGHTFLAGS='-time 10s')
 	$(BIN)/bench midnight -dir $(BIN) -json $(MIDNIGHTFLAGS) | tee $(MIDNIGHTOUT) | $(BIN)/bench table
+
+# What is compared is measured in turn. It takes about twelve minutes.
+.PHONY: bench-cluster
+bench-cluster: bench-build ## measure three nodes on this machine beside one, NATS JetStream and etcd, with a verdict for each bar (CLUSTERBENCHFLAGS='-steady 10m', '-only etcd')
+	$(BIN)/bench cluster -dir $(BIN) $(CLUSTERBENCHFLAGS) | tee $(BIN)/cluster.txt
 
 .PHONY: bench-plot
 bench-plot: bench-build ## draw docs/performance.svg from what bench-append wrote (APPENDOUT)

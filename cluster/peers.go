@@ -121,7 +121,7 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		own(w, r)
 		return
 	}
-	reign, _ := s.now()
+	reign := s.awaitReign(r.Context())
 	if reign == nil {
 		httpapi.Refuse(w, r, &OwnerError{s.Leader()})
 		return

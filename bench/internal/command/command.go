@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/bench/internal/plot"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
+	"github.com/partita-go/partita/bench/internal/trio"
 )
 
 const usageText = `Appends events as fast as a store takes them, one row after the other, each in a
@@ -22,6 +23,7 @@ missing, or a bar is missed.
   bench [run] [flags]      measure the rows that only append
   bench readers [flags]    measure the rows that are read while they are appended to
   bench midnight [flags]   measure the rows whose numbers begin anew each day
+  bench cluster [flags]    measure three nodes: partita, NATS JetStream and etcd
   bench list               name the rows
   bench table <LINES       the table of lines that -json wrote, and a verdict on each bar
   bench plot <LINES >SVG   a picture of them
@@ -64,6 +66,13 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return plot.WriteSoak(stdout, stdin)
 	case "help":
 		return run(ctx, []string{"-help"}, rows.Groups(), stdout, stderr)
+	case "cluster":
+		return clusterCommand(ctx, args, stdout, stderr)
+	case trio.Command:
+		if len(args) != 1 {
+			return fmt.Errorf("%s: got %d arguments, want a config", name, len(args))
+		}
+		return trio.Run(ctx, args[0], stdin, stdout)
 	case rowCommand:
 		return row(ctx, args, stdout, stderr)
 	}
@@ -73,7 +82,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		}
 		return serve(ctx, args[0], stdout)
 	}
-	return fmt.Errorf("got command %q, want run, readers, midnight, list, table, plot, soak-plot or help", name)
+	return fmt.Errorf("got command %q, want run, readers, midnight, cluster, list, table, plot, soak-plot or help", name)
 }
 
 func list(stdout io.Writer) error {

@@ -14,11 +14,12 @@ import (
 	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
+	"github.com/partita-go/partita/bench/internal/trio"
 )
 
 // TestMain lets the test binary stand for the program where it starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == rowCommand || servers[os.Args[1]] != nil) {
+	if len(os.Args) > 1 && (os.Args[1] == rowCommand || os.Args[1] == trio.Command || servers[os.Args[1]] != nil) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		status := Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 		stop()
@@ -174,6 +175,10 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"table"}, "no lines"},
 		{[]string{"table", "-fast"}, "-fast"},
 		{[]string{"plot"}, "no lines"},
+		{[]string{"cluster", "-repeat", "0"}, "-repeat: got 0"},
+		{[]string{"cluster", "-only", "("}, "-only"},
+		{[]string{"cluster", "-only", "nothing"}, "nothing that matches nothing"},
+		{[]string{trio.Command}, "got 0 arguments"},
 		{[]string{rowCommand}, "got 0 arguments"},
 		{[]string{rowCommand, "walk", t.TempDir()}, `got "walk"`},
 	} {

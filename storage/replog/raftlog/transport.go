@@ -1,13 +1,19 @@
 package raftlog
 
 import (
+	"sync"
+
 	"github.com/hashicorp/raft"
 )
 
 // transport is raft's way to the other nodes, which notes who says that this node leads.
 type transport struct {
 	raft.Transport
-	acks acks
+	acks   acks
+	absent absent
+	// closed is closed when the log is.
+	closed    chan struct{}
+	closeOnce sync.Once
 }
 
 // rpcTime is how long a request may take, in failovers: a long one carries up to 32 entries.
@@ -16,13 +22,13 @@ const rpcTime = 10
 // newTransport is the one through the node's port, or the test's.
 func newTransport(o Options, known *peers) (*transport, error) {
 	if o.transport != nil {
-		return &transport{Transport: o.transport()}, nil
+		return &transport{Transport: o.transport(), closed: make(chan struct{})}, nil
 	}
 	s, err := o.Port.open(o.Shard, known)
 	if err != nil {
 		return nil, err
 	}
-	return &transport{Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return &transport{closed: make(chan struct{}), Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: 3, Timeout: rpcTime * o.Failover, Logger: newLogger(o.Logger),
 		MsgpackUseNewTimeFormat: true,
 		// No pipelines: there is one entry in flight, and raft 1.8 can hang in them when it is closed. Its sender waits for
@@ -39,8 +45,12 @@ func (t *transport) AppendEntries(
 	if some := together(args.Entries); len(some) < len(args.Entries) {
 		args.Entries = some
 	}
+	if !isHeartbeat(args) {
+		t.absent.await(id, t.closed)
+	}
 	asked := t.acks.now()
-	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
+	err := t.Transport.AppendEntries(id, target, args, resp)
+	if t.absent.note(id, err); err != nil {
 		return err
 	}
 	if resp.Success && resp.Term == args.Term {
@@ -73,6 +83,7 @@ func (t *transport) RequestPreVote(
 
 // Close implements [raft.WithClose].
 func (t *transport) Close() error {
+	t.closeOnce.Do(func() { close(t.closed) })
 	return t.Transport.(raft.WithClose).Close() //nolint:errcheck // they do
 }
 
