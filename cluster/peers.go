@@ -119,7 +119,7 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		p.node.answerSeed(w, r)
 		return
 	}
-	reign, _ := p.node.now()
+	reign := p.node.awaitReign(r.Context())
 	if reign == nil {
 		httpapi.Refuse(w, r, &OwnerError{p.node.Leader()})
 		return

@@ -125,6 +125,31 @@ func (n *Node) run(ctx context.Context, term uint64) error {
 	return nil
 }
 
+// awaitReign returns the reign of now. If this node is about to lead, or hands over, it waits for what comes of that, for a
+// failover at most: whoever asks would do nothing else, and come again too early or too late. nil if the application does not
+// run here.
+func (n *Node) awaitReign(ctx context.Context) *reign {
+	timer := time.NewTimer(n.o.Failover)
+	defer timer.Stop()
+	for {
+		r, here := n.now()
+		now, there := n.part().leadership()
+		if r != nil || now.Leader != n.o.Node {
+			return r
+		}
+		select {
+		case <-here:
+		case <-there:
+		case <-timer.C:
+			return nil
+		case <-n.running.Done():
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // newReign makes what answers others.
 func (n *Node) newReign(ctx context.Context, term uint64, app *partition.App) (*reign, error) {
 	r := &reign{term: term, ctx: ctx, app: app}
