@@ -106,6 +106,9 @@ func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
 			if t.Failed() {
 				t.Logf("node %s:\n%s", name, tail(c.nodes[name].text()))
 			}
+			if dir := os.Getenv("CLUSTER_LOGS"); dir != "" {
+				check(t, os.WriteFile(filepath.Join(dir, name+".log"), []byte(c.nodes[name].text()), 0o600))
+			}
 		}
 	})
 	for _, name := range names {
@@ -140,10 +143,11 @@ func (c *cluster) start(name string, more ...string) {
 	}()
 }
 
-// Write takes what the process says.
+// Write takes what the process says, and notes when: its own lines have whole seconds.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.log.WriteString(time.Now().Format("05.000 "))
 	return p.log.Write(b)
 }
 
