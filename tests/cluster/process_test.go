@@ -81,8 +81,8 @@ type process struct {
 	stopped bool
 }
 
-// newCluster starts new nodes. They know each other by certificates if they are secure.
-func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
+// newCluster starts new nodes. They know each other by certificates if they are secure. before is called before they start.
+func newCluster(t testing.TB, failover time.Duration, secure bool, before ...func(*cluster)) *cluster {
 	c := &cluster{TB: t, dir: t.TempDir(), failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
 	authority := keys.NewAuthority(t)
 	c.web.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
@@ -99,6 +99,9 @@ func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
 		}
 	}
 	c.wires = newWires(t, c.nodes)
+	for _, do := range before {
+		do(c)
+	}
 	t.Cleanup(func() {
 		for _, name := range names {
 			c.kill(name)
