@@ -63,8 +63,11 @@ type cluster struct {
 	failover time.Duration
 	wires    *wires
 	nodes    map[string]*process
+	// joined is a node that was not there at first, as an item of --peers.
+	joined string
 	// keys are what each node is started with so that the others know it.
-	keys map[string][]string
+	keys    map[string][]string
+	newKeys func(name string) []string
 	// web has a connection for each client and node.
 	web http.Client
 }
@@ -85,6 +88,10 @@ type process struct {
 func newCluster(t testing.TB, failover time.Duration, secure bool, before ...func(*cluster)) *cluster {
 	c := &cluster{TB: t, dir: t.TempDir(), failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
 	authority := keys.NewAuthority(t)
+	c.newKeys = func(name string) []string {
+		cert, key, ca := authority.Files(t, c.dir, name)
+		return []string{"--peer-cert", cert, "--peer-key", key, "--peer-ca", ca}
+	}
 	c.web.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
 	check(t, os.WriteFile(c.path("application.toml"), []byte(descriptor), 0o600))
 	for _, name := range names {
@@ -94,8 +101,7 @@ func newCluster(t testing.TB, failover time.Duration, secure bool, before ...fun
 		check(t, err)
 		c.nodes[name] = p
 		if secure {
-			cert, key, ca := authority.Files(t, c.dir, name)
-			c.keys[name] = []string{"--peer-cert", cert, "--peer-key", key, "--peer-ca", ca}
+			c.keys[name] = c.newKeys(name)
 		}
 	}
 	c.wires = newWires(t, c.nodes)
@@ -130,7 +136,7 @@ func (c *cluster) start(name string, more ...string) {
 	c.Helper()
 	p := c.nodes[name]
 	args := append([]string{
-		"serve", "--node", name, "--peers", c.wires.peersOf(name), "--db", c.path(name), "--descriptor", c.path("application.toml"),
+		"serve", "--node", name, "--peers", c.wires.peersOf(name) + c.joined, "--db", c.path(name), "--descriptor", c.path("application.toml"),
 		"--listen", strings.TrimPrefix(p.url, "http://"), "--failover", c.failover.String(), "--log-level", "info",
 	}, more...)
 	cmd := exec.Command(program, append(args, c.keys[name]...)...)
