@@ -2,10 +2,12 @@ package actors
 
 import (
 	"context"
+	"errors"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
 )
 
 // tailPiece is how many events the actualizer sends at once.
@@ -97,7 +99,9 @@ func (a *actualizer) read(m *messages.Credit) messages.PartitionMessage {
 func (a *actualizer) failed(generation uint64, err error) *messages.ReplayFailed {
 	a.release()
 	outcome, offset := outcomeOf(err)
-	return &messages.ReplayFailed{Generation: generation, Outcome: outcome, Err: err, PLogOffset: offset}
+	return &messages.ReplayFailed{
+		Generation: generation, Outcome: outcome, Err: err, PLogOffset: offset, Elsewhere: errors.Is(err, replog.ErrNotOwner),
+	}
 }
 
 // release gives its permit back, or waits for one no more.

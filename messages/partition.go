@@ -166,6 +166,8 @@ type ReplayFailed struct {
 	Err        error
 	// PLogOffset is the event that Err is about, 0 if it is about none.
 	PLogOffset PLogOffset
+	// Elsewhere says that the log is another node's now: a stop waits for no other try.
+	Elsewhere bool
 }
 
 // Found is the reader's answer to [FindEvent].

@@ -23,8 +23,9 @@ type replay struct {
 	yielded bool
 	// checkpointDue says that it is time for a checkpoint.
 	checkpointDue bool
-	// failures counts the tries that failed, in a row.
-	failures int
+	// failures counts the tries that failed, in a row. elsewhere says that another node owned the log at the last one.
+	failures  int
+	elsewhere bool
 }
 
 // becomeActualizing drops everything that is not in the log and asks for a new
@@ -229,6 +230,10 @@ func (c *Core) replayFailed(m *messages.ReplayFailed) {
 		return
 	}
 	c.replay.failures++
+	if c.replay.elsewhere = m.Elsewhere; m.Elsewhere && c.isStopping() {
+		c.giveUpStop(m.Err)
+		return
+	}
 	c.setStatus(messages.StateInitializing, m.Err)
 	c.arm(messages.TimerActualizeRetry, c.retryDelay(c.replay.failures))
 }

@@ -30,6 +30,10 @@ func (c *Core) askStop(from Requester) {
 		c.giveUpStop(c.lastErr)
 		return
 	case messages.StateInitializing:
+		if c.replay.elsewhere {
+			c.giveUpStop(c.lastErr)
+			return
+		}
 		c.step = (*Core).stepActualizingToStop
 		c.out.Status = true
 	case messages.StateNormal, messages.StateAlarming, messages.StateTerminating, messages.StateTerminated:

@@ -177,6 +177,31 @@ func TestStopLimitWhileActualizing(t *testing.T) {
 	}
 }
 
+// TestStopElsewhere: a replay that fails since another node owns the log is given up, whether the stop comes before or after.
+func TestStopElsewhere(t *testing.T) {
+	for name, stopFirst := range map[string]bool{"before": true, "after": false} {
+		t.Run(name, func(t *testing.T) {
+			w := up(t, messages.Settings{FlushInterval: never, StopLimit: time.Hour})
+			w.event(1, kindWide, seqPlain)
+			w.crash()
+			w.failReplays, w.elsewhere = 1000, true
+			var s *call
+			if stopFirst {
+				s = w.stop()
+				w.settle()
+			} else {
+				w.settle()
+				s = w.stop()
+			}
+			w.mustStop(s, false)
+			if w.failReplays != 999 {
+				t.Errorf("got %d tries, want 1", 1000-w.failReplays)
+			}
+			w.finish()
+		})
+	}
+}
+
 // TestStopThatEndsAtOnceArmsNoTimer: of a partition that has nothing to wait for.
 func TestStopThatEndsAtOnceArmsNoTimer(t *testing.T) {
 	w := up(t, messages.Settings{})

@@ -56,7 +56,7 @@ type store struct {
 	flushMode                        flushMode
 	diverge, breakFlush              bool
 	failLoads, failReplays, failFind int
-	breakReplay                      bool
+	breakReplay, elsewhere           bool
 	failSearches                     int
 	writeFault                       writeFault
 	faultyWrites                     int
@@ -293,7 +293,7 @@ func (w *world) replayFault(generation uint64) messages.PartitionMessage {
 		w.failReplays--
 		w.permitted = false
 		w.hit("replay failed")
-		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Retry, Err: errDown}
+		return &messages.ReplayFailed{Generation: generation, Outcome: messages.Retry, Err: errDown, Elsewhere: w.elsewhere}
 	}
 	return nil
 }

@@ -43,6 +43,11 @@ var (
 	// From: [Open] and [OpenExisting] without Options.Log, and [Compact]; Store.WriteSeed with a store that has no log.
 	// Do: open it with its replicated log, or read-only. A backup of it is a store by itself.
 	ErrReplica = errors.New("store is a replica")
+	// ErrOvertaken is returned when events come to a replica faster than a seed of it is read: that would not end.
+	//
+	// From: WriteSeed.
+	// Do: again when less is written, or over a faster link.
+	ErrOvertaken = errors.New("store is written faster than its seed is read")
 	// ErrPart is returned when a part of a store is asked for that it has not.
 	//
 	// From: Store.ByTime, Store.CountEvents.

@@ -156,7 +156,11 @@ func (r *replica) takeChanges(at replog.Position, e *format.Entry) error {
 	return nil
 }
 
+// diverged is why the replica stops: it differs, unless a newer program has written what this one does not know.
 func (r *replica) diverged(at replog.Position, cause error) error {
+	if errors.Is(cause, format.ErrVersion) {
+		return fmt.Errorf("%w: head %d: %w", replog.ErrNewer, at.Head, cause)
+	}
 	return fmt.Errorf("%w: head %d: %w", replog.ErrDiverged, at.Head, cause)
 }
 

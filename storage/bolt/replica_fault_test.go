@@ -266,6 +266,39 @@ func TestReplicaThatDiffers(t *testing.T) {
 	w.append(1)
 }
 
+// A program that does not know what a newer one has written stops, and its replica is not one that differs: it would be made
+// anew.
+func TestReplicaOfAnOlderProgram(t *testing.T) {
+	for name, content := range map[string]func([]byte) []byte{
+		"entry": func(b []byte) []byte {
+			b[0] = 2
+			return b
+		},
+		"event": func([]byte) []byte {
+			return (&format.Entry{Values: [][]byte{{99, 1, 2, 3, 4, 5, 6, 7}}}).Encode()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openReplicas(t, 3, testDescriptor(1, messages.TrustNone), Options{})
+			takeOver(t, r.nodes[0].store, 0).append(1)
+			head := r.nodes[0].store.replica.head.Load()
+			_ = r.nodes[0].log.Append(t.Context(), head, content((&format.Entry{}).Encode()))
+			for _, n := range r.nodes {
+				for {
+					now, changed := n.log.Leadership()
+					if now.Stopped != nil {
+						expect.ErrorIs(t, now.Stopped, replog.ErrNewer)
+						expect.Equal(t, false, errors.Is(now.Stopped, replog.ErrDiverged))
+						break
+					}
+					<-changed
+				}
+				expect.Equal(t, 1, len(collectEvents(t, n.store.Log(replog.Local(t.Context()), 1))))
+			}
+		})
+	}
+}
+
 // A partition that has failed on one node only grows there, and the others of that node go on.
 func TestFailedPartitionOfAReplica(t *testing.T) {
 	r := openReplicas(t, 3, testDescriptor(2, messages.TrustNone), Options{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
@@ -15,7 +16,8 @@ import (
 // store can be in use, and need not lead; what [Store.WriteBackup] says of that holds here, too. The copy is as of a moment
 // near the end: the node that gets it must not be further behind than the others keep entries of the log.
 //
-// [ErrReplica] if the store has no Options.Log. Of the options only Progress is used.
+// [ErrReplica] if the store has no Options.Log, [ErrOvertaken] if w takes less than the store gets. Of the options only
+// Progress is used.
 func (s *Store) WriteSeed(ctx context.Context, w io.Writer, o CopyOptions) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -74,12 +76,23 @@ func (c *copying) seed(ctx context.Context, s *Store, out *copies.Stream) error 
 	return out.EndLog(&rest, kept)
 }
 
+// seedRounds is how often what has come to log.db while the rest of it was written may be no less than the time before.
+const seedRounds = 3
+
 // writeOwn writes the events of log.db from an LSN on, until the rest fits into a frame. It returns where that begins.
+// ErrOvertaken if the rest does not become less.
 func (s *Store) writeOwn(ctx context.Context, out *copies.Stream, next messages.LSN) (messages.LSN, error) {
-	for more := true; more; { // what is written meanwhile is less each time
+	least, vain := messages.LSN(math.MaxUint64), 0
+	for more := true; more; { // what is written meanwhile is less each time, unless it comes faster than it is read
 		last, err := s.lastOwn(ctx)
 		if err != nil {
 			return 0, err
+		}
+		rest := last + 1 - next
+		if rest < least {
+			least, vain = rest, 0
+		} else if vain++; vain == seedRounds {
+			return 0, fmt.Errorf("%w: %d events have come while %d were read", ErrOvertaken, rest, least)
 		}
 		if more, err = out.Events(ctx, s.log, next, last); err != nil {
 			return 0, err

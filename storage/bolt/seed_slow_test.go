@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"path/filepath"
 	"testing"
 
@@ -50,4 +51,26 @@ func TestSeedToASlowReader(t *testing.T) {
 	r.open(t, lost, d)
 	r.same(t, w.s, 14)
 	r.sameSubscriptions(t, w.s)
+}
+
+// A seed ends, with an error, when more comes to the store each time than what was read.
+func TestSeedThatIsOvertaken(t *testing.T) {
+	const body = 3 << 20
+	_, w := subscribingThree(t)
+	rounds := 0
+	err := w.s.WriteSeed(t.Context(), io.Discard, CopyOptions{Progress: func(p CopyProgress) {
+		if p.Phase != "copy log.db" || p.Done != p.Total || rounds > 20 {
+			return
+		}
+		rounds++
+		for range 3 {
+			e := w.event(1)
+			e.Body = make([]byte, body)
+			expect.NoError(t, w.try(e))
+		}
+	}})
+	expect.ErrorIs(t, err, ErrOvertaken)
+	if rounds > 10 {
+		t.Errorf("it has given up after %d rounds", rounds)
+	}
 }

@@ -24,6 +24,9 @@ const (
 //	prev's sum  4  the checksum of the entry there, 0 if prev is 0
 //	body        .
 //	sum         4  CRC-32C of all before
+//
+// In all versions the first byte is the version, and the last four are the sum: so a program can tell an entry of a newer one
+// from a damaged one. A program writes a new version only when all nodes know it, see docs/cluster.md.
 const (
 	entryVersion = 1
 	headerLen    = 1 + 4 + 8 + 4
@@ -73,8 +76,8 @@ const (
 // Take judges the entry at an index of the engine's, which goes up, and moves the position behind it if it is accepted. All
 // nodes judge alike, since only what they have accepted before goes into it. The body is part of the entry.
 //
-// ErrDiverged: it is damaged, of another shard or of a version that this program does not know, or this replica has not
-// accepted what the others have.
+// ErrDiverged: it is damaged, or of another shard, or this replica has not accepted what the others have. ErrNewer: this
+// program does not know its version.
 func (p *Position) Take(shard Shard, index uint64, entry []byte) (body []byte, v Verdict, err error) {
 	if index <= p.Index {
 		return nil, Seen, nil
@@ -86,6 +89,9 @@ func (p *Position) Take(shard Shard, index uint64, entry []byte) (body []byte, v
 	sum := binary.BigEndian.Uint32(entry[len(content):])
 	if got := crc32.Checksum(content, castagnoli); got != sum {
 		return nil, 0, diverged(index, "checksum: got %08x, want %08x", got, sum)
+	}
+	if entry[0] > entryVersion {
+		return nil, 0, fmt.Errorf("%w: entry %d: got version %d, want at most %d", ErrNewer, index, entry[0], entryVersion)
 	}
 	if entry[0] != entryVersion {
 		return nil, 0, diverged(index, "version: got %d, want %d", entry[0], entryVersion)

@@ -1,7 +1,9 @@
 package replog_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"testing"
 
 	"github.com/partita-go/partita/storage/replog"
@@ -75,5 +77,23 @@ func TestDamagedEntry(t *testing.T) {
 	p := begin
 	if _, _, err := p.Take(shard+1, 1, entry); !errors.Is(err, replog.ErrDiverged) {
 		t.Fatalf("another shard: got %v", err)
+	}
+}
+
+// TestEntryOfANewerVersion: a program that does not know an entry stops, and does not take its replica for one that differs.
+func TestEntryOfANewerVersion(t *testing.T) {
+	var begin replog.Position
+	entry := begin.Seal(shard, []byte("body"))
+	reversion := func(version byte) []byte {
+		content := entry[:len(entry)-4]
+		content[0] = version
+		return binary.BigEndian.AppendUint32(content, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+	}
+	p := begin
+	if _, _, err := p.Take(shard, 1, reversion(2)); !errors.Is(err, replog.ErrNewer) || errors.Is(err, replog.ErrDiverged) || p != begin {
+		t.Errorf("a newer version: got %v, position %v, want ErrNewer", err, p)
+	}
+	if _, _, err := p.Take(shard, 1, reversion(0)); !errors.Is(err, replog.ErrDiverged) || p != begin {
+		t.Errorf("version 0: got %v, position %v, want ErrDiverged", err, p)
 	}
 }

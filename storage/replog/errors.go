@@ -26,6 +26,12 @@ var (
 	// From: the leadership of a log, and all that needs its replica.
 	// Do: make the replica anew from another one.
 	ErrDiverged = errors.New("replica differs from the log")
+	// ErrNewer is returned when an entry, or what it says, is of a version that this program does not know: a newer one has
+	// written it. This replica stops, and has lost nothing.
+	//
+	// From: the leadership of a log, and all that needs its replica.
+	// Do: start this node with the program that the others have.
+	ErrNewer = errors.New("entry of the log is of a newer version than this program knows")
 	// ErrBehind is returned when the log does not have the entries any more that a replica lacks.
 	//
 	// From: Start of a log, and its leadership.

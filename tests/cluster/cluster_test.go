@@ -14,7 +14,7 @@ import (
 // say prints a line of what happens, for who has asked for it by make.
 func say(format string, args ...any) {
 	if os.Getenv("CLUSTER_SAY") != "" {
-		_, _ = fmt.Fprintf(os.Stdout, "cluster: "+format+"\n", args...)
+		_, _ = fmt.Fprintf(os.Stdout, "cluster: "+time.Now().Format("05.000 ")+format+"\n", args...)
 	}
 }
 

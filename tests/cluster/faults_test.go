@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,8 @@ var faults = []fault{
 	{"cut the owner off", func(c *cluster, _ *load, owner, _ string) { c.cut(append(to(owner), from(owner)...)...) }},
 	{"nobody hears the owner", func(c *cluster, _ *load, owner, _ string) { c.cut(from(owner)...) }},
 	{"the owner hears nobody", func(c *cluster, _ *load, owner, _ string) { c.cut(to(owner)...) }},
+	{"fill the owner's disk", func(c *cluster, l *load, _, _ string) { c.fillOwner(l) }},
+	{"fill a follower's disk", func(c *cluster, l *load, _, _ string) { c.fillFollower(l) }},
 	{"cut a follower off one way", func(c *cluster, _ *load, owner, other string) { c.cut(direction{owner, other}) }},
 }
 
@@ -89,24 +92,36 @@ func (c *cluster) cut(all ...direction) {
 }
 
 // TestClusterFaults hurts a cluster under load, again and again, and looks then at what is there. FAULTS=n says how often; all
-// kinds come in turn.
+// kinds come in turn. It hurts no more after CLUSTER_MINUTES.
 func TestClusterFaults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("each fault takes some seconds")
 	}
-	count := number("FAULTS", 2)
+	count, limit := number("FAULTS", 2), time.Duration(number("CLUSTER_MINUTES", 1000))*time.Minute
 	first := rand.IntN(len(faults))
 	if os.Getenv("FAULTS") != "" {
 		first = 0
 	}
-	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, false)
+	faults := faults
+	c := newCluster(t, time.Duration(number("CLUSTER_FAILOVER_MS", 1000))*time.Millisecond, false, func(c *cluster) {
+		if err := c.mount(); err != nil {
+			say("no disk is filled: %v", err)
+			faults = slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return strings.HasPrefix(f.name, "fill") })
+		}
+	})
 	c.ready()
 	l := c.load(number("CLUSTER_WRITERS", 6))
+	a := c.audit(number("CLUSTER_AUDITS", 2))
 	l.await(3)
 	began := time.Now()
 	pauses := make(map[string][]time.Duration)
+	hurt := 0
 	for i := range count {
+		if time.Since(began) > limit {
+			break
+		}
+		hurt++
 		f := faults[(first+i)%len(faults)]
 		owner := c.owner()
 		other := names[(slices.Index(names, owner)+1+rand.IntN(2))%len(names)]
@@ -125,8 +140,12 @@ func TestClusterFaults(t *testing.T) {
 			say("%s, %d times: longest pause of a client median %v, most %v", f.name, len(all), round(all[len(all)/2]), round(all[len(all)-1]))
 		}
 	}
+	if a.end(); !t.Failed() {
+		say("the histories of %d operations of auditors are those of one node", len(a.ops))
+	}
+	c.operate("the same", "cluster", "compare", "--url", c.nodes[c.owner()].url)
 	v := l.end()
-	say("faults=%d in %v: %v", count, time.Since(began).Round(time.Second), v)
+	say("faults=%d in %v: %v", hurt, time.Since(began).Round(time.Second), v)
 	if v.wrong() {
 		t.Errorf("got %v", v)
 	}

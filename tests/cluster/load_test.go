@@ -3,13 +3,13 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,8 +71,7 @@ func (w *writer) run() {
 // append appends the writer's n-th event, at one node after the other until one has answered.
 func (w *writer) append(n int) bool {
 	to := partition.AppendTo{Workspace: w.ws, Kind: shop, DedupID: idOf(w.ws, n)}
-	draft := partition.Draft{Wanted: []partition.Wanted{{Seq: invoice}}, Body: bodyOf(n)}
-	body, err := httpapi.AppendBody(&to, &draft)
+	body, err := appendBody(&to, bodyOf(n))
 	check(w.c, err)
 	for end := time.Now().Add(patience); ; w.at++ {
 		done, err := w.c.post(names[w.at%len(names)], &to, body)
@@ -87,6 +86,11 @@ func (w *writer) append(n int) bool {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
+}
+
+// appendBody is a request for an invoice.
+func appendBody(to *partition.AppendTo, body []byte) ([]byte, error) {
+	return httpapi.AppendBody(to, &partition.Draft{Wanted: []partition.Wanted{{Seq: invoice}}, Body: body})
 }
 
 // post lets a node append, in one try: where that is of no use, the client has other nodes.
@@ -207,8 +211,9 @@ func (l *load) end() verdict {
 			v.look(l.c, w, name)
 		}
 	}
+	lasts := l.c.lasts()
 	for _, name := range names {
-		logs[name] = l.c.plogs(name)
+		logs[name] = l.c.plogs(name, lasts)
 		if logs[name] != logs[names[0]] {
 			v.unequal++
 		}
@@ -219,15 +224,15 @@ func (l *load) end() verdict {
 // look compares what a node has of a workspace with what was acknowledged.
 func (v *verdict) look(c *cluster, w *writer, name string) {
 	c.Helper()
-	events := c.events(name, fmt.Sprintf("workspaces/%d/log?at_least=%d", w.ws, w.acknowledged))
 	seen := make(map[string]int)
-	for i := range events {
-		e := &events[i]
+	offset := 0
+	c.each(name, fmt.Sprintf("workspaces/%d/log?at_least=%d", w.ws, w.acknowledged), func(e *event) {
+		offset++
 		seen[string(e.Body)]++
-		if e.Numbers[0].Number != messages.Number(i+1) || e.WLogOffset != messages.WLogOffset(i+1) {
+		if e.Numbers[0].Number != messages.Number(offset) || e.WLogOffset != messages.WLogOffset(offset) {
 			v.gaps++
 		}
-	}
+	})
 	for n := range w.acknowledged {
 		if seen[string(bodyOf(n+1))] == 0 {
 			v.lost++
@@ -275,8 +280,8 @@ func (r *rawText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// events reads a log of a node's own to its end.
-func (c *cluster) events(name, path string) (all []event) {
+// each reads a log of a node's own to its end.
+func (c *cluster) each(name, path string, take func(*event)) {
 	c.Helper()
 	url := c.nodes[name].url + "/v1/" + path + "&limit=200"
 	for end := time.Now().Add(patience); ; {
@@ -291,28 +296,35 @@ func (c *cluster) events(name, path string) (all []event) {
 			<-time.After(20 * time.Millisecond)
 			continue
 		}
-		all = append(all, p.Results...)
+		end = time.Now().Add(patience)
+		for i := range p.Results {
+			take(&p.Results[i])
+		}
 		if p.Next == nil {
-			return all
+			return
 		}
 		url = c.nodes[name].url + *p.Next
 	}
 }
 
-// plogs returns what a node has of all partitions, when it has all that their owners have.
-func (c *cluster) plogs(name string) string {
+// plogs returns a digest of what a node has of all partitions, when it has all that their owners had at the beginning.
+func (c *cluster) plogs(name string, lasts []messages.PLogOffset) string {
 	c.Helper()
-	var text strings.Builder
-	for p := range 4 {
-		last := 0
-		for _, e := range c.events(c.owner(), fmt.Sprintf("partitions/%d/log?wait=0", p)) {
-			last = int(e.PLogOffset)
-		}
-		for _, e := range c.events(name, fmt.Sprintf("partitions/%d/log?at_least=%d", p, last)) {
-			fmt.Fprintln(&text, p, e)
-		}
+	digest := sha256.New()
+	for p, last := range lasts {
+		c.each(name, fmt.Sprintf("partitions/%d/log?at_least=%d", p, last), func(e *event) { fmt.Fprintln(digest, p, e) })
 	}
-	return text.String()
+	return string(digest.Sum(nil))
+}
+
+// lasts returns how many events the owners have of each partition.
+func (c *cluster) lasts() []messages.PLogOffset {
+	c.Helper()
+	all := make([]messages.PLogOffset, 4)
+	for p := range all {
+		c.each(c.owner(), fmt.Sprintf("partitions/%d/log?wait=0", p), func(e *event) { all[p] = e.PLogOffset })
+	}
+	return all
 }
 
 // verify checks the files of nodes that have ended.

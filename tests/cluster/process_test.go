@@ -65,8 +65,11 @@ type cluster struct {
 	failover time.Duration
 	wires    *wires
 	nodes    map[string]*process
+	// joined is a node that was not there at first, as an item of --peers.
+	joined string
 	// keys are what each node is started with so that the others know it.
-	keys map[string][]string
+	keys    map[string][]string
+	newKeys func(name string) []string
 	// web has a connection for each client and node.
 	web http.Client
 }
@@ -84,15 +87,19 @@ type process struct {
 }
 
 // newCluster starts new nodes, of as many shards as the environment says. They know each other by certificates if they are
-// secure.
-func newCluster(t testing.TB, failover time.Duration, secure bool) *cluster {
-	return newClusterOf(t, number("CLUSTER_SHARDS", 1), failover, secure)
+// secure. before is called before they start.
+func newCluster(t testing.TB, failover time.Duration, secure bool, before ...func(*cluster)) *cluster {
+	return newClusterOf(t, number("CLUSTER_SHARDS", 1), failover, secure, before...)
 }
 
 // newClusterOf starts new nodes of some shards.
-func newClusterOf(t testing.TB, shards int, failover time.Duration, secure bool) *cluster {
+func newClusterOf(t testing.TB, shards int, failover time.Duration, secure bool, before ...func(*cluster)) *cluster {
 	c := &cluster{TB: t, dir: t.TempDir(), shards: shards, failover: failover, nodes: make(map[string]*process), keys: make(map[string][]string)}
 	authority := keys.NewAuthority(t)
+	c.newKeys = func(name string) []string {
+		cert, key, ca := authority.Files(t, c.dir, name)
+		return []string{"--peer-cert", cert, "--peer-key", key, "--peer-ca", ca}
+	}
 	c.web.Transport = &http.Transport{MaxIdleConnsPerHost: 512}
 	check(t, os.WriteFile(c.path("application.toml"), []byte(descriptor), 0o600))
 	for _, name := range names {
@@ -102,17 +109,22 @@ func newClusterOf(t testing.TB, shards int, failover time.Duration, secure bool)
 		check(t, err)
 		c.nodes[name] = p
 		if secure {
-			cert, key, ca := authority.Files(t, c.dir, name)
-			c.keys[name] = []string{"--peer-cert", cert, "--peer-key", key, "--peer-ca", ca}
+			c.keys[name] = c.newKeys(name)
 		}
 	}
 	c.wires = newWires(t, c.nodes)
+	for _, do := range before {
+		do(c)
+	}
 	t.Cleanup(func() {
 		for _, name := range names {
 			c.kill(name)
 			c.nodes[name].client.Close()
 			if t.Failed() {
 				t.Logf("node %s:\n%s", name, tail(c.nodes[name].text()))
+			}
+			if dir := os.Getenv("CLUSTER_LOGS"); dir != "" {
+				check(t, os.WriteFile(filepath.Join(dir, name+".log"), []byte(c.nodes[name].text()), 0o600))
 			}
 		}
 	})
@@ -132,7 +144,7 @@ func (c *cluster) start(name string, more ...string) {
 	c.Helper()
 	p := c.nodes[name]
 	args := append([]string{
-		"serve", "--node", name, "--peers", c.wires.peersOf(name), "--db", c.path(name), "--descriptor", c.path("application.toml"),
+		"serve", "--node", name, "--peers", c.wires.peersOf(name) + c.joined, "--db", c.path(name), "--descriptor", c.path("application.toml"),
 		"--listen", strings.TrimPrefix(p.url, "http://"), "--failover", c.failover.String(), "--log-level", "info",
 		"--shards", strconv.Itoa(c.shards),
 	}, more...)
@@ -149,10 +161,11 @@ func (c *cluster) start(name string, more ...string) {
 	}()
 }
 
-// Write takes what the process says.
+// Write takes what the process says, and notes when: its own lines have whole seconds.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.log.WriteString(time.Now().Format("05.000 "))
 	return p.log.Write(b)
 }
 

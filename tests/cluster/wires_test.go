@@ -49,7 +49,11 @@ func newWires(t testing.TB, nodes map[string]*process) *wires {
 func (w *wires) peersOf(name string) string {
 	var all []string
 	for _, to := range names {
-		all = append(all, to+"="+w.addresses[direction{name, to}])
+		d := direction{name, to}
+		if w.addresses[d] == "" { // of a node that has joined
+			d.from = to
+		}
+		all = append(all, to+"="+w.addresses[d])
 	}
 	return strings.Join(all, ",")
 }

@@ -17,20 +17,24 @@ import (
 //	from     1  length, and as many bytes: who opens it
 //	to       1  length, and as many bytes: who is meant
 //	life    16  which one of that name opens it
+//	meant   16  which one of the other name is meant, 0 if it was never met
 //
 // The other side says one byte: an answer; and, if it is welcome, which one of its name it is, in 16 bytes. Raft's own
 // messages follow, or requests.
 //
-// to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two.
+// to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two. meant is
+// there since two clusters may have the same names: who reaches one of the other's is refused before anybody remembers it. A
+// stream for requests has the life of one of the node's logs, if one is open.
 type hello struct {
 	version  byte
 	shard    replog.Shard
 	from, to replog.NodeID
 	life     life
+	meant    life
 }
 
 const (
-	helloVersion = 2
+	helloVersion = 3
 	maxNodeID    = 255
 )
 
@@ -44,13 +48,17 @@ const (
 	otherNode
 	noLog
 	otherLife
+	notMeant
+	otherName
 )
 
 var answers = map[answer]string{
+	otherName:    "the certificate is neither for this node's name nor for the host of its address there",
 	otherVersion: "it speaks another version",
 	otherNode:    "it is another node",
 	noLog:        "it does not have this log now",
 	otherLife:    "it knows another directory of this node's name",
+	notMeant:     "it has another directory than the node that was met there first: its address is of another cluster, or it was made anew",
 }
 
 func (h hello) bytes() []byte {
@@ -60,7 +68,8 @@ func (h hello) bytes() []byte {
 		b = append(b, byte(len(id)))
 		b = append(b, id...)
 	}
-	return append(b, h.life[:]...)
+	b = append(b, h.life[:]...)
+	return append(b, h.meant[:]...)
 }
 
 // readHello reads exactly the first bytes of a stream. What follows in another version is not read.
@@ -86,8 +95,12 @@ func readHello(r io.Reader) (h hello, err error) {
 		}
 		*id = replog.NodeID(name)
 	}
-	_, err = io.ReadFull(r, h.life[:])
-	return h, err
+	for _, l := range []*life{&h.life, &h.meant} {
+		if _, err := io.ReadFull(r, l[:]); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
 }
 
 // exchange writes the first bytes, and reads the answer: which one of its name the other side is.
@@ -108,6 +121,8 @@ func (h hello) exchange(c net.Conn) (other life, err error) {
 		return other, err
 	case a == otherLife:
 		return other, fmt.Errorf("%w: %w: %s", errRefused, ErrForgotten, answers[a])
+	case a == notMeant:
+		return other, fmt.Errorf("%w: %s: want %x", errRefused, answers[a], h.meant[:4])
 	case answers[a] != "":
 		return other, fmt.Errorf("%w: %s", errRefused, answers[a])
 	default:

@@ -45,6 +45,21 @@ func (p *peers) life() (own life) {
 	return own
 }
 
+// met returns which one of a name this node has met first, zero if none, or nobody can say.
+func (p *peers) met(id replog.NodeID) (l life) {
+	if p == nil {
+		return l
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if met, err := p.disk.Get(peerKey(id)); err == nil && len(met) == len(l) {
+		l = life(met)
+	}
+	return l
+}
+
+func peerKey(id replog.NodeID) []byte { return append([]byte("partita peer "), id...) }
+
 // know reports whether a node is the one that this node has met first under its name.
 func (p *peers) know(id replog.NodeID, l life) (bool, error) {
 	if p == nil {
@@ -52,7 +67,7 @@ func (p *peers) know(id replog.NodeID, l life) (bool, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := append([]byte("partita peer "), id...)
+	key := peerKey(id)
 	met, err := p.disk.Get(key)
 	if err != nil {
 		return false, err

@@ -89,6 +89,7 @@ func (l *Log) Start(from replog.Position, r replog.Replica) error {
 		return err
 	}
 	l.routines.Go(l.watch)
+	l.routines.Go(l.watchSilence)
 	return nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +31,9 @@ type PortOptions struct {
 	// Address returns where another node listens, "" if that is not known. It may change. It may be called concurrently.
 	Address func(replog.NodeID) string
 	// TLS says how nodes know each other: its certificate is shown to both sides, and both sides are checked, by RootCAs and
-	// ClientCAs. If ServerName is empty, the certificate must be for the host of the address. nil: the streams are open to
-	// anybody on the network; that is for the loopback interface.
+	// ClientCAs. The certificate must be for the host of the node's address, or for ServerName if that is not empty; that of a
+	// node that only asks may be for its name instead. nil: the streams are open to anybody on the network; that is for the
+	// loopback interface.
 	TLS *tls.Config
 	// Wrap, if it is not nil, is given each stream to or from another node. Tests cut links there.
 	Wrap func(peer replog.NodeID, stream net.Conn) net.Conn
@@ -162,11 +165,14 @@ func (p *Port) receive(c net.Conn) error {
 	if err != nil {
 		return err
 	}
-	s, a := p.judge(h)
+	s, a := (*streams)(nil), otherName
+	if p.isCertified(c, h.from) {
+		s, a = p.judge(h)
+	}
 	said := []byte{byte(a)}
 	if s != nil {
 		c = p.wrap(h.from, c)
-		own := s.peers.life()
+		own := p.lifeOf(s)
 		said = append(said, own[:]...)
 	}
 	if _, err := c.Write(said); err != nil {
@@ -181,6 +187,20 @@ func (p *Port) receive(c net.Conn) error {
 	return s.hand(c)
 }
 
+// isCertified reports whether the certificate of whoever opens a stream is for the node that it says it is: for its name, or
+// for the host of its address. Any is, if all nodes have one for the same name.
+func (p *Port) isCertified(c net.Conn, from replog.NodeID) bool {
+	secure, ok := c.(*tls.Conn)
+	if !ok {
+		return true
+	}
+	host, _, _ := net.SplitHostPort(p.o.Address(from))
+	certificate := secure.ConnectionState().PeerCertificates[0]
+	return slices.ContainsFunc([]string{string(from), host, p.o.TLS.ServerName}, func(name string) bool {
+		return name != "" && certificate.VerifyHostname(name) == nil
+	})
+}
+
 // judge says whose a stream is, and what its first answer is.
 func (p *Port) judge(h hello) (*streams, answer) {
 	if h.version != helloVersion {
@@ -193,12 +213,57 @@ func (p *Port) judge(h hello) (*streams, answer) {
 	if s == nil {
 		return nil, noLog
 	}
+	if h.shard == requestShard {
+		if !p.mayBe(h.from, h.life) {
+			return nil, otherLife
+		}
+		return s, welcome
+	}
+	if h.meant != (life{}) && h.meant != s.peers.life() {
+		return nil, notMeant
+	}
 	if same, err := s.peers.know(h.from, h.life); err != nil {
 		return nil, noLog
 	} else if !same {
 		return nil, otherLife
 	}
 	return s, welcome
+}
+
+// lifeOf returns which one of its name this node is in a stream: for requests it is that of its first log which is open.
+func (p *Port) lifeOf(s *streams) (l life) {
+	if s.shard != requestShard {
+		return s.peers.life()
+	}
+	if all := p.known(); len(all) > 0 {
+		l = all[0].life()
+	}
+	return l
+}
+
+// mayBe reports whether a node with requests is the one that this node's logs have met first, as far as that is known.
+func (p *Port) mayBe(id replog.NodeID, l life) bool {
+	none := true
+	for _, known := range p.known() {
+		met := known.met(id)
+		if met == l {
+			return true
+		}
+		none = none && met == life{}
+	}
+	return none || l == life{}
+}
+
+// known returns whom the logs that are open know.
+func (p *Port) known() (all []*peers) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, shard := range slices.Sorted(maps.Keys(p.logs)) {
+		if k := p.logs[shard].peers; k != nil {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 func (p *Port) wrap(peer replog.NodeID, c net.Conn) net.Conn {
@@ -208,8 +273,8 @@ func (p *Port) wrap(peer replog.NodeID, c net.Conn) net.Conn {
 	return p.o.Wrap(peer, c)
 }
 
-// dial opens a stream to a log of another node's.
-func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard, known *peers) (net.Conn, error) {
+// dial opens a stream to a log of another node's, or to its requests.
+func (p *Port) dial(ctx context.Context, to replog.NodeID, s *streams) (net.Conn, error) {
 	where := p.o.Address(to)
 	if where == "" {
 		return nil, fmt.Errorf("node %s: %w: its address is not known", to, errRefused)
@@ -220,8 +285,8 @@ func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard, k
 	}
 	stop := context.AfterFunc(p.ended, func() { _ = raw.Close() })
 	defer stop()
-	h := hello{version: helloVersion, shard: shard, from: p.o.Node, to: to, life: known.life()}
-	c, err := p.greet(ctx, raw, where, h, known)
+	h := hello{version: helloVersion, shard: s.shard, from: p.o.Node, to: to, life: p.lifeOf(s), meant: s.peers.met(to)}
+	c, err := p.greet(ctx, raw, where, h, s)
 	if err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("node %s at %s: %w", to, where, err)
@@ -230,7 +295,7 @@ func (p *Port) dial(ctx context.Context, to replog.NodeID, shard replog.Shard, k
 }
 
 // greet says whose a stream is, and waits for the answer.
-func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello, known *peers) (net.Conn, error) {
+func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello, s *streams) (net.Conn, error) {
 	deadline, ok := ctx.Deadline()
 	if end := time.Now().Add(handshakeTime); !ok || deadline.After(end) {
 		deadline = end
@@ -256,8 +321,24 @@ func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello, k
 	if err != nil {
 		return nil, err
 	}
-	if same, err := known.know(h.to, other); err != nil || !same {
-		return nil, errors.Join(fmt.Errorf("%w: it is not the one that was there under its name", errRefused), err)
+	if err := p.recognize(h, s, other); err != nil {
+		return nil, err
 	}
 	return c, c.SetDeadline(time.Time{})
+}
+
+// recognize refuses another node than the one that was met first under its name.
+func (p *Port) recognize(h hello, s *streams, other life) error {
+	if h.shard == requestShard {
+		if !p.mayBe(h.to, other) {
+			return fmt.Errorf("%w: %s: got %x", errRefused, answers[notMeant], other[:4])
+		}
+		return nil
+	}
+	same, err := s.peers.know(h.to, other)
+	if err == nil && !same {
+		met := s.peers.met(h.to)
+		err = fmt.Errorf("%w: %s: got %x, want %x", errRefused, answers[notMeant], other[:4], met[:4])
+	}
+	return err
 }

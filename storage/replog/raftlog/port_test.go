@@ -188,6 +188,44 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestCertificateOfAnother: a node is who its certificate says, by name or by address.
+func TestCertificateOfAnother(t *testing.T) {
+	t.Parallel()
+	authority := keys.NewAuthority(t)
+	b, err := Listen(PortOptions{
+		Node: nodes[1], Listen: "127.0.0.1:0", TLS: authority.Config(t, "n2"),
+		Address: func(id replog.NodeID) string {
+			return map[replog.NodeID]string{"n1": "127.0.0.1:1", "n3": "127.0.0.3:1"}[id]
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	open(t, b, 1)
+	for name, test := range map[string]struct {
+		as      replog.NodeID
+		shown   *tls.Config
+		refused bool
+	}{
+		"name":         {"n1", authority.ConfigAt(t, "n1", net.IPv4(127, 0, 0, 9)), false},
+		"address":      {"n1", authority.ConfigAt(t, "other", net.IPv4(127, 0, 0, 1)), false},
+		"another node": {"n1", authority.ConfigAt(t, "n3", net.IPv4(127, 0, 0, 3)), true},
+		"nobody known": {"n9", authority.Config(t, "n1"), true},
+	} {
+		raw, err := net.Dial("tcp", b.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.shown.ServerName = "127.0.0.1"
+		_, err = hello{version: helloVersion, shard: 1, from: test.as, to: nodes[1]}.exchange(tls.Client(raw, test.shown))
+		if errors.Is(err, errRefused) != test.refused || err != nil && !test.refused {
+			t.Errorf("%s: got %v, want a refusal: %t", name, err, test.refused)
+		}
+		_ = raw.Close()
+	}
+}
+
 // TestCutInOneDirection holds what goes one way.
 func TestCutInOneDirection(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func (p *Port) Requests() (*Requests, error) {
 
 // Dial opens a stream to another node, which has to accept it.
 func (r *Requests) Dial(ctx context.Context, to replog.NodeID) (net.Conn, error) {
-	c, err := r.streams.port.dial(ctx, to, requestShard, nil)
+	c, err := r.streams.port.dial(ctx, to, r.streams)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (s *streams) Accept() (net.Conn, error) {
 func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.closed, timeout)
 	defer cancel()
-	c, err := s.port.dial(ctx, replog.NodeID(to), s.shard, s.peers)
+	c, err := s.port.dial(ctx, replog.NodeID(to), s)
 	if err != nil {
 		if errors.Is(err, ErrForgotten) && s.peers != nil {
 			s.peers.forgotten(err)

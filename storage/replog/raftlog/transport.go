@@ -1,7 +1,11 @@
 package raftlog
 
 import (
+	"errors"
+	"io"
+	"net"
 	"sync"
+	"syscall"
 
 	"github.com/hashicorp/raft"
 )
@@ -19,6 +23,9 @@ type transport struct {
 // rpcTime is how long a request may take, in failovers: a long one carries up to 32 entries.
 const rpcTime = 10
 
+// pooledStreams is how many streams to another node are kept that nobody uses.
+const pooledStreams = 3
+
 // newTransport is the one through the node's port, or the test's.
 func newTransport(o Options, known *peers) (*transport, error) {
 	if o.transport != nil {
@@ -29,7 +36,7 @@ func newTransport(o Options, known *peers) (*transport, error) {
 		return nil, err
 	}
 	return &transport{closed: make(chan struct{}), Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: s, MaxPool: 3, Timeout: rpcTime * o.Failover, Logger: newLogger(o.Logger),
+		Stream: s, MaxPool: pooledStreams, Timeout: rpcTime * o.Failover, Logger: newLogger(o.Logger),
 		MsgpackUseNewTimeFormat: true,
 		// No pipelines: there is one entry in flight, and raft 1.8 can hang in them when it is closed. Its sender waits for
 		// netPipeline.decodeResponses, which waits for a reader that has gone after an answer of a newer term.
@@ -78,7 +85,44 @@ func together(entries []*raft.Log) []*raft.Log {
 func (t *transport) RequestPreVote(
 	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
-	return t.Transport.(raft.WithPreVote).RequestPreVote(id, target, args, resp) //nolint:errcheck // they do
+	return again(func() error {
+		return t.Transport.(raft.WithPreVote).RequestPreVote(id, target, args, resp) //nolint:errcheck // they do
+	})
+}
+
+// RequestVote implements [raft.Transport].
+func (t *transport) RequestVote(
+	id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
+) error {
+	return again(func() error { return t.Transport.RequestVote(id, target, args, resp) })
+}
+
+// TimeoutNow implements [raft.Transport]: the other node is to lead.
+func (t *transport) TimeoutNow(
+	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
+) error {
+	return again(func() error { return t.Transport.TimeoutNow(id, target, args, resp) })
+}
+
+// again asks until it is sure that the stream was not an old one, of a node that was started again since. Raft takes no answer
+// for a refusal, and asks anew a failover later.
+func again(ask func() error) (err error) {
+	for range pooledStreams + 1 {
+		if err = ask(); err == nil || !hasBroken(err) {
+			break
+		}
+	}
+	return err
+}
+
+// hasBroken reports whether the other end of a stream is gone.
+func hasBroken(err error) bool {
+	for _, gone := range []error{io.EOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
 }
 
 // Close implements [raft.WithClose].

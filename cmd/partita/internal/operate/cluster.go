@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +28,8 @@ docs/cluster.md. Any node can be asked.`,
 		clusterStatusCommand(), clusterTransferCommand(), clusterCompareCommand(),
 		clusterMemberCommand("add", "takes part", "Let a node take part that is new, or was removed", `Let a node take part that is new, and was started with --join, or that was
 removed. All nodes must have been started with its name among --peers. It votes
-when it has caught up: if that takes longer than 10 s, do it again.`),
+when it has caught up, which is waited for as long as it comes nearer. If that was
+interrupted, do it again.`),
 		clusterMemberCommand("remove", "takes no part any more", "Take a node out of the cluster", `Take a node out of the cluster, for good or until it is added again: it votes no
 more, and gets no more events. Stop it then. The node that leads cannot be
 removed: transfer first.`),
@@ -89,6 +91,45 @@ func (k *serverKeeper) changeCluster(ctx context.Context, change, member, node s
 	return k.ask(ctx, http.MethodPost, k.base.JoinPath("v1", "cluster", change), body, nil)
 }
 
+// addNode lets a node take part. A server waits for some seconds until it has caught up: it is asked again as long as the node
+// comes nearer.
+func (k *serverKeeper) addNode(ctx context.Context, node string, shard *pflag.Flag) error {
+	had := uint64(0)
+	for tries := 1; ; tries++ {
+		err := k.changeCluster(ctx, "add", "node", node, shard)
+		if err == nil {
+			return nil
+		}
+		var s cluster.StatusJSON
+		if k.readCluster(ctx, &s) != nil {
+			return err
+		}
+		head, votes, known := standingOf(s.Members, node, shard)
+		switch {
+		case !known:
+			return err
+		case votes && tries > 1: // an answer was lost
+			return nil
+		case votes || head <= had:
+			return err
+		}
+		had = head
+	}
+}
+
+// standingOf returns how many entries a node has of the shards that are meant, together, and whether it votes in all of them.
+func standingOf(members []cluster.NodeJSON, node string, shard *pflag.Flag) (head uint64, votes, known bool) {
+	votes = true
+	for i := range members {
+		m := &members[i]
+		if string(m.Node) != node || shard.Changed && shard.Value.String() != strconv.Itoa(m.Shard) {
+			continue
+		}
+		head, votes, known = head+m.Head, votes && m.Votes, true
+	}
+	return head, votes, known
+}
+
 func clusterStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show where the nodes stand",
@@ -130,7 +171,13 @@ func clusterMemberCommand(name, done, short, long string) *cobra.Command {
 	shard := shardFlag(c, "in shard `N` only (default all)")
 	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterMemberResult{Command: "cluster " + name, Node: *node, done: done}
-		if err := k.changeCluster(ctx, name, "node", *node, shard); err != nil {
+		change := k.addNode
+		if name != "add" {
+			change = func(ctx context.Context, node string, shard *pflag.Flag) error {
+				return k.changeCluster(ctx, name, "node", node, shard)
+			}
+		}
+		if err := change(ctx, *node, shard); err != nil {
 			return err
 		}
 		return out.Result(result, result.text)
@@ -146,6 +193,9 @@ type clusterMemberResult struct {
 
 func (r *clusterMemberResult) text(c *console.Console) { c.Say("node %s %s", r.Node, r.done) }
 
+// errDiffer says that nodes do not have the same.
+var errDiffer = errors.New("nodes differ")
+
 func clusterCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compare", Short: "Compare what the nodes have",
@@ -160,7 +210,7 @@ two differ.`,
 		}
 		err := out.Result(result, result.text)
 		if err == nil && !result.Same {
-			return errors.New("nodes differ")
+			return errDiffer
 		}
 		return err
 	})

@@ -118,7 +118,7 @@ func (e *Entry) Encode() []byte {
 func DecodeEntry(b []byte) (e Entry, err error) {
 	r := ByteReader{Rest: b}
 	if version := r.byte(); version != entryVersion && !r.Bad {
-		return e, fmt.Errorf("%w: got %d, want %d", errVersion, version, entryVersion)
+		return e, fmt.Errorf("%w: got %d, want %d", ErrVersion, version, entryVersion)
 	}
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		e.Epochs = append(e.Epochs, Epoch{

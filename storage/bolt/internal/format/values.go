@@ -48,7 +48,7 @@ func unsealVersion(bucket, key, value []byte, first, last byte) (r ByteReader, v
 		return r, 0, err
 	}
 	if version = r.byte(); (version < first || version > last) && !r.Bad {
-		return r, version, fmt.Errorf("%w: got %d, want %d to %d", errVersion, version, first, last)
+		return r, version, fmt.Errorf("%w: got %d, want %d to %d", ErrVersion, version, first, last)
 	}
 	return r, version, nil
 }

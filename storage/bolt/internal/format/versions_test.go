@@ -77,8 +77,8 @@ func TestZoneSections(t *testing.T) {
 		"a bad name":             {eventPeriods, zone("../zone"), "", ErrLayout},
 		"a long name":            {eventPeriods, zone("A" + string(bytes.Repeat([]byte{'a'}, 64))), "", ErrLayout},
 		"two":                    {eventPeriods, zone("UTC", "Europe/Zurich"), "", ErrLayout},
-		"an older version":       {eventReserved, zone("UTC"), "", errVersion},
-		"a newer program's":      {eventPeriods, []messages.Section{{Tag: messages.MaxReservedTag}}, "", errVersion},
+		"an older version":       {eventReserved, zone("UTC"), "", ErrVersion},
+		"a newer program's":      {eventPeriods, []messages.Section{{Tag: messages.MaxReservedTag}}, "", ErrVersion},
 		"an application's":       {eventPeriods, []messages.Section{{Tag: messages.MaxReservedTag + 1}}, "", nil},
 		"one that nobody can be": {eventPeriods, []messages.Section{{}}, "", nil},
 	} {

@@ -46,12 +46,17 @@ func NewAuthority(t testing.TB) *Authority {
 
 // Config is a node's at 127.0.0.1.
 func (a *Authority) Config(t testing.TB, name string) *tls.Config {
+	return a.ConfigAt(t, name, net.IPv4(127, 0, 0, 1))
+}
+
+// ConfigAt is a node's at some address.
+func (a *Authority) ConfigAt(t testing.TB, name string, at net.IP) *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{at},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}, a.cert, key.Public(), a.key)
