@@ -255,7 +255,7 @@ func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
 			g.covered = false
 			g.listRecords(r, at, i)
 			_, staged := g.records[k]
-			if _, written := p.tail.written[k]; staged || written {
+			if _, written := p.tail.writerOf(k); staged || written {
 				return n.recordConflict(p.id, rec)
 			}
 		}

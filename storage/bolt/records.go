@@ -48,7 +48,7 @@ func (p *partition) tailRows(ws messages.WSID, r storage.RecordRange) ([]fetch.T
 
 // tailRow finds one record. The caller holds the lock.
 func (p *partition) tailRow(ws messages.WSID, id messages.RecordID) []fetch.TailRow {
-	o, ok := p.tail.written[format.RecordKey{Workspace: ws, ID: id}]
+	o, ok := p.tail.writerOf(format.RecordKey{Workspace: ws, ID: id})
 	if !ok {
 		return nil
 	}
