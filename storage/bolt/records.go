@@ -60,7 +60,17 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID, periods ...messag
 	if err := s.enterRead(ctx); err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}
-	return statedb.Numbers(s.state, ws, s.schema.KeepsSome, periods...)
+	p := s.partitionOf(ws)
+	p.mu.RLock()
+	checkpoint := p.checkpoint
+	p.mu.RUnlock()
+	var ends *workspaceEnds
+	read := func(h *format.Head) { ends = endsOf(h, s.schema.Trust, messages.LSN(s.lastLSN.Load())) }
+	n, err := statedb.Numbers(s.state, ws, s.schema.KeepsSome, read, periods...)
+	if err == nil && ends != nil && !s.options.ReadOnly {
+		p.rememberRead(ws, ends, checkpoint, s.endsOfPartition())
+	}
+	return n, err
 }
 
 // Find implements [storage.Reader].
