@@ -95,12 +95,17 @@ func TestEndsOfForeignHeads(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
 	w.append(9)
+	w.append(3)
+	w.flush()
 	plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: 4})
-	_, err := s.Numbers(t.Context(), 2)
-	expect.NoError(t, err)
-	for range 4 {
-		if err := w.try(w.event(2)); !conflictAt(err, storage.PlaceWLog) {
-			t.Errorf("got %v, want a conflict", err)
+	changeHead(t, s, 3, func(h *format.Head) { h.LSNs[0] = foreignLSN })
+	forgetEnds(s)
+	w.append(9)
+	for _, ws := range []messages.WSID{2, 3} {
+		_, err := s.Numbers(t.Context(), ws)
+		expect.NoError(t, err)
+		if err := w.try(w.event(ws)); !conflictAt(err, storage.PlaceWLog) {
+			t.Errorf("workspace %d: got %v, want a conflict", ws, err)
 		}
 	}
 }
