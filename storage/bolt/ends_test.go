@@ -86,6 +86,9 @@ func TestEndsOfNumbersAreRemembered(t *testing.T) {
 				expect.NoError(t, err)
 				want = true
 			}
+			if e := w.s.partitions[0].ends.find(ws); trust < messages.TrustAll {
+				expect.Equal(t, map[messages.TrustLevel]int{messages.TrustNone: 2}[trust], len(e.records), "sequences")
+			}
 		}
 	}
 }

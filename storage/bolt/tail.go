@@ -73,7 +73,7 @@ type recordRef struct {
 
 func (r recordRef) id() messages.RecordID { return messages.RecordID{Seq: r.seq, Number: r.number} }
 
-// The estimate of memory: exact for the arenas, generous for the maps.
+// The estimate of memory: exact for the arenas, generous for the maps. That of records is there only while it is used.
 const (
 	entryBytes  = int64(unsafe.Sizeof(entry{})) + 32
 	numberBytes = int64(unsafe.Sizeof(messages.SequenceNumber{}))
