@@ -14,6 +14,7 @@ type ownAppend struct {
 	expected messages.WLogOffset
 	draft    [1]messages.Draft
 	wanted   [2]messages.Wanted
+	records  [2]messages.DraftRecord
 }
 
 // newAppend returns a message for a partition, whose draft is borrowed.
@@ -48,7 +49,7 @@ func (own *ownAppend) CopyBorrowed() {
 	}
 	parts := arena{
 		bytes:   make([]byte, 0, size),
-		records: make([]messages.DraftRecord, 0, records),
+		records: room(own.records[:0], records),
 		wanted:  room(own.wanted[:0], wanted),
 		taken:   make([]messages.SequenceNumber, 0, taken),
 	}

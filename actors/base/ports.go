@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"math"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -157,6 +158,8 @@ type question struct {
 func newPort(system *actor.ActorSystem) *port {
 	p := &port{system: system, answer: make(chan any, 1)}
 	p.pid, _ = system.ProcessRegistry.Add(p, "port"+system.ProcessRegistry.NextId())
+	// An address remembers its process when something is sent to it the first time. This answers no question.
+	system.Root.Send(p.pid, nil)
 	return p
 }
 
@@ -169,7 +172,9 @@ func (p *port) question(message any, late func(reply any)) *actor.MessageEnvelop
 	p.late = late
 	p.state.Store(stateOf(p.number, questionOpen))
 	q := &question{}
-	q.sender.Address, q.sender.Id, q.sender.RequestId = p.pid.Address, p.pid.Id, p.number
+	// With the process that the address remembers: whoever answers need not look for it.
+	reflect.ValueOf(&q.sender).Elem().Set(reflect.ValueOf(p.pid).Elem())
+	q.sender.RequestId = p.number
 	q.envelope.Message, q.envelope.Sender = message, &q.sender
 	return &q.envelope
 }

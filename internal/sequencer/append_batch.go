@@ -2,6 +2,7 @@ package sequencer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/ids"
@@ -23,6 +24,8 @@ type batch struct {
 	reserved []reserved
 	numbers  []messages.Number
 	dates    []calendar.Date
+	// records are those of the events.
+	records []messages.Record
 	// before is where a workspace's numbers are kept while they are changed.
 	before lasts
 	// ids are the deduplication ids in it.
@@ -302,7 +305,7 @@ func (c *Core) writeDraft(
 		}
 		numbers = messages.AppendNumbers(numbers, wanted, first)
 	}
-	records, err := r.records(d, numbers)
+	records, err := c.batch.newRecords(r, d, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -332,14 +335,15 @@ func (c *Core) writeDraft(
 	return numbers, nil
 }
 
-// records returns the rows of a draft, and lifts the sequences of new ones whose ids
+// newRecords returns the rows of a draft, and lifts the sequences of new ones whose ids
 // it brings along. No other row may be ahead then. numbers are those of the message so
 // far.
-func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber) ([]messages.Record, error) {
+func (b *batch) newRecords(r *reserved, d *messages.Draft, numbers []messages.SequenceNumber) ([]messages.Record, error) {
 	if len(d.Records) == 0 {
 		return nil, nil
 	}
-	records := make([]messages.Record, len(d.Records))
+	from := len(b.records)
+	b.records = slices.Grow(b.records, len(d.Records))
 	for i := range d.Records {
 		draft := &d.Records[i]
 		id := draft.ID
@@ -355,8 +359,9 @@ func (r *reserved) records(d *messages.Draft, numbers []messages.SequenceNumber)
 				return nil, err
 			}
 		}
-		records[i] = messages.Record{ID: id, New: draft.New, Data: draft.Data}
+		b.records = append(b.records, messages.Record{ID: id, New: draft.New, Data: draft.Data})
 	}
+	records := b.records[from:len(b.records):len(b.records)]
 	return records, r.Covers(records)
 }
 
@@ -366,9 +371,14 @@ func (b *batch) end() {
 	b.underWay = false
 	b.unreserve()
 	if n := len(b.events); cap(b.events) > 8*n+256 {
-		b.attempt, b.request.Events = attempt{}, nil
+		b.attempt, b.request.Events, b.records = attempt{}, nil, nil
 		return
 	}
+	if n := len(b.records); cap(b.records) > 8*n+256 {
+		b.records = nil
+	}
+	clear(b.records)
+	b.records = b.records[:0]
 	clear(b.events)
 	b.events = b.events[:0]
 	clear(b.members)

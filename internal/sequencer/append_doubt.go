@@ -42,7 +42,7 @@ func (c *Core) doubtBatch() {
 		c.release(&b.members[i].waiting)
 	}
 	c.doubt = doubt{attempt: b.attempt}
-	b.attempt, b.request, b.underWay = attempt{}, nil, false
+	b.attempt, b.request, b.records, b.underWay = attempt{}, nil, nil, false
 }
 
 // doubtRegister sees whether the tail can say what has become of the attempt.

@@ -96,7 +96,7 @@ func (w *world) writeEvents(job *writing) *messages.EventsWritten {
 	default:
 		w.judgeBatch(m.Events, answer)
 		if answer.Outcome == messages.WriteDone {
-			w.appendBatch(m.Events)
+			w.appendBatch(cloneEvents(m.Events))
 			if fault == writeLies {
 				answer.Outcome, answer.Err = messages.WriteUnknown, errDown
 			}

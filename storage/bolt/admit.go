@@ -237,7 +237,7 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 	e := &g.ends[place]
 	*e = stagedEnds{workspaceEnds: workspaceEnds{records: e.records[:0]}}
 	if end := p.ends.find(n.ws); end != nil && end.wlog < n.wlog {
-		e.wlog, e.kind, e.records = end.wlog, end.kind, append(e.records, end.records...)
+		e.wlog, e.kind, e.records, e.whole = end.wlog, end.kind, append(e.records, end.records...), end.whole
 		e.known, e.remembered = true, true
 	} else if _, last := p.tail.lastOf(n.ws); last != nil {
 		e.wlog, e.kind, e.known = last.wlog, last.kind, true
@@ -251,15 +251,15 @@ func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
 	p, n := r.partition, &r.events[at]
 	for i, rec := range n.records {
 		k := format.RecordKey{Workspace: n.ws, ID: rec.id()}
-		if rec.isNew && (!e.remembered || !isAbove(e.records, rec)) {
+		if rec.isNew && (!e.remembered || !e.isBelow(rec)) {
 			g.covered = false
 			g.listRecords(r, at, i)
 			_, staged := g.records[k]
-			if _, written := p.tail.written[k]; staged || written {
+			if _, written := p.tail.writerOf(k); staged || written {
 				return n.recordConflict(p.id, rec)
 			}
 		}
-		raiseEnd(e.records, rec)
+		e.raise(rec)
 		if g.records != nil {
 			g.addRecord(k)
 		}

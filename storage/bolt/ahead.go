@@ -114,9 +114,12 @@ func (s *Store) checkAhead(r *writeRequest) error {
 	p := r.partition
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.remember(*l, checkpoint, max(s.shares.ends/len(s.partitions), 64))
+	p.remember(*l, checkpoint, s.endsOfPartition())
 	return nil
 }
+
+// endsOfPartition is how many ends of keys a partition remembers in a generation.
+func (s *Store) endsOfPartition() int { return max(s.shares.ends/len(s.partitions), 64) }
 
 // checkState makes sure that the keys a request needs are free in state.db. last is
 // where the partition's log will end. What it meets goes into learned, unless that is nil.

@@ -83,8 +83,9 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", storage.ErrInvalidEvent, err)
 	}
-	r := &writeRequest{partition: p, epoch: b.Epoch, events: make([]newEvent, len(b.Events))}
-	c, copies := batchCheck{Batch: b}, newBatchCopies(b.Events)
+	r, copies := newRequest(b.Events)
+	r.partition, r.epoch = p, b.Epoch
+	c := batchCheck{Batch: b}
 	for i := range b.Events {
 		n := &r.events[i]
 		if err := n.prepare(s.schema, i, &c, &copies); err != nil {
@@ -136,7 +137,32 @@ type batchCopies struct {
 	left int
 }
 
+// smallRequest is the request of one event as most have it, in one piece of memory.
+type smallRequest struct {
+	writeRequest
+	event   [1]newEvent
+	numbers [4]messages.SequenceNumber
+	records [4]recordRef
+}
+
+// newRequest returns a request with room for its events, and for what they have.
+func newRequest(events []messages.Event) (*writeRequest, batchCopies) {
+	if len(events) != 1 {
+		return &writeRequest{events: make([]newEvent, len(events))}, newBatchCopies(events)
+	}
+	r := new(smallRequest)
+	r.events = r.event[:]
+	copies := batchCopies{numbers: r.numbers[:0], records: r.records[:0]}
+	copies.makeRoom(events)
+	return &r.writeRequest, copies
+}
+
 func newBatchCopies(events []messages.Event) (c batchCopies) {
+	c.makeRoom(events)
+	return c
+}
+
+func (c *batchCopies) makeRoom(events []messages.Event) {
 	numbers, records := 0, 0
 	for i := range events {
 		e := &events[i]
@@ -145,8 +171,7 @@ func newBatchCopies(events []messages.Event) (c batchCopies) {
 			c.left += size
 		}
 	}
-	c.numbers, c.records = make([]messages.SequenceNumber, 0, numbers), make([]recordRef, 0, records)
-	return c
+	c.numbers, c.records = slices.Grow(c.numbers, numbers), slices.Grow(c.records, records)
 }
 
 func valueSize(e *messages.Event) int { return format.EventHeaderLen + format.SizeHint(e) }

@@ -154,7 +154,11 @@ func (p *projection) collect() {
 			}
 		}
 	}
+	compared := 0
 	slices.SortFunc(p.events, func(a, b flushEvent) int {
+		if compared++; compared%paceCompared == 0 {
+			p.s.yield(0)
+		}
 		if a.ws != b.ws {
 			return cmp.Compare(a.ws, b.ws)
 		}

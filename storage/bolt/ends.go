@@ -30,8 +30,9 @@ type workspaceEnds struct {
 	// wlog is the last offset of its log, kind its kind if it has an event.
 	wlog messages.WLogOffset
 	kind messages.WSKind
-	// records are the largest numbers of the records of some of its sequences.
+	// records are the largest numbers of the records of some of its sequences; whole says that the others have none.
 	records []messages.SequenceNumber
+	whole   bool
 }
 
 // covers reports whether an event needs no look into state.db: its keys are free.
@@ -49,31 +50,33 @@ func (e *workspaceEnds) isContinuedBy(n *newEvent) bool {
 // areBelow reports whether all new records lie above the ends.
 func (e *workspaceEnds) areBelow(records []recordRef) bool {
 	for _, r := range records {
-		if r.isNew && !isAbove(e.records, r) {
+		if r.isNew && !e.isBelow(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// isAbove reports whether a record's sequence has an end, and the record lies above
-// it.
-func isAbove(ends []messages.SequenceNumber, r recordRef) bool {
-	for i := range ends {
-		if ends[i].Seq == r.seq {
-			return r.number > ends[i].Number
+// isBelow reports whether a record lies above the end of its sequence, which is known.
+func (e *workspaceEnds) isBelow(r recordRef) bool {
+	for i := range e.records {
+		if e.records[i].Seq == r.seq {
+			return r.number > e.records[i].Number
 		}
 	}
-	return false
+	return e.whole
 }
 
-// raiseEnd takes a record in, if its sequence has an end.
-func raiseEnd(ends []messages.SequenceNumber, r recordRef) {
-	for i := range ends {
-		if ends[i].Seq == r.seq {
-			ends[i].Number = max(ends[i].Number, r.number)
+// raise takes a record in, if the end of its sequence is known.
+func (e *workspaceEnds) raise(r recordRef) {
+	for i := range e.records {
+		if e.records[i].Seq == r.seq {
+			e.records[i].Number = max(e.records[i].Number, r.number)
 			return
 		}
+	}
+	if e.whole {
+		e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: r.number})
 	}
 }
 
@@ -85,9 +88,13 @@ func (d *ends) raise(n *newEvent) {
 	}
 	// A foreign key may lie above it.
 	e.wlog, e.kind = max(e.wlog, n.wlog), n.wsKind
+	// What is remembered grows by the sequences that have had no records, as long as there is room.
+	e.whole = e.whole && d.size < d.limit
+	before := len(e.records)
 	for _, r := range n.records {
-		raiseEnd(e.records, r)
+		e.raise(r)
 	}
+	d.size += len(e.records) - before
 }
 
 // find returns what is remembered of a workspace, nil if nothing is.
@@ -207,9 +214,44 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 
 func (l learned) size() (n int) {
 	for _, e := range l.of {
-		n += 1 + len(e.records)
+		n += e.size()
 	}
 	return n
+}
+
+func (e *workspaceEnds) size() int { return 1 + len(e.records) }
+
+// endsOf returns where a workspace's keys end by its head, with all its sequences; nil if the head does not end where the
+// log does, or does not say of which kind the workspace is. Whoever appends will look at it then.
+func endsOf(h *format.Head, trust messages.TrustLevel, end messages.LSN) *workspaceEnds {
+	if h.LastLSN() > end || h.Last > 0 && h.Kind == 0 {
+		return nil
+	}
+	e := &workspaceEnds{wlog: h.Last, kind: h.Kind}
+	if trust > messages.TrustNone {
+		return e
+	}
+	e.whole = true
+	for i := range h.Sequences {
+		if s := &h.Sequences[i]; s.Top > 0 {
+			e.records = append(e.records, messages.SequenceNumber{Seq: s.Seq, Number: s.Top})
+		}
+	}
+	return e
+}
+
+// rememberRead is remember for a workspace whose head was read by whoever wants its numbers: an append probably follows.
+func (p *partition) rememberRead(ws messages.WSID, e *workspaceEnds, checkpoint messages.PLogOffset, limit int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checkpoint != checkpoint {
+		return
+	}
+	d := &p.ends
+	if d.limit = limit; d.size+e.size() > limit/2 {
+		d.age()
+	}
+	d.add(ws, e, &p.tail)
 }
 
 // add takes over what was learned of a workspace and is not known yet.
@@ -222,6 +264,8 @@ func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
 				return // a foreign head lies ahead: that is not the log's end
 			}
 			e.wlog, e.kind = last.wlog, last.kind
+		} else {
+			e.whole = l.whole
 		}
 		d.put(ws, e)
 	}

@@ -60,6 +60,59 @@ func TestEndsAreRemembered(t *testing.T) {
 	}
 }
 
+// Whoever has read a workspace's numbers need not look where its keys end, also if it has none yet.
+func TestEndsOfNumbersAreRemembered(t *testing.T) {
+	for _, trust := range allLevels {
+		dir, d := t.TempDir(), testDescriptor(1, trust)
+		s := open(t, dir, d, Options{})
+		w := takeOver(t, s, 0)
+		w.append(2)
+		w.flush()
+		closeStore(t, s)
+		w.s = open(t, dir, d, Options{})
+		w = takeOver(t, w.s, 0)
+		w.append(9) // whether the partition's log is free is looked at once
+		for _, ws := range []messages.WSID{2, 4} {
+			want := trust == messages.TrustAll
+			for range 3 {
+				if trust < messages.TrustAll && coveredNow(w.s, w.event(ws)) != want {
+					t.Errorf("trust level %d, workspace %d: want covered: %v", trust, ws, want)
+				}
+				if want {
+					w.append(ws)
+					continue
+				}
+				_, err := w.s.Numbers(t.Context(), ws)
+				expect.NoError(t, err)
+				want = true
+			}
+			if e := w.s.partitions[0].ends.find(ws); trust < messages.TrustAll {
+				expect.Equal(t, map[messages.TrustLevel]int{messages.TrustNone: 2}[trust], len(e.records), "sequences")
+			}
+		}
+	}
+}
+
+// A head that does not end where the log does teaches nothing: whoever appends meets it.
+func TestEndsOfForeignHeads(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(9)
+	w.append(3)
+	w.flush()
+	plant(t, s, storage.PlaceWLog, &messages.Event{Workspace: 2, WLogOffset: 4})
+	changeHead(t, s, 3, func(h *format.Head) { h.LSNs[0] = foreignLSN })
+	forgetEnds(s)
+	w.append(9)
+	for _, ws := range []messages.WSID{2, 3} {
+		_, err := s.Numbers(t.Context(), ws)
+		expect.NoError(t, err)
+		if err := w.try(w.event(ws)); !conflictAt(err, storage.PlaceWLog) {
+			t.Errorf("workspace %d: got %v, want a conflict", ws, err)
+		}
+	}
+}
+
 // What is remembered is never too low: whatever was appended, flushed and forgotten, a
 // record that is there is in the way.
 func TestEndsAreNeverTooLow(t *testing.T) {
@@ -70,7 +123,7 @@ func TestEndsAreNeverTooLow(t *testing.T) {
 		w := takeOver(t, s, 0)
 		taken := make(map[format.RecordKey]bool)
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 7).Draw(rt, "step") {
+			switch rapid.IntRange(0, 8).Draw(rt, "step") {
 			case 0:
 				w.flush()
 			case 1:
@@ -80,6 +133,9 @@ func TestEndsAreNeverTooLow(t *testing.T) {
 				p.mu.Lock()
 				p.ends.age()
 				p.mu.Unlock()
+			case 3:
+				_, err := s.Numbers(t.Context(), messages.WSID(rapid.IntRange(0, 2).Draw(rt, "read")))
+				expect.NoError(t, err)
 			default:
 				// A record with an id near the end of its sequence, taken or not.
 				e := w.event(messages.WSID(rapid.IntRange(0, 2).Draw(rt, "workspace")))

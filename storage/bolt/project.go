@@ -125,7 +125,8 @@ func (p *projection) check(tx *bbolt.Tx) error {
 // checkNumbers compares the numbers that the callers gave with what the log says: see [numbers.Given]. A flush that
 // differs is refused, with a [*storage.NumbersError] or damage.
 func (p *projection) checkNumbers(tx *bbolt.Tx) {
-	for events := p.events; len(events) > 0; {
+	for i, events := 0, p.events; len(events) > 0; i++ {
+		p.s.yield(i)
 		n := workspaceEvents(events)
 		r := events[0].r
 		if !r.derive && r.refusal == nil {
@@ -365,6 +366,7 @@ func (p *projection) advance(r *flushRequest) {
 		freed := part.tail.drop(end)
 		part.mu.Unlock()
 		p.s.tails.count(-int(end-o), tailSize{}.minus(freed))
+		p.s.yield(0)
 		o = end
 	}
 }

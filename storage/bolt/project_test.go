@@ -108,7 +108,7 @@ func TestTailForgetsWhatItDrops(t *testing.T) {
 	}
 	tail.drop(2)
 	for n, want := range []messages.PLogOffset{1: 0, 2: 2, 3: 3} {
-		if got := tail.written[format.RecordKey{Workspace: 1, ID: messages.RecordID{Seq: testSeq, Number: messages.Number(n)}}]; got != want {
+		if got, _ := tail.writerOf(recordKey(1, messages.Number(n))); got != want {
 			t.Errorf("record %d: got offset %d, want %d", n, got, want)
 		}
 	}

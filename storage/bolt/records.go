@@ -48,7 +48,7 @@ func (p *partition) tailRows(ws messages.WSID, r storage.RecordRange) ([]fetch.T
 
 // tailRow finds one record. The caller holds the lock.
 func (p *partition) tailRow(ws messages.WSID, id messages.RecordID) []fetch.TailRow {
-	o, ok := p.tail.written[format.RecordKey{Workspace: ws, ID: id}]
+	o, ok := p.tail.writerOf(format.RecordKey{Workspace: ws, ID: id})
 	if !ok {
 		return nil
 	}
@@ -60,7 +60,17 @@ func (s *Store) Numbers(ctx context.Context, ws messages.WSID, periods ...messag
 	if err := s.enterRead(ctx); err != nil {
 		return storage.WorkspaceNumbers{}, err
 	}
-	return statedb.Numbers(s.state, ws, s.schema.KeepsSome, periods...)
+	p := s.partitionOf(ws)
+	p.mu.RLock()
+	checkpoint := p.checkpoint
+	p.mu.RUnlock()
+	var ends *workspaceEnds
+	read := func(h *format.Head) { ends = endsOf(h, s.schema.Trust, messages.LSN(s.lastLSN.Load())) }
+	n, err := statedb.Numbers(s.state, ws, s.schema.KeepsSome, read, periods...)
+	if err == nil && ends != nil && !s.options.ReadOnly {
+		p.rememberRead(ws, ends, checkpoint, s.endsOfPartition())
+	}
+	return n, err
 }
 
 // Find implements [storage.Reader].

@@ -30,8 +30,8 @@ type tail struct {
 	// last is the offset of the last entry of each workspace; entries are linked
 	// backwards from it.
 	last map[messages.WSID]messages.PLogOffset
-	// written is the offset of the last entry that writes a record.
-	written map[format.RecordKey]messages.PLogOffset
+	// index finds records of workspaces that have many; nil if the tail has had no entry.
+	index *recordIndex
 	// byID is the offset of the entry that has an id; nil if none has.
 	byID map[format.DedupKey]messages.PLogOffset
 
@@ -73,7 +73,7 @@ type recordRef struct {
 
 func (r recordRef) id() messages.RecordID { return messages.RecordID{Seq: r.seq, Number: r.number} }
 
-// The estimate of memory: exact for the arenas, generous for the maps.
+// The estimate of memory: exact for the arenas, generous for the maps. That of records is there only while it is used.
 const (
 	entryBytes  = int64(unsafe.Sizeof(entry{})) + 32
 	numberBytes = int64(unsafe.Sizeof(messages.SequenceNumber{}))
@@ -133,7 +133,7 @@ func (t *tail) at(o messages.PLogOffset) *entry { return t.entries.At(uint64(o))
 func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNumber, records []recordRef) tailSize {
 	if t.last == nil {
 		t.last = make(map[messages.WSID]messages.PLogOffset)
-		t.written = make(map[format.RecordKey]messages.PLogOffset)
+		t.index = new(recordIndex)
 	}
 	offset := t.end()
 	e.numbers, e.records = t.numbers.End, t.records.End
@@ -146,13 +146,13 @@ func (t *tail) push(e entry, id messages.DedupID, numbers []messages.SequenceNum
 	}
 	for _, r := range records {
 		t.records.Push(r)
-		t.written[format.RecordKey{Workspace: e.ws, ID: r.id()}] = offset
 	}
 	hasID := id != messages.DedupID{}
 	if hasID {
 		t.pushID(idRef{offset: offset, key: format.DedupKey{Workspace: e.ws, ID: id}})
 	}
 	t.entries.Push(e)
+	t.index.add(t, offset)
 	size := tailSizeOf(len(numbers), records, hasID)
 	t.size.add(size)
 	return size
@@ -196,6 +196,9 @@ func (t *tail) stepEnd(from, to messages.PLogOffset) messages.PLogOffset {
 // that freed.
 func (t *tail) drop(to messages.PLogOffset) tailSize {
 	before := t.size
+	if t.index != nil {
+		t.index.age()
+	}
 	for o := t.first(); o < to; o++ {
 		e := t.at(o)
 		if t.last[e.ws] == o {
@@ -204,10 +207,7 @@ func (t *tail) drop(to messages.PLogOffset) tailSize {
 		recordsEnd := t.recordsEnd(o)
 		for i := e.records; i < recordsEnd; i++ {
 			rec := t.records.At(i)
-			k := format.RecordKey{Workspace: e.ws, ID: rec.id()}
-			if t.written[k] == o {
-				delete(t.written, k)
-			}
+			t.index.drop(format.RecordKey{Workspace: e.ws, ID: rec.id()}, o)
 			t.size.rows -= int64(rec.size)
 		}
 		t.size.bytes -= tailBytes(int(t.numbersEnd(o)-e.numbers), int(recordsEnd-e.records), false)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
 // TestTailBytes: whatever an event has more takes more.
@@ -67,4 +68,59 @@ func TestStepsAreShort(t *testing.T) {
 			}
 		})
 	}
+}
+
+func recordKey(ws messages.WSID, n messages.Number) format.RecordKey {
+	return format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: testSeq, Number: n}}
+}
+
+// A record is found in a workspace with many as in one with few, whatever comes and goes meanwhile.
+func TestTailFindsRecords(t *testing.T) {
+	var l tail
+	l.restart(1)
+	push := func(ws messages.WSID, n messages.Number) {
+		l.push(entry{ws: ws}, messages.DedupID{}, nil, []recordRef{{number: n, seq: testSeq}, {number: n + 1, seq: testSeq}})
+	}
+	check := func(what string) {
+		t.Helper()
+		for ws := range messages.WSID(3) {
+			want := make(map[messages.Number]messages.PLogOffset)
+			for o, e := l.lastOf(ws); e != nil; o, e = l.previous(o, e) {
+				for i := e.records; i < l.recordsEnd(o); i++ {
+					if n := l.records.At(i).number; want[n] == 0 {
+						want[n] = o
+					}
+				}
+			}
+			for n := range messages.Number(1002) {
+				if got, ok := l.writerOf(recordKey(ws, n)); got != want[n] || ok != (want[n] != 0) {
+					t.Fatalf("%s: workspace %d, record %d: got offset %d, %v, want %d", what, ws, n, got, ok, want[n])
+				}
+			}
+		}
+	}
+	check("nothing")
+	for i := range messages.Number(1000) {
+		push(messages.WSID(i%10/9), i) // workspace 1 has few, 2 none
+	}
+	check("no index yet")
+	for i := range messages.Number(500) {
+		push(0, 500-i)
+	}
+	check("an index that grows")
+	l.drop(100)
+	check("an index that shrinks")
+	if l.index.of == nil {
+		t.Error("got no index, want one as long as it is used")
+	}
+	l.drop(101)
+	l.drop(102)
+	if l.index.of != nil {
+		t.Error("got an index that nobody uses")
+	}
+	check("an index that is made anew")
+	l.drop(l.end())
+	check("all is gone")
+	push(0, 1)
+	check("one again")
 }

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/usage"
@@ -15,10 +16,11 @@ type gauge struct {
 	pid     int
 	of      string
 	sampler *usage.Sampler
-	// At the start. written and disk are -1 if the system does not tell.
-	written int64
-	disk    int64
-	files   int64
+	// At the start. written, disk and processor are -1 if the system does not tell.
+	written   int64
+	disk      int64
+	files     int64
+	processor time.Duration
 }
 
 func startGauge(ctx context.Context, row Row, dir string) (*gauge, error) {
@@ -34,6 +36,9 @@ func startGauge(ctx context.Context, row Row, dir string) (*gauge, error) {
 	}
 	if g.disk, err = usage.DiskWritten(dir); err != nil {
 		g.disk = -1
+	}
+	if g.processor, err = usage.Processor(g.pid); err != nil {
+		g.processor = -1
 	}
 	g.sampler = usage.StartSampler(ctx, g.pid)
 	return g, nil
@@ -54,7 +59,11 @@ func (g *gauge) stop(r *report.Result) error {
 	if disk, err := usage.DiskWritten(g.dir); err == nil && g.disk >= 0 {
 		r.Disk = disk - g.disk
 	}
+	if processor, err := usage.Processor(g.pid); err == nil && g.processor >= 0 {
+		r.Processor = processor - g.processor
+	}
 	if r.Acknowledged > 0 {
+		r.ProcessorPerEvent = r.Processor / time.Duration(r.Acknowledged)
 		r.WrittenPerEvent = float64(r.Written) / float64(r.Acknowledged)
 		r.DiskPerEvent = float64(r.Disk) / float64(r.Acknowledged)
 	}

@@ -16,6 +16,7 @@ func measured() Result {
 		P50: 1234 * time.Microsecond, P99: 12 * time.Millisecond, P999: 100 * time.Millisecond,
 		Files:   []usage.Size{{Name: "log.db", Bytes: 3 << 20}, {Name: "x", Bytes: 1 << 20}},
 		Written: 5000, WrittenPerEvent: 5, WrittenFrom: WrittenByCalls, Disk: 6000, DiskPerEvent: 6,
+		Processor: 25 * time.Millisecond, ProcessorPerEvent: 25 * time.Microsecond,
 		PeakResident: 8 << 20, PeakAnonymous: 4 << 20, Of: OfProgram, Check: "all there",
 	}
 }
@@ -43,7 +44,7 @@ func line(t *testing.T, table, row string) string {
 
 func TestTable(t *testing.T) {
 	got := table(t, measured())
-	want := "limit/callers=8 8 1000 - 1.23 ms 12.0 ms 100.0 ms 0 12 1.6 s 4.0 MiB 5 6 8.0 MiB+ 4.0 MiB+ ok"
+	want := "limit/callers=8 8 1000 - 1.23 ms 12.0 ms 100.0 ms 0 12 1.6 s 4.0 MiB 5 25.00 6 8.0 MiB+ 4.0 MiB+ ok"
 	if l := line(t, got, "limit/callers=8"); l != want {
 		t.Errorf("got  %s\nwant %s", l, want)
 	}
@@ -59,11 +60,11 @@ func TestTableOfWhatWasNotMeasured(t *testing.T) {
 	broken := measured()
 	broken.Row, broken.Check, broken.Failed = "broken", "", "number 7 was acknowledged twice"
 	grown := measured()
-	grown.Row, grown.WrittenFrom, grown.Disk, grown.PeakResident = "grown", WrittenAsGrowth, 0, 0
+	grown.Row, grown.WrittenFrom, grown.Disk, grown.PeakResident, grown.Processor = "grown", WrittenAsGrowth, 0, 0, 0
 	hasty := measured()
 	hasty.Row, hasty.Rounds = "hasty", 9
 	got := table(t, absent, broken, grown, hasty)
-	for row, want := range map[string]string{"absent": "64 not available - - - - 0 -", "broken": "FAILED", "grown": "5* not measured not measured", "hasty": "0 9! 1.6 s"} {
+	for row, want := range map[string]string{"absent": "64 not available - - - - 0 -", "broken": "FAILED", "grown": "5* not measured not measured not measured", "hasty": "0 9! 1.6 s"} {
 		if l := line(t, got, row); !strings.Contains(l, want) {
 			t.Errorf("got %q, want %q in it", l, want)
 		}

@@ -76,6 +76,9 @@ type Result struct {
 	// Disk is what the whole disk wrote meanwhile, for whomever; 0 if it does not tell.
 	Disk         int64   `json:"disk_bytes"`
 	DiskPerEvent float64 `json:"disk_bytes_per_event"`
+	// Processor is the processor time since the setup, ProcessorPerEvent over Acknowledged; 0 if the system does not tell.
+	Processor         time.Duration `json:"processor_ns"`
+	ProcessorPerEvent time.Duration `json:"processor_ns_per_event"`
 	// PeakResident is 0 if memory could not be looked at.
 	PeakResident  int64  `json:"peak_resident_bytes"`
 	PeakAnonymous int64  `json:"peak_anonymous_bytes"`

@@ -16,6 +16,7 @@ slowest-fastest           events/s of the runs of the row; the other columns are
 rounds, drain             rounds of background work that ended in the window, the time after the load until nothing was put off
 written/event             bytes given to write calls by the server, or by the program that holds the store, over all events
                           since the setup; to sockets too; * by growth of the files
+cpu/event                 processor time of the same, in microseconds, over the same events
 disk/event                bytes that the whole disk wrote meanwhile, also for others, over the same events
 memory, anonymous         largest of the server with its children, or of the program that holds store and callers (+);
                           shared memory and files count once
@@ -68,7 +69,7 @@ func writeTable(w io.Writer, rows []Summary, columns []string, legend string, ce
 
 var columns = []string{
 	"row", "callers", "events/s", "slowest-fastest", "p50", "p99", "p999", "errors", "rounds", "drain",
-	"files", "written/event", "disk/event", "memory", "anonymous", "numbers",
+	"files", "written/event", "cpu/event", "disk/event", "memory", "anonymous", "numbers",
 }
 
 // cells are the row of the table; those that are left out are "-".
@@ -82,7 +83,7 @@ func (s *Summary) cells() []string {
 		milliseconds(s.P50), milliseconds(s.P99), milliseconds(s.P999),
 		fmt.Sprint(s.Errors),
 		s.rounds(), s.drain(),
-		s.files(), s.written(), s.disk(),
+		s.files(), s.written(), s.processor(), s.disk(),
 		s.memory(s.PeakResident), s.memory(s.PeakAnonymous),
 		s.numbers(),
 	)
@@ -182,6 +183,13 @@ func (r *Result) written() string {
 		return fmt.Sprintf("%.0f*", r.WrittenPerEvent)
 	}
 	return fmt.Sprintf("%.0f", r.WrittenPerEvent)
+}
+
+func (r *Result) processor() string {
+	if r.Processor == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%.2f", float64(r.ProcessorPerEvent)/float64(time.Microsecond))
 }
 
 func (r *Result) disk() string {

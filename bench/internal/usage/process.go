@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/procfs"
 )
@@ -25,6 +26,21 @@ func Written(pid int) (int64, error) {
 	})
 	return written, err
 }
+
+// Processor returns how long a process and its descendants have used processors, those too that have ended and were
+// waited for. The system counts in ticks of 10 ms.
+func Processor(pid int) (time.Duration, error) {
+	ticks := int64(0)
+	err := eachOf(pid, func(p procfs.Proc) error {
+		stat, err := p.Stat()
+		ticks += int64(stat.UTime+stat.STime) + int64(stat.CUTime+stat.CSTime)
+		return err
+	})
+	return time.Duration(ticks) * tick, err
+}
+
+// tick is what /proc counts in on Linux, whatever its kernel counts in.
+const tick = 10 * time.Millisecond
 
 // Memory is what a process and its descendants have in memory, in bytes.
 type Memory struct {

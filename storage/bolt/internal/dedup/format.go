@@ -67,8 +67,8 @@ func AppendKey(b []byte, serial, last uint64) []byte {
 type Block struct {
 	First, Last uint64
 	Slots       int
-	// head is the key, the first hash and the number of slots.
-	head                [keyLen + HeadLen]byte
+	// head is the key, the first hash, the number of slots, and room for the index of the slot at hand.
+	head                [keyLen + HeadLen + 2]byte
 	ends, sums, entries []byte
 }
 
@@ -92,7 +92,7 @@ func BlockLen(entries int) int {
 // appendBlock encodes entries that are in order.
 func appendBlock(dst, key []byte, first uint64, entries []Entry) []byte {
 	b := newDedupBlock(key, first, dedupSlots(len(entries)))
-	dst = append(dst, b.head[keyLen:]...)
+	dst = append(dst, b.head[keyLen:keyLen+HeadLen]...)
 	table, next := len(dst), 0
 	dst = append(dst, make([]byte, dedupSlotLen*b.Slots)...)
 	dst = slices.Grow(dst, entryLen*len(entries))
@@ -146,10 +146,8 @@ func (b *Block) bounds(slot int) (begin, end int) {
 }
 
 func (b *Block) sum(slot int, entries []byte) uint32 {
-	var head [len(b.head) + 2]byte
-	copy(head[:], b.head[:])
-	binary.BigEndian.PutUint16(head[len(b.head):], uint16(slot))
-	return format.SealCRC(format.BucketDedup, head[:], entries)
+	binary.BigEndian.PutUint16(b.head[keyLen+HeadLen:], uint16(slot))
+	return format.SealCRC(format.BucketDedup, b.head[:], entries)
 }
 
 // slot returns the entries of a slot.

@@ -15,6 +15,8 @@ import (
 type Reader struct {
 	Runs   Runs
 	cursor *bbolt.Cursor
+	// block is the one at hand, so that each does not take memory of its own.
+	block Block
 }
 
 // NewReader returns a reader of the projection.
@@ -54,11 +56,11 @@ func (d *Reader) Candidates(dst []messages.LSN, hash uint64) ([]messages.LSN, er
 		if !d.Runs.counts(r, hash) {
 			continue
 		}
-		block, err := SeekBlock(d.cursor, r.Serial, hash)
-		if err != nil {
+		var err error
+		if d.block, err = SeekBlock(d.cursor, r.Serial, hash); err != nil {
 			return dst, err
 		}
-		entries, err := block.slot(block.SlotOf(hash))
+		entries, err := d.block.slot(d.block.SlotOf(hash))
 		if err != nil {
 			return dst, damagedBlock(r.Serial, hash, err)
 		}

@@ -77,6 +77,9 @@ const readChunk = 1024
 // Events reads the events with the LSNs given, in this order, which is fastest if it is ascending. Damage ends it with
 // a DamagedError that names the LSN. The view is valid inside fn only.
 func (l *Log) Events(lsns []messages.LSN, fn func(*format.EventView) error) error {
+	if len(lsns) == 0 {
+		return nil // the view would take memory
+	}
 	var view format.EventView
 	for len(lsns) > 0 {
 		n := min(len(lsns), readChunk)

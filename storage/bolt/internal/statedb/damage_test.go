@@ -84,7 +84,7 @@ func (x *filled) reads(ws messages.WSID, what string) (told int) {
 		lsns, err := WLog(x.state, ws, messages.WLogOffset(from), messages.WLogOffset(len(w.lsns)+1))
 		right(err, isPrefix(lsns, w.lsns[from-1:], err), "log from %d", from)
 	}
-	numbers, err := Numbers(x.state, ws, keepsNone)
+	numbers, err := Numbers(x.state, ws, keepsNone, func(*format.Head) {})
 	right(err, err != nil || numbers.Kind == w.kind && len(numbers.Numbers) == 1+len(w.numbers), "numbers")
 	for seq := range w.rows {
 		told += x.readRows(ws, seq, what)

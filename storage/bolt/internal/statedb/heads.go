@@ -19,18 +19,18 @@ const headList = 64
 
 // ReadHead reads the head of a workspace into h. One without events has the zero value, and neither lists nor packs.
 func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
-	b := tx.Bucket(format.BucketWorkspaces)
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
-	v := b.Get(key)
-	if v == nil {
-		h.Reset()
-		if k, _ := tx.Bucket(format.BucketIndex).Cursor().Seek(key); bytes.HasPrefix(k, key) {
-			return format.DamagedHead(ws, format.ErrMissing)
-		}
-		return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
+	c := tx.Bucket(format.BucketWorkspaces).Cursor()
+	k, v := c.Seek(key)
+	if bytes.Equal(k, key) {
+		_, err := DecodeHead(key, v, h)
+		return err
 	}
-	_, err := DecodeHead(key, v, h)
-	return err
+	h.Reset()
+	if k, _ := tx.Bucket(format.BucketIndex).Cursor().Seek(key); bytes.HasPrefix(k, key) {
+		return format.DamagedHead(ws, format.ErrMissing)
+	}
+	return besideMissing(c, format.BucketWorkspaces, key, k, v, checkHead)
 }
 
 // DecodeHead reads an entry of bucket workspaces into h.
@@ -57,15 +57,17 @@ var checkedHeads = sync.Pool{New: func() any { return new(format.Head) }}
 
 // Numbers returns the last numbers of a workspace, and its kind: of a sequence that restarts those of the newest periods,
 // and of those that are asked for; or of all, if it keeps only some of them: it may have kept all until now, and
-// which of them the next flush closes follows from all.
+// which of them the next flush closes follows from all. read is called with the workspace's head.
 func Numbers(
-	state *boltfile.File, ws messages.WSID, keepsSome func(messages.WSKind, messages.SeqID) bool, periods ...messages.SequencePeriod,
+	state *boltfile.File, ws messages.WSID, keepsSome func(messages.WSKind, messages.SeqID) bool, read func(*format.Head),
+	periods ...messages.SequencePeriod,
 ) (n storage.WorkspaceNumbers, err error) {
 	err = state.View(func(tx *bbolt.Tx) error {
 		var h format.Head
 		if err := ReadHead(tx, ws, &h); err != nil {
 			return err
 		}
+		read(&h)
 		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed(), Zones: h.Zones}
 		older := false
 		for i := range h.Sequences {

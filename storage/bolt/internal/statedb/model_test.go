@@ -172,7 +172,7 @@ func (m *model) checkNumbers(t *rapid.T, ws messages.WSID) {
 	for _, seq := range slices.Sorted(maps.Keys(w.numbers)) {
 		want.Numbers = append(want.Numbers, messages.SequenceNumber{Seq: seq, Number: w.numbers[seq]})
 	}
-	got, err := Numbers(m.state, ws, keepsNone)
+	got, err := Numbers(m.state, ws, keepsNone, func(*format.Head) {})
 	expect.NoError(t, err)
 	expect.Equal(t, want, got)
 }

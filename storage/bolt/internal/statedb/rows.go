@@ -228,7 +228,7 @@ func eachPack(
 // packAt returns the entry of the pack that a record belongs to: the last one that begins at or before it, which must be
 // there, and a link of the chain that begins with the number given. The cursor stands there.
 func packAt(c *bbolt.Cursor, k format.RecordKey, first messages.Number) (e format.PackEntry, err error) {
-	sought := format.AppendIndexKey(nil, k)
+	sought := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), k)
 	found, v, err := atOrBefore(c, format.BucketIndex, sought)
 	switch {
 	case err != nil:

@@ -120,21 +120,27 @@ func EncodeCommit(b []byte, id ID, at int64, first messages.LSN, values [][]byte
 		w.write(v)
 	}
 	w.zeroes()
+	var covered sectorCovered
 	for i := range len(b) / SectorLen {
 		s := b[i*SectorLen : (i+1)*SectorLen]
 		binary.BigEndian.PutUint64(s, uint64(first))
 		binary.BigEndian.PutUint32(s[walIndexAt:], uint32(i))
-		binary.BigEndian.PutUint32(s[WALCRCAt:], SectorCRC(id, at+int64(i)*SectorLen, s))
+		binary.BigEndian.PutUint32(s[WALCRCAt:], covered.crc(id, at+int64(i)*SectorLen, s))
 	}
 }
 
 // SectorCRC returns the checksum of a sector of a commit.
-func SectorCRC(id ID, at int64, s []byte) uint32 {
-	var covered [IDLen + walCoveredLen]byte
-	copy(covered[:], id[:])
-	binary.BigEndian.PutUint64(covered[IDLen:], uint64(at))
-	copy(covered[IDLen+8:], s[:WALCRCAt])
-	return crc32.Update(crc32.Update(0, format.Castagnoli, covered[:]), format.Castagnoli, s[WALHeadLen:])
+func SectorCRC(id ID, at int64, s []byte) uint32 { return new(sectorCovered).crc(id, at, s) }
+
+// sectorCovered is what a checksum covers before a sector's data. It serves for all sectors of a commit, since it
+// cannot lie on the stack.
+type sectorCovered [IDLen + walCoveredLen]byte
+
+func (c *sectorCovered) crc(id ID, at int64, s []byte) uint32 {
+	copy(c[:], id[:])
+	binary.BigEndian.PutUint64(c[IDLen:], uint64(at))
+	copy(c[IDLen+8:], s[:WALCRCAt])
+	return crc32.Update(crc32.Update(0, format.Castagnoli, c[:]), format.Castagnoli, s[WALHeadLen:])
 }
 
 // sectorWriter writes data into sectors and leaves their heads out.
