@@ -148,10 +148,8 @@ func (s *Stream) End() error { return s.frame(frameEnd, nil) }
 
 // Received is what a stream said.
 type Received struct {
-	ID   format.StoreID
-	Last messages.LSN
-	// Sizes are those that the files had, in bytes.
-	Sizes map[format.Role]int64
+	Given
+	ID format.StoreID
 	// At is up to where a replica's log.db has its log, Kept up to where all of it has.
 	At, Kept replog.Position
 }
