@@ -23,7 +23,12 @@ type Zone struct {
 var zones = struct {
 	sync.RWMutex
 	loaded map[string]Zone
-}{loaded: make(map[string]Zone)}
+	// unknown are names that are none here. Logs have few of them, but may have any.
+	unknown map[string]bool
+}{loaded: make(map[string]Zone), unknown: make(map[string]bool)}
+
+// maxUnknown is how many names of unknown zones are remembered.
+const maxUnknown = 1000
 
 // LoadZone returns the zone of a name of the IANA's database, such as "Europe/Zurich", or "UTC". It
 // takes the system's database if there is one, and else the one that is part of the program
@@ -57,13 +62,25 @@ func LoadZone(name string) (Zone, error) {
 }
 
 // ZoneNamed returns the zone of a name that was found before, perhaps by another program: the log has it. If there is
-// no such zone here, it has no more than its name: see [Zone.Known]. It is safe for concurrent use.
+// no such zone here, it has no more than its name: see [Zone.Known]. It looks for a zone once, too. It is safe for
+// concurrent use.
 func ZoneNamed(name string) Zone {
-	z, err := LoadZone(name)
-	if err != nil {
+	zones.RLock()
+	unknown := zones.unknown[name]
+	zones.RUnlock()
+	if unknown {
 		return Zone{unknown: name}
 	}
-	return z
+	z, err := LoadZone(name)
+	if err == nil {
+		return z
+	}
+	zones.Lock()
+	defer zones.Unlock()
+	if len(zones.unknown) < maxUnknown {
+		zones.unknown[name] = true
+	}
+	return Zone{unknown: name}
 }
 
 // Known reports whether the zone is more than a name. The periods of one that is not are unknown, too.

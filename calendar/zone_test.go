@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,5 +159,23 @@ func TestUnknownZone(t *testing.T) {
 	}
 	if c, there := zones.Last(); c.Zone != mars || !there {
 		t.Errorf("got %v, %v", c, there)
+	}
+}
+
+// A log has the name of an unknown zone in each event of a workspace: the files of the zone database are looked through
+// once. A log that has more names than there can be zones takes no more memory for it.
+func TestUnknownZonesAreRemembered(t *testing.T) {
+	looks := func(name string) bool {
+		return testing.AllocsPerRun(1, func() { calendar.ZoneNamed(name) }) > 0
+	}
+	if looks("Mars/Olympus_Mons") {
+		t.Error("looks for an unknown zone again")
+	}
+	many := func(i int) string { return "Mars/Crater_" + strconv.Itoa(i) }
+	for i := range 1000 {
+		calendar.ZoneNamed(many(i))
+	}
+	if z := calendar.ZoneNamed(many(1001)); z.Known() || z.String() != many(1001) || !looks(many(1001)) {
+		t.Errorf("got %v, and want no memory of it", z)
 	}
 }

@@ -53,7 +53,7 @@ func (s *site) keysOf(t *testing.T, bucket string) (all []region) {
 	return all
 }
 
-// flipKeys flips bits of each byte of each key of a bucket, one at a time, under the eyes of a store
+// flipKeys flips a bit of each byte of each key of a bucket, another one in each, under the eyes of a store
 // that is open: what is mapped is what is in the file. It flips all bits of the keys of branches, and with
 // FLIPS=8 of all keys. Unless one page is enough, some must be of branches.
 func (s *site) flipKeys(t *testing.T, bucket string, onePage bool, look func(where string)) {
@@ -61,7 +61,7 @@ func (s *site) flipKeys(t *testing.T, bucket string, onePage bool, look func(whe
 	keys := s.keysOf(t, bucket)
 	branches := 0
 	for i, r := range keys {
-		flips := min(setting("FLIPS", 2), 8)
+		flips := min(setting("FLIPS", 1), 8)
 		if strings.HasSuffix(r.kind, "/branch") {
 			branches, flips = branches+1, 8
 		}

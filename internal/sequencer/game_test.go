@@ -55,6 +55,7 @@ func newGame(t failer, d dice) *game {
 	w.piece = 1 + d.roll(5, "piece")
 	night := nights[d.roll(len(nights), "night")]
 	w.config.Descriptor.Kinds[3].Sequences[0].Restart.Zone, w.now = night.zone, moment(t, night.at)
+	w.kept = w.kinds()
 	w.begin()
 	return g
 }

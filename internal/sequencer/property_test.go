@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -24,6 +25,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "3000"); err != nil {
 		panic(err)
 	}
+	// The games make much garbage, and keep little.
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 

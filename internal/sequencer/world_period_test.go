@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/partita-go/partita/calendar"
@@ -45,12 +46,23 @@ func moment(t failer, text string) messages.Timestamp {
 
 // shownAt states anew which local date clocks have shown at most. None is set back by as much.
 func shownAt(zone string, at messages.Timestamp) calendar.Date {
+	t := at.Time().In(location(zone))
+	return max(calendar.DateOf(t), calendar.DateOf(t.Add(-3*time.Hour)))
+}
+
+// locations are those that were loaded, by name: a game asks for few, often.
+var locations sync.Map
+
+func location(zone string) *time.Location {
+	if loc, ok := locations.Load(zone); ok {
+		return loc.(*time.Location)
+	}
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
 		panic(err)
 	}
-	t := at.Time().In(loc)
-	return max(calendar.DateOf(t), calendar.DateOf(t.Add(-3*time.Hour)))
+	locations.Store(zone, loc)
+	return loc
 }
 
 // naivePeriod states anew which period a date is in.

@@ -228,8 +228,11 @@ func (l storedNumbers) with(n messages.WorkspaceNumbers, kinds map[messages.WSKi
 	return after
 }
 
-// kinds returns the initial values by kind and sequence.
+// kinds returns the sequences by kind and id. A game keeps them: it does not change its descriptor.
 func (w *world) kinds() map[messages.WSKind]map[messages.SeqID]messages.Sequence {
+	if w.kept != nil {
+		return w.kept
+	}
 	kinds := make(map[messages.WSKind]map[messages.SeqID]messages.Sequence)
 	for _, k := range w.config.Descriptor.Kinds {
 		kinds[k.ID] = make(map[messages.SeqID]messages.Sequence)

@@ -22,6 +22,8 @@ type world struct {
 	config Config
 	core   *Core
 	now    messages.Timestamp
+	// kept are the kinds of a game, else nil.
+	kept map[messages.WSKind]map[messages.SeqID]messages.Sequence
 	// incarnation counts the cores, as the shell does.
 	incarnation uint64
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -240,13 +239,6 @@ func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
 	return dst
 }
 
-// door lets requests to the committer in that nobody waits for. Those that are
-// inside when the committer ends are answered by it, so that none is forgotten.
-type door struct {
-	mu   sync.RWMutex
-	shut bool
-}
-
 // Submit implements [storage.Submitter]. It takes what can be judged by what is in
 // memory: not a batch with deduplication ids, and none of which it is not remembered
 // where its keys end in state.db.
@@ -257,10 +249,10 @@ func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Con
 		return nil
 	}
 	r.Then = done
-	if !r.needsLookup(s.schema.Trust) && s.door.letIn(s.writes, r) {
+	if !r.needsLookup(s.schema.Trust) && s.door.LetIn(s.writes, r) {
 		return nil
 	}
-	return func(ctx context.Context) error { return s.submitRest(ctx, r) }
+	return func(ctx context.Context) error { return r.submit(ctx, s) }
 }
 
 func (r *writeRequest) needsLookup(trust messages.TrustLevel) bool {
@@ -276,52 +268,13 @@ func (r *writeRequest) needsLookup(trust messages.TrustLevel) bool {
 	return !covered
 }
 
-// submitRest looks up what must be, and waits for room.
-func (s *Store) submitRest(ctx context.Context, r *writeRequest) error {
+// submit looks up what must be, and waits for room.
+func (r *writeRequest) submit(ctx context.Context, s *Store) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	s.lookAhead(r)
-	s.door.mu.RLock()
-	defer s.door.mu.RUnlock()
-	if s.door.shut {
-		return storage.ErrClosed
-	}
-	select {
-	case s.writes <- r:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closing:
-		return storage.ErrClosed
-	}
-}
-
-// letIn queues a request if there is room.
-func (d *door) letIn(writes chan<- *writeRequest, r *writeRequest) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if d.shut {
-		return false
-	}
-	select {
-	case writes <- r:
-		return true
-	default:
-		return false
-	}
-}
-
-// close refuses those who came in while the committer ended, or will never be
-// served because its last commit failed.
-func (d *door) close(writes <-chan *writeRequest) {
-	d.mu.Lock()
-	d.shut = true
-	d.mu.Unlock()
-	queue.ServeRest(writes, func(r *writeRequest) bool {
-		r.Reply(storage.ErrClosed)
-		return true
-	})
+	return s.door.Wait(ctx, s.writes, r, s.closing)
 }
 
 // TakeEpoch implements [storage.Log].

@@ -68,7 +68,8 @@ func newCommitter(s *Store) *committer {
 
 func (c *committer) run() {
 	defer close(c.s.committed)
-	defer c.s.door.close(c.s.writes)
+	// Some came in while it ended, or its last commit failed.
+	defer c.s.door.Close(c.s.writes, func(r *writeRequest) { r.Reply(storage.ErrClosed) })
 	defer c.refuseAside()
 	queue.Serve(c.s.writes, c.s.closing, c.serve)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/copies"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
-	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -128,64 +127,29 @@ func (s *Store) Backup(ctx context.Context, dir string, o CopyOptions) (Copied, 
 	c.of(s.files.ID, s.files)
 	err := c.into(ctx, dir, func(temporary *boltfile.Directory) error {
 		c.target.Directory = temporary
-		return c.inUse(ctx, s, &c.target)
+		given, err := sourceOf(s).Give(ctx, &c.target)
+		c.took(&given)
+		return err
 	})
 	return c.result, err
 }
 
-// taker takes the files of a store that is in use.
-type taker interface {
-	Pages(ctx context.Context, from *boltfile.File, r format.Role) error
-	Log(ctx context.Context, log *logdb.Log, last messages.LSN) error
+// sourceOf is the store as its copies see it.
+func sourceOf(s *Store) *copies.Source {
+	return &copies.Source{Set: s.files, IDs: s.launches.Read, Last: func() messages.LSN { return messages.LSN(s.lastLSN.Load()) }}
 }
 
-// inUse hands out the files of a store in their order: the log comes last.
-func (c *copying) inUse(ctx context.Context, s *Store, to taker) error {
-	err := s.launches.Read(ctx, func(f *boltfile.File) error { return to.Pages(ctx, f, format.RoleIDs) })
-	if err != nil {
-		return err
-	}
-	if f := s.files.Subscriptions.Load(); f != nil {
-		c.result.SubscriptionsFrom = f.Size()
-		if err := to.Pages(ctx, f, format.RoleSubscriptions); err != nil {
-			return err
-		}
-	}
-	c.result.StateFrom = s.state.Size()
-	if err := to.Pages(ctx, s.state, format.RoleState); err != nil {
-		return err
-	}
-	c.result.Events = messages.LSN(s.lastLSN.Load())
-	// The epochs of a replica's events come to log.db with them.
-	if err := s.log.AwaitOwn(c.result.Events); err != nil {
-		return err
-	}
-	c.result.LogFrom = s.log.File.Size()
-	return to.Log(ctx, s.log, c.result.Events)
+// took notes what was copied.
+func (c *copying) took(g *copies.Given) {
+	c.result.Events, c.result.LogFrom, c.result.StateFrom = g.Last, g.Sizes[format.RoleLog], g.Sizes[format.RoleState]
+	c.result.SubscriptionsFrom = g.Sizes[format.RoleSubscriptions]
 }
 
-// log copies the log up to an LSN.
-func (c *copying) log(ctx context.Context, log *logdb.Log, last messages.LSN) error {
-	c.result.LogFrom, c.result.Events = log.File.Size(), last
-	return c.target.Log(ctx, log, last)
-}
-
-// ids copies the ids.db of a store that nobody writes, if it has one.
-func (c *copying) ids(ctx context.Context, from *files.Set) error {
-	f, err := from.OpenIDs(ctx)
-	if f == nil || err != nil {
-		return err
-	}
-	return errors.Join(c.target.Entries(ctx, f, format.RoleIDs, format.KeyLaunches), f.Close())
-}
-
-// subscriptions copies those of a store that nobody writes, if it has any.
-func (c *copying) subscriptions(ctx context.Context, f *boltfile.File) error {
-	if f == nil {
-		return nil
-	}
-	c.result.SubscriptionsFrom = f.Size()
-	return c.target.Entries(ctx, f, format.RoleSubscriptions, format.KeySubscriptions)
+// quiet copies the files of a store that nobody writes.
+func (c *copying) quiet(ctx context.Context, from *files.Set, state bool) error {
+	given, err := c.target.Quiet(ctx, from, state)
+	c.took(&given)
+	return err
 }
 
 // Compact writes a copy of the store in a directory to another one, which must be new or
@@ -204,18 +168,7 @@ func Compact(ctx context.Context, from, to string, o CopyOptions) (Copied, error
 			return fmt.Errorf("%w: a compact copy would be the same store without its replicated log", ErrReplica)
 		}
 		c.target.Directory = temporary
-		if err := c.ids(ctx, s.files); err != nil {
-			return err
-		}
-		if err := c.subscriptions(ctx, s.files.Subscriptions.Load()); err != nil {
-			return err
-		}
-		c.result.StateFrom = s.state.Size()
-		err := c.target.Entries(ctx, s.state, format.RoleState, format.KeyDedup, format.KeyProjected, format.KeyWitness)
-		if err != nil {
-			return err
-		}
-		return c.log(ctx, s.log, s.files.End)
+		return c.quiet(ctx, s.files, true)
 	})
 	return c.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
@@ -254,16 +207,10 @@ func (c *copying) restore(ctx context.Context, from *files.Set, dir *boltfile.Di
 	}
 	c.of(id, from)
 	c.target.Directory = dir
-	if err := c.ids(ctx, from); err != nil {
-		return err
-	}
 	if err := from.OpenSubscriptions(); err != nil {
 		return err
 	}
-	if err := c.subscriptions(ctx, from.Subscriptions.Load()); err != nil {
-		return err
-	}
-	if err := c.log(ctx, from.Log, from.End); err != nil {
+	if err := c.quiet(ctx, from, false); err != nil {
 		return err
 	}
 	s, err := OpenExisting(ctx, dir.Path, Options{TailEvents: c.o.TailEvents, Progress: func(p Progress) {
@@ -288,7 +235,7 @@ func (s *Store) WriteBackup(ctx context.Context, w io.Writer, o CopyOptions) err
 	if err != nil {
 		return err
 	}
-	if err := c.inUse(ctx, s, out); err != nil {
+	if _, err := sourceOf(s).Give(ctx, out); err != nil {
 		return err
 	}
 	return out.End()
@@ -313,10 +260,44 @@ func receive(
 		c.target.Directory = temporary
 		got, err := from(&c.target)
 		c.result.Position = got.Kept
-		c.result.ID, c.result.Events = got.ID.String(), got.Last
-		c.result.LogFrom, c.result.StateFrom = got.Sizes[format.RoleLog], got.Sizes[format.RoleState]
-		c.result.SubscriptionsFrom = got.Sizes[format.RoleSubscriptions]
+		c.result.ID = got.ID.String()
+		c.took(&got.Given)
 		return err
 	})
 	return c.result, err
+}
+
+// WriteSeed writes a copy of a replica as a stream, of which [ReadSeed] makes a replica of the same log for another node. The
+// store can be in use, and need not lead; what [Store.WriteBackup] says of that holds here, too. The copy is as of a moment
+// near the end: the node that gets it must not be further behind than the others keep entries of the log.
+//
+// [ErrReplica] if the store has no Options.Log, [ErrOvertaken] if w takes less than the store gets. Of the options only
+// Progress is used.
+func (s *Store) WriteSeed(ctx context.Context, w io.Writer, o CopyOptions) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if s.replica == nil {
+		return fmt.Errorf("%w: this store is none", ErrReplica)
+	}
+	c := newCopying(o)
+	out, err := copies.NewSeed(w, s.files.ID, s.files.Descriptor, c.tell)
+	if err != nil {
+		return err
+	}
+	from := copies.ReplicaSource{Source: *sourceOf(s), Head: s.replica.head.Load, Kept: s.subscriptions.Kept}
+	if err := from.Seed(ctx, out); err != nil {
+		return err
+	}
+	return out.End()
+}
+
+// ReadSeed makes a replica of what [Store.WriteSeed] writes, in a directory, which must be new or empty: for a node whose
+// replica is too far behind ([replog.ErrBehind]), differs ([replog.ErrDiverged]), or is lost with its disk, when its old
+// directory is out of the way. [Copied.Position] is where the log must go on: its own side of the log must be told, before
+// [Open] starts it there (raftlog.Seed; raftlog.Join for a new node).
+//
+// What it makes is checked and kept as by [ReadBackup], and the errors are the same.
+func ReadSeed(ctx context.Context, r io.Reader, dir string, o CopyOptions) (Copied, error) {
+	return receive(ctx, dir, o, func(t *copies.Target) (copies.Received, error) { return t.ReceiveSeed(ctx, r) })
 }

@@ -36,12 +36,12 @@
 //	verifier    reads ask whether this node leads: one question for all who read meanwhile
 //	logdb       replica.go: what log.db says of that log
 //	keeper      replica.go: changes of subscriptions are proposed, and written when they have come in
-//	seed.go     a replica is made anew of another one
+//	copies      source.go: a replica is made anew of another one
 //
 // # The rooms
 //
 //	internal/format    bytes: names, keys, headers, codecs
-//	internal/queue     tickets of those who wait, and a writer's pace
+//	internal/queue     tickets of those who wait, the door for those who do not, and a writer's pace
 //	internal/deque     what tails are made of
 //	internal/meter     what Stats and Figures count
 //	internal/schema    what an event may contain

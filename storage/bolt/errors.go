@@ -45,9 +45,9 @@ var (
 	ErrReplica = errors.New("store is a replica")
 	// ErrOvertaken is returned when events come to a replica faster than a seed of it is read: that would not end.
 	//
-	// From: WriteSeed.
+	// From: Store.WriteSeed.
 	// Do: again when less is written, or over a faster link.
-	ErrOvertaken = errors.New("store is written faster than its seed is read")
+	ErrOvertaken = copies.ErrOvertaken
 	// ErrPart is returned when a part of a store is asked for that it has not.
 	//
 	// From: Store.ByTime, Store.CountEvents.

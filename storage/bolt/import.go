@@ -8,6 +8,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/check"
 	"github.com/partita-go/partita/storage/bolt/internal/copies"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -139,30 +140,13 @@ func (im *importing) build(ctx context.Context, dir string, events iter.Seq2[mes
 }
 
 // eventsAtFault returns which events faults are in: an import has them in the order of log.db.
-func eventsAtFault(ctx context.Context, dir string, faults []verify.Fault) (all []uint64, err error) {
-	type place struct {
-		partition messages.PartitionID
-		offset    messages.PLogOffset
-	}
-	wanted := make(map[place]bool)
-	for _, f := range faults {
-		if f.PLogOffset != 0 {
-			wanted[place{f.Partition, f.PLogOffset}] = true
-		}
-	}
+func eventsAtFault(ctx context.Context, dir string, faults []verify.Fault) ([]uint64, error) {
 	l, err := OpenLog(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range l.LogWithLSN(ctx, 1) {
-		if err != nil {
-			return all, errors.Join(err, l.Close())
-		}
-		if wanted[place{e.Partition, e.PLogOffset}] {
-			all = append(all, uint64(e.LSN))
-		}
-	}
-	return all, l.Close()
+	all, err := check.EventsAt(l.LogWithLSN(ctx, 1), faults)
+	return all, errors.Join(err, l.Close())
 }
 
 // fill brings all events to log.db.

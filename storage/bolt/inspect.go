@@ -147,7 +147,9 @@ func (s *Store) Figures(ctx context.Context) (storage.Figures, error) {
 		Events:          messages.LSN(s.lastLSN.Load()),
 		UnflushedEvents: s.tails.events.Load(),
 		UnflushedBytes:  s.tails.bytes.Load(),
-		Oldest:          s.oldest(),
+	}
+	if f.UnflushedEvents > 0 {
+		f.Oldest = oldest(s.partitions)
 	}
 	s.meter.Tell(&f)
 	if err := s.enter(ctx); err != nil {
@@ -158,17 +160,14 @@ func (s *Store) Figures(ctx context.Context) (storage.Figures, error) {
 	return f, err
 }
 
-// oldest returns when the first event was registered that the projections have not, 0 if they have all.
-func (s *Store) oldest() (oldest messages.Timestamp) {
-	if s.tails.events.Load() == 0 {
-		return 0
-	}
-	for i := range s.partitions {
-		if at := s.partitions[i].oldest(); at != 0 && (oldest == 0 || at < oldest) {
-			oldest = at
+// oldest returns when the first event of all was registered that the projections have not, 0 if they have all.
+func oldest(all []partition) (first messages.Timestamp) {
+	for i := range all {
+		if at := all[i].oldest(); at != 0 && (first == 0 || at < first) {
+			first = at
 		}
 	}
-	return oldest
+	return first
 }
 
 func (p *partition) oldest() messages.Timestamp {

@@ -70,15 +70,17 @@ func (s *Store) LogWithLSN(ctx context.Context, from messages.LSN) iter.Seq2[Log
 
 // PLogWithLSN is [Store.PLog] with the LSNs.
 func (s *Store) PLogWithLSN(ctx context.Context, id messages.PartitionID, from messages.PLogOffset) iter.Seq2[LoggedEvent, error] {
-	return s.reader().Events(ctx, func() (fetch.Source, error) { return s.plogSource(id, from) })
+	return s.reader().Events(ctx, func() (fetch.Source, error) {
+		p, err := s.partition(id)
+		if err != nil {
+			return nil, err
+		}
+		return p.plogSource(s.state, from), nil
+	})
 }
 
-// plogSource finds a partition's events from an offset on.
-func (s *Store) plogSource(id messages.PartitionID, from messages.PLogOffset) (fetch.Source, error) {
-	p, err := s.partition(id)
-	if err != nil {
-		return nil, err
-	}
+// plogSource finds the partition's events from an offset on.
+func (p *partition) plogSource(state *boltfile.File, from messages.PLogOffset) fetch.Source {
 	p.mu.RLock()
 	end, failed := p.last+1, p.failed
 	p.mu.RUnlock()
@@ -87,10 +89,10 @@ func (s *Store) plogSource(id messages.PartitionID, from messages.PLogOffset) (f
 		if next >= end {
 			return nil, failed
 		}
-		places, err := p.plogPlaces(s.state, next, min(end, next+messages.PLogOffset(n)))
+		places, err := p.plogPlaces(state, next, min(end, next+messages.PLogOffset(n)))
 		next += messages.PLogOffset(len(places))
 		return places, err
-	}, nil
+	}
 }
 
 // plogPlaces finds entries of a partition's log: in the tail or, what has left the
@@ -115,14 +117,13 @@ func (p *partition) plogPlaces(state *boltfile.File, from, to messages.PLogOffse
 
 // WLogWithLSN is [Store.WLog] with the LSNs.
 func (s *Store) WLogWithLSN(ctx context.Context, ws messages.WSID, from messages.WLogOffset) iter.Seq2[LoggedEvent, error] {
-	return s.reader().Events(ctx, func() (fetch.Source, error) { return s.wlogSource(ws, from) })
+	return s.reader().Events(ctx, func() (fetch.Source, error) { return s.partitionOf(ws).wlogSource(s.state, ws, from) })
 }
 
 // wlogSource finds a workspace's events from an offset on.
-func (s *Store) wlogSource(ws messages.WSID, from messages.WLogOffset) (fetch.Source, error) {
+func (p *partition) wlogSource(state *boltfile.File, ws messages.WSID, from messages.WLogOffset) (fetch.Source, error) {
 	next := max(from, 1)
-	p := s.partitionOf(ws)
-	last, inTail, failed, err := p.wlogEnd(s.state, ws)
+	last, inTail, failed, err := p.wlogEnd(state, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (s *Store) wlogSource(ws messages.WSID, from messages.WLogOffset) (fetch.So
 		if len(tail) > 0 {
 			to = min(to, tail[0].WLog)
 		}
-		places, err := fetch.StoredWLog(s.state, ws, next, to)
+		places, err := fetch.StoredWLog(state, ws, next, to)
 		next += messages.WLogOffset(len(places))
 		return places, err
 	}, nil
@@ -297,8 +298,12 @@ func (s *Store) ByTime(ctx context.Context, part Part) iter.Seq2[messages.Event,
 			return nil, err
 		}
 		if len(part.Workspaces) > 0 {
-			return fetch.ByTime(s.log, sorted(part.Workspaces), func(ws messages.WSID) (fetch.Source, error) { return s.wlogSource(ws, 1) })
+			return fetch.ByTime(s.log, sorted(part.Workspaces), func(ws messages.WSID) (fetch.Source, error) {
+				return s.partitionOf(ws).wlogSource(s.state, ws, 1)
+			})
 		}
-		return fetch.ByTime(s.log, part.partitions(len(s.partitions)), func(id messages.PartitionID) (fetch.Source, error) { return s.plogSource(id, 1) })
+		return fetch.ByTime(s.log, part.partitions(len(s.partitions)), func(id messages.PartitionID) (fetch.Source, error) {
+			return s.partitions[id].plogSource(s.state, 1), nil
+		})
 	}))
 }

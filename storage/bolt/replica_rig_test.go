@@ -177,6 +177,9 @@ func (f *replicaFactory) OpenLimited(t testing.TB, d messages.Descriptor, events
 	return f.note(r.nodes[0].store, r)
 }
 
+// SampleLevels: what a store does at each trust level is compared with the model where it is alone.
+func (f *replicaFactory) SampleLevels() {}
+
 // Reopen closes all nodes, and opens them again.
 func (f *replicaFactory) Reopen(t testing.TB, s storage.Store) storage.Store {
 	r, d := f.replicasOf(s), s.Descriptor()

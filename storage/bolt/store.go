@@ -17,6 +17,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/launches"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/meter"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/room"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/internal/watch"
@@ -80,8 +81,9 @@ type Store struct {
 	tails totals
 	meter meter.Meter
 
-	writes  chan *writeRequest
-	door    door
+	writes chan *writeRequest
+	// door lets in those to the committer that nobody waits for.
+	door    queue.Door[*writeRequest]
 	flushes chan *flushRequest
 	// closing is closed when nothing more is accepted. committed and flushed are
 	// closed when the committer and the flusher have ended: a request that has no

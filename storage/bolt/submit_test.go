@@ -77,7 +77,7 @@ func TestDoorIsShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	if s.door.letIn(s.writes, r) {
+	if s.door.LetIn(s.writes, r) {
 		t.Error("it was taken, and nobody will answer it")
 	}
 }

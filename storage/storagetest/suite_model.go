@@ -13,19 +13,22 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-var modelChecks = []check{{"RandomOperationsAgreeWithModel", eachLevel, checkModel}}
+const modelCheck = "RandomOperationsAgreeWithModel"
 
-// checkModel runs random operations against the store and the model, and
+var modelChecks = []check{{modelCheck, eachLevel, func(e *env) { checkModel(e.TB, e.factory, e.desc.TrustLevel) }}}
+
+// checkModel runs random operations against stores of any of the levels and the model, and
 // compares all that can be read after each. The flags of rapid say how many.
-func checkModel(e *env) {
-	rapid.Check(e, func(t *rapid.T) {
+func checkModel(tb testing.TB, f Factory, levels ...messages.TrustLevel) {
+	rapid.Check(tb, func(t *rapid.T) {
+		d := Descriptor(rapid.SampledFrom(levels).Draw(t, "trust"))
 		m := &machine{
-			env:   &env{TB: rapidTB{TB: e.TB, t: t}, factory: e.factory, desc: e.desc, parts: make(map[messages.PartitionID]*Partition)},
+			env:   &env{TB: rapidTB{TB: tb, t: t}, factory: f, desc: d, parts: make(map[messages.PartitionID]*Partition)},
 			stale: make(map[messages.PartitionID]*Partition),
 		}
 		m.env.open()
 		t.Cleanup(m.env.close)
-		for id := range messages.PartitionID(e.desc.Partitions) {
+		for id := range messages.PartitionID(d.Partitions) {
 			m.env.take(id)
 		}
 		t.Repeat(map[string]func(*rapid.T){

@@ -22,6 +22,9 @@ import (
 // something else.
 var ErrStream = errors.New("not a whole backup")
 
+// ErrOvertaken is returned when events come to a replica faster than a seed of it is read.
+var ErrOvertaken = errors.New("store is written faster than its seed is read")
+
 // A backup as a stream, for whoever has no directory in common with the store:
 //
 //	magic { frame }
@@ -148,10 +151,8 @@ func (s *Stream) End() error { return s.frame(frameEnd, nil) }
 
 // Received is what a stream said.
 type Received struct {
-	ID   format.StoreID
-	Last messages.LSN
-	// Sizes are those that the files had, in bytes.
-	Sizes map[format.Role]int64
+	Given
+	ID format.StoreID
 	// At is up to where a replica's log.db has its log, Kept up to where all of it has.
 	At, Kept replog.Position
 }
