@@ -170,7 +170,7 @@ linear: ## check histories of concurrent clients with porcupine (HISTORIES=n, AT
 # Each is a test: a wrong number ends it with 1. The clients and the nodes are on one machine.
 CLUSTERFLAGS ?=
 .PHONY: cluster
-cluster: ## start three nodes on loopback, load them, kill the owner, bring it back, and say what happened (CLUSTERFLAGS='CLUSTER_KILLS=5 CLUSTER_WRITERS=64')
+cluster: ## start three nodes on loopback, load them, kill the owner, bring it back, and say what happened (CLUSTERFLAGS='CLUSTER_KILLS=5 CLUSTER_WRITERS=64 CLUSTER_SHARDS=3')
 	@mkdir -p $(BIN)
 	@$(GO) test -c -o $(BIN)/cluster.test ./tests/cluster
 	@env CLUSTER_SAY=1 CLUSTER_FAILOVER_MS=500 CLUSTER_WRITERS=32 CLUSTER_APPENDS=100 CLUSTER_KILLS=1 $(CLUSTERFLAGS) \

@@ -189,10 +189,11 @@ func (n *Node) answerSubscription(w http.ResponseWriter, r *http.Request, body [
 		all[0].send(w)
 		return
 	}
+	done := slices.ContainsFunc(found, func(said *recorded) bool { return said.status == http.StatusOK })
 	for _, said := range found {
 		if said.status != http.StatusOK {
-			if !isRead(r) && len(found) > 1 {
-				said.tellMore("in other shards it may have been done: send it again")
+			if !isRead(r) && done {
+				said.tellMore("in other shards it was done: send it again")
 			}
 			said.send(w)
 			return

@@ -50,3 +50,20 @@ func TestJoinedSubscription(t *testing.T) {
 		t.Errorf("got lanes %+v", got.Lanes)
 	}
 }
+
+// TestPartlyDone tells that a change was made elsewhere, without changing what a problem says.
+func TestPartlyDone(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	r.header.Set("Content-Length", "60")
+	_, _ = r.Write([]byte(`{"detail":"it waits","offset":18446744073709551615}`))
+	r.tellMore("else done")
+	if got, want := r.body.String(), `{"detail":"it waits; else done","offset":18446744073709551615}`; got != want || r.header.Get("Content-Length") != "" {
+		t.Errorf("got %s, %q, want %s", got, r.header, want)
+	}
+	r.body.Reset()
+	_, _ = r.Write([]byte("no JSON"))
+	if r.tellMore("else done"); r.body.String() != "no JSON" {
+		t.Errorf("got %s", r.body.String())
+	}
+}

@@ -70,7 +70,7 @@ func (s *Shard) place(term context.Context) {
 		if time.Since(since) < steady || !s.mayPlace() {
 			continue
 		}
-		s.o.Logger.Info("the preferred node is to lead", zap.Int("shard", s.index), zap.String("to", string(id)))
+		s.o.Logger.Info("the preferred node is to lead", zap.String("to", string(id)))
 		// The hand-over ends the term first: it must not end with that.
 		s.handOver(s.node.running, []replog.NodeID{id})
 		since = time.Now()

@@ -59,7 +59,7 @@ func (s *Shard) rule(term uint64) {
 	err := s.run(ctx, term)
 	if err != nil && ctx.Err() == nil {
 		// It still leads, and nobody else can do that for it. Perhaps it can later.
-		s.note(err)
+		s.noteFailure(err)
 		s.o.Logger.Error("the application does not run", zap.Uint64("term", term), zap.Error(err))
 		select {
 		case <-ctx.Done():
@@ -174,7 +174,7 @@ func (s *Shard) lead(r *reign) {
 		return
 	}
 	if err := s.o.Lead(r.ctx, r.app); err != nil && r.ctx.Err() == nil {
-		s.note(err)
+		s.noteFailure(err)
 		s.o.Logger.Error("Lead has failed", zap.Uint64("term", r.term), zap.Error(err))
 	}
 }

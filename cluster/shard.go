@@ -53,7 +53,11 @@ type Shard struct {
 }
 
 func newShard(n *Node, index int) *Shard {
-	s := &Shard{node: n, index: index, o: &n.o, system: quiet.NewSystem(), changed: make(chan struct{})}
+	o := n.o
+	if o.Shards > 1 {
+		o.Logger = o.Logger.With(zap.Int("shard", index))
+	}
+	s := &Shard{node: n, index: index, o: &o, system: quiet.NewSystem(), changed: make(chan struct{})}
 	s.parts = partition.NewAppParts(s.system, n.o.Runtime)
 	return s
 }
@@ -246,6 +250,13 @@ func (s *Shard) become(r *reign) {
 	s.reign = r
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// noteFailure notes why the application does not run as it should, unless that is since another node leads.
+func (s *Shard) noteFailure(err error) {
+	if !hasMoved(err) {
+		s.note(err)
+	}
 }
 
 func (s *Shard) note(err error) {

@@ -40,7 +40,7 @@ func groupOf(shard, shards int) replog.Shard {
 	if shards == 1 {
 		return 0
 	}
-	return replog.Shard(shards<<16 | shard) //nolint:gosec // both are small
+	return replog.Shard(shards<<16 | shard)
 }
 
 // settleShards refuses a directory that was made with another number of shards. That of a new one is noted before anything
@@ -160,7 +160,7 @@ func (s *Shard) Index() int { return s.index }
 // Owned returns the partitions of the shard, in order of their ids.
 func (s *Shard) Owned() (all []messages.PartitionID) {
 	for p := s.index; p < int(s.o.Application.Descriptor.Partitions); p += len(s.node.shards) {
-		all = append(all, messages.PartitionID(p)) //nolint:gosec // it is below the number of partitions
+		all = append(all, messages.PartitionID(p))
 	}
 	return all
 }

@@ -91,6 +91,7 @@ func testCluster(t *testing.T, shards int) {
 		l.await(more)
 	}
 	c.handOver(l, more)
+	c.lookAfter()
 	v := l.end()
 	say("%v", v)
 	if v.wrong() {

@@ -22,6 +22,7 @@ func TestWrongNodes(t *testing.T) {
 		want string
 	}{
 		"no name":      {Node{Peers: peers}, "--node"},
+		"only shards":  {Node{Shards: 2}, "--node"},
 		"no peers":     {Node{Name: "n1"}, `node "n1" among them`},
 		"no address":   {Node{Name: "n1", Peers: []string{"n1"}}, "NAME=HOST:PORT"},
 		"twice":        {Node{Name: "n1", Peers: append(peers, "n1=127.0.0.1:3")}, "twice"},
