@@ -248,7 +248,7 @@ func (r *replica) follow() {
 	for {
 		select {
 		case <-r.taken:
-			if !r.s.pressed() {
+			if !r.exceeds(2 * followPart) {
 				continue
 			}
 		case <-rest.C:
@@ -261,16 +261,24 @@ func (r *replica) follow() {
 	}
 }
 
-// makeRoom flushes if the tails are as full as they may be: nobody is refused here who could be told to come later. An error
-// is why this replica must stop, which would keep everything in memory else. Where this node leads, appends are refused.
+// followPart is the part of what tails may take that those of a node which does not lead do, unless they cannot be flushed. One
+// that catches up fills them as fast as its log brings events, and a flush has them a second time.
+const followPart = 4
+
+// exceeds reports whether the tails take more than a part of what they may.
+func (r *replica) exceeds(part int) bool {
+	return r.s.tailsExceed(r.s.shares.tail/int64(part), r.s.options.TailEvents/part)
+}
+
+// makeRoom flushes if the tails are long: nobody is refused here who could be told to come later. An error is why this replica
+// must stop, which would keep more in memory else than it may. Where this node leads, appends are refused.
 func (r *replica) makeRoom() error {
-	full := func() bool { return r.s.tailsExceed(r.s.shares.tail, r.s.options.TailEvents) }
-	for tries := 0; full(); tries++ {
+	for tries := 0; r.exceeds(followPart); tries++ {
 		if now, _ := r.log.Leadership(); now.Term != 0 {
 			return nil
 		}
 		some, err := r.flush()
-		if !some || !full() {
+		if !some || !r.exceeds(1) {
 			return nil // what is left is of partitions that have failed, and do not grow
 		}
 		// One that the owner had begun may have come before.

@@ -202,6 +202,23 @@ func TestFollowerFlushes(t *testing.T) {
 	next.flush()
 }
 
+// A node that does not lead has a quarter of what tails may take: it may catch up as fast as its log brings events.
+func TestTailsOfAFollowerAreShort(t *testing.T) {
+	const limit = 40
+	r := openReplicas(t, 3, testDescriptor(1, messages.TrustNone), Options{TailEvents: limit})
+	w := takeOver(t, r.nodes[0].store, 0)
+	for range limit/pacePart - 1 { // at more anybody is in a hurry
+		w.append(1)
+	}
+	r.caughtUp(t, w.s)
+	p := &r.nodes[1].store.partitions[0]
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if got, want := p.tail.len(), limit/4+1; got > want {
+		t.Errorf("got %d events in the tail, want at most %d", got, want)
+	}
+}
+
 // Projections are never ahead of what this directory has of the log.
 func TestFlushAwaitsTheLog(t *testing.T) {
 	_, w := openThree(t)

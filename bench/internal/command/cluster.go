@@ -51,3 +51,11 @@ func clusterCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	}
 	return errors.Join(err, figures.Write(stdout))
 }
+
+// node is one of them.
+func node(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s: got %d arguments, want a config", trio.Command, len(args))
+	}
+	return trio.Run(ctx, args[0], stdin, stdout)
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/plot"
 	"github.com/partita-go/partita/bench/internal/report"
 	"github.com/partita-go/partita/bench/internal/rows"
@@ -44,18 +45,20 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return 0
 }
 
+// rowsOf are the rows that commands measure.
+var rowsOf = map[string]func() [][]measure.Spec{
+	"run": rows.Groups, "readers": rows.ReadingGroups, "midnight": rows.MidnightGroups,
+}
+
 func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	name := "run"
 	if len(args) > 0 && len(args[0]) > 0 && args[0][0] != '-' {
 		name, args = args[0], args[1:]
 	}
+	if groups, ok := rowsOf[name]; ok {
+		return run(ctx, args, groups(), stdout, stderr)
+	}
 	switch name {
-	case "run":
-		return run(ctx, args, rows.Groups(), stdout, stderr)
-	case "readers":
-		return run(ctx, args, rows.ReadingGroups(), stdout, stderr)
-	case "midnight":
-		return run(ctx, args, rows.MidnightGroups(), stdout, stderr)
 	case "list":
 		return list(stdout)
 	case "table":
@@ -69,10 +72,7 @@ func dispatch(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	case "cluster":
 		return clusterCommand(ctx, args, stdout, stderr)
 	case trio.Command:
-		if len(args) != 1 {
-			return fmt.Errorf("%s: got %d arguments, want a config", name, len(args))
-		}
-		return trio.Run(ctx, args[0], stdin, stdout)
+		return node(ctx, args, stdin, stdout)
 	case rowCommand:
 		return row(ctx, args, stdout, stderr)
 	}

@@ -29,6 +29,7 @@ func measureBehind(ctx context.Context, o Options, f *Figures) error {
 		if err != nil {
 			return err
 		}
+		n.tellFailed("fill", filled)
 		n.acknowledged += filled.Acknowledged
 		writing, err := owner.do(order{Do: "peak"})
 		if err != nil {
@@ -90,7 +91,8 @@ func (n *nodes) heaps(f *Figures, late *remote, lateBefore answer, owner *remote
 		if err != nil {
 			return err
 		}
-		f.add(of.name, (float64(now.Value)-float64(of.before.Value))/(1<<20))
+		f.add(of.name, (float64(now.Heap.Live)-float64(of.before.Heap.Live))/(1<<20))
+		f.add(of.name+"-and-garbage", (float64(now.Heap.All)-float64(of.before.Heap.All))/(1<<20))
 	}
 	return nil
 }

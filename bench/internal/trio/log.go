@@ -33,7 +33,7 @@ type logRequest struct {
 	done  chan error
 }
 
-func newLog(_ context.Context, c config) (system, error) {
+func newLog(ctx context.Context, c config) (system, error) {
 	n := &logNode{sources: newSources(c), waiting: make(chan logRequest, c.Callers), ended: make(chan struct{})}
 	var all []replog.NodeID
 	for name := range c.Peers {
@@ -57,7 +57,7 @@ func newLog(_ context.Context, c config) (system, error) {
 	if err := n.log.Start(replog.Position{}, n); err != nil {
 		return nil, errors.Join(err, n.port.Close())
 	}
-	go n.commit()
+	go n.commit(context.WithoutCancel(ctx))
 	return n, nil
 }
 
@@ -70,7 +70,7 @@ func (n *logNode) Apply(at replog.Position, body []byte) error {
 }
 
 // commit makes an entry of all events that wait, one after the other.
-func (n *logNode) commit() {
+func (n *logNode) commit(ctx context.Context) {
 	defer close(n.ended)
 	var together []logRequest
 	for first := range n.waiting {
@@ -81,7 +81,7 @@ func (n *logNode) commit() {
 			body, together = append(body, next.value...), append(together, next)
 		}
 		binary.BigEndian.PutUint64(body, uint64(len(together)))
-		err := n.log.Append(context.Background(), n.head.Load(), body)
+		err := n.log.Append(ctx, n.head.Load(), body)
 		for _, r := range together {
 			r.done <- err
 		}

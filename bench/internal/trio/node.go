@@ -96,10 +96,13 @@ type answer struct {
 	Latencies            load.Latencies
 	Rate                 float64
 	Acknowledged, Failed uint64
+	// FirstError is why the first one failed.
+	FirstError string
 	// Pause is the longest time for which a caller has waited.
 	Pause time.Duration
-	// Value is a count, or bytes.
+	// Value is a count.
 	Value uint64
+	Heap  Peaks
 }
 
 // orderLimit is how long an order may take that says no time itself.
@@ -111,11 +114,11 @@ func Run(ctx context.Context, arg string, stdin io.Reader, stdout io.Writer) err
 	if err := json.Unmarshal([]byte(arg), &c); err != nil {
 		return fmt.Errorf("%s: %w", Command, err)
 	}
-	make, ok := newSystem[c.Kind]
+	start, ok := newSystem[c.Kind]
 	if !ok {
 		return fmt.Errorf("%s: got kind %q", Command, c.Kind)
 	}
-	s, err := make(ctx, c)
+	s, err := start(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -180,7 +183,7 @@ func (n *node) do(ctx context.Context, o order) (a answer, err error) {
 	case "stored":
 		a.Value, err = n.system.Stored(ctx)
 	case "peak":
-		a.Value = n.heap.peak()
+		a.Heap = n.heap.peaks()
 	default:
 		p, ok := n.system.(partitas)
 		if !ok {
@@ -213,5 +216,9 @@ const grace = 30 * time.Second
 
 func (n *node) load(ctx context.Context, o loadOrder, do func(context.Context, int) error) (answer, error) {
 	got, err := load.Load{Callers: o.Callers, Warmup: o.Warmup, Window: o.Window, Grace: grace}.Run(ctx, do)
-	return answer{Latencies: got.Latencies, Rate: got.Rate(), Acknowledged: got.Acknowledged, Failed: got.Failed}, err
+	a := answer{Latencies: got.Latencies, Rate: got.Rate(), Acknowledged: got.Acknowledged, Failed: got.Failed}
+	if got.FirstError != nil {
+		a.FirstError = got.FirstError.Error()
+	}
+	return a, err
 }

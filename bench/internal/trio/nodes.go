@@ -199,7 +199,7 @@ func each(some []*remote, o order) (answers []answer, err error) {
 	return answers, nil
 }
 
-// check compares what is stored with what was acknowledged. Those that did not fail and have no answer may be there.
+// check looks whether all that was acknowledged is stored. What was not may be there, too.
 func (n *nodes) check(ctx context.Context) error {
 	r, err := n.leader(ctx)
 	if err != nil {

@@ -99,23 +99,30 @@ func (s *steady) stop() (acknowledged uint64, err error) {
 	return acknowledged, err
 }
 
-// fill appends so many events, and says how fast.
+// fill appends so many events, and says how fast. Some calls may fail.
 func (n *node) fill(ctx context.Context, callers int, events uint64) (a answer, err error) {
 	var begun atomic.Uint64
 	var running sync.WaitGroup
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
+	var mu sync.Mutex
+	note := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if a.Failed++; a.Failed == 1 {
+			a.FirstError = err.Error()
+		}
+	}
 	start := time.Now()
 	for caller := range callers {
 		running.Go(func() {
 			for begun.Add(1) <= events && ctx.Err() == nil {
 				if err := n.system.Append(ctx, caller, false); err != nil {
-					fail(err)
+					note(err)
 				}
 			}
 		})
 	}
 	running.Wait()
-	a.Acknowledged, a.Rate = events, float64(events)/time.Since(start).Seconds()
+	a.Acknowledged = events - a.Failed
+	a.Rate = float64(a.Acknowledged) / time.Since(start).Seconds()
 	return a, context.Cause(ctx)
 }
