@@ -28,8 +28,8 @@ docs/cluster.md. Any node can be asked.`,
 		clusterStatusCommand(), clusterTransferCommand(), clusterCompareCommand(),
 		clusterMemberCommand("add", "takes part", "Let a node take part that is new, or was removed", `Let a node take part that is new, and was started with --join, or that was
 removed. All nodes must have been started with its name among --peers. It votes
-when it has caught up, which is waited for as long as it comes nearer. If that was
-interrupted, do it again.`),
+when it has caught up, which is waited for as long as it comes nearer. If that
+was interrupted, do it again.`),
 		clusterMemberCommand("remove", "takes no part any more", "Take a node out of the cluster", `Take a node out of the cluster, for good or until it is added again: it votes no
 more, and gets no more events. Stop it then. The node that leads cannot be
 removed: transfer first.`),
@@ -200,8 +200,8 @@ func clusterCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compare", Short: "Compare what the nodes have",
 		Long: `Compare what the nodes have, by the checksum of all entries of the log up to one
-that all have which answer. It reads no store: for that, verify each. Status 1 if
-two differ.`,
+that all have which answer. It reads no store: for that, verify each. Status 1
+if two differ.`,
 	}
 	return askNode(c, func(ctx context.Context, k *serverKeeper, out *console.Console) error {
 		result := &clusterCompareResult{Command: "cluster compare"}

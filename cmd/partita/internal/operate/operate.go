@@ -61,8 +61,8 @@ running process is told by its lock.`}
 const exits = `Exit status: 0 fine; 1 the store has faults, or nodes differ; 2 it could not
 look, or not do what was asked: the store is locked, missing, foreign, too
 damaged, of an unknown format, the server has refused; it was interrupted; or
-wrong usage; 3 a second SIGINT or SIGTERM has ended it at once. A server that was
-stopped ends with 0.`
+wrong usage; 3 a second SIGINT or SIGTERM has ended it at once. A server that
+was stopped ends with 0.`
 
 func status(err error) int {
 	if errors.Is(err, verify.ErrFaults) || errors.Is(err, errDiffer) {
