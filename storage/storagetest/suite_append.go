@@ -15,6 +15,8 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
+var errUnanswered = errors.New("unanswered")
+
 var appendChecks = []check{
 	{"AppendIsCompleteAtAcknowledgement", eachLevel, checkAppendComplete},
 	{"AppendSameTime", anyLevel, checkAppendSameTime},

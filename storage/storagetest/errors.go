@@ -1,5 +1,0 @@
-package storagetest
-
-import "errors"
-
-var errUnanswered = errors.New("unanswered")
