@@ -15,8 +15,6 @@ import (
 	"github.com/partita-go/partita/storage"
 )
 
-var errUnanswered = errors.New("unanswered")
-
 var appendChecks = []check{
 	{"AppendIsCompleteAtAcknowledgement", eachLevel, checkAppendComplete},
 	{"AppendSameTime", anyLevel, checkAppendSameTime},

@@ -1,0 +1,5 @@
+package storagetest
+
+import "errors"
+
+var errUnanswered = errors.New("unanswered")
