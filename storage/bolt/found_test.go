@@ -1,4 +1,4 @@
-package bolt
+package bolt_test
 
 import (
 	"path/filepath"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt"
 )
 
 // TestFound: a store knows what it was before it was extended, and that it was made.
@@ -19,7 +20,7 @@ func TestFound(t *testing.T) {
 		made bool
 		want []string
 	}{{one, true, nil}, {two, false, []string{`kind 2 "depot" is new`}}, {two, false, nil}} {
-		s, err := Open(t.Context(), dir, step.d, Options{Create: true})
+		s, err := bolt.Open(t.Context(), dir, step.d, bolt.Options{Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}

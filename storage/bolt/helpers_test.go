@@ -17,6 +17,9 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 )
 
+// Two thirds of the tests here look inside a store: they damage a file under it, hold a commit or a flush at a point, or ask
+// its goroutines' own state. The others share with them what makes, fills, damages and reads stores, and so their package;
+// those that need nothing of it, and the suite of all stores, are in bolt_test.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,8 @@ import (
 	"github.com/partita-go/partita/cmd/internal/cli"
 	"github.com/partita-go/partita/cmd/internal/console"
 	"github.com/partita-go/partita/cmd/partita/internal/serve"
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 )
@@ -145,4 +148,23 @@ func howToAsk(dir string) string {
 		return fmt.Sprintf("If it serves HTTP, ask it where a command has --url (%v)", err)
 	}
 	return "If it is partita serve, it is still opening the store, or stops: try again. If it serves HTTP, ask it where a command has --url. Else stop it, or let it make a backup (bolt.Store.Backup)"
+}
+
+// noEvent is the error of every command that is asked about a workspace which has no event: a number that was mistyped must
+// not look like a tenant without events.
+func noEvent(ws messages.WSID) error {
+	return fmt.Errorf("%w: workspace %d has no event", partition.ErrNoEvent, ws)
+}
+
+// checkWorkspaces returns an error unless each workspace has an event.
+func checkWorkspaces(ctx context.Context, s reader, all ...messages.WSID) error {
+	for _, ws := range all {
+		next, stop := iter.Pull2(s.WLogWithLSN(ctx, ws, 1))
+		_, _, there := next() // if it is damaged, that is told by whoever wants to read it
+		stop()
+		if !there {
+			return noEvent(ws)
+		}
+	}
+	return nil
 }
