@@ -243,7 +243,7 @@ func (r BusyReason) Name() string {
 
 // BusyReasonOf returns the reason of a name, 0 if it is not known.
 func BusyReasonOf(name string) BusyReason {
-	return BusyReason(max(0, slices.Index(busyNames[:], name))) //nolint:gosec // there are few
+	return BusyReason(max(0, slices.Index(busyNames[:], name)))
 }
 
 func (r BusyReason) String() string {
