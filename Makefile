@@ -46,8 +46,8 @@ MUTANTS_SEED   ?=
 # The core, and the store's commit path.
 MUTABLE   := internal/sequencer/*.go \
 	storage/bolt/internal/logdb/*.go storage/bolt/internal/wal/*.go storage/bolt/internal/boltfile/meta.go storage/bolt/internal/boltfile/sync_*.go \
-	storage/bolt/internal/format/witness.go storage/bolt/internal/files/origin.go storage/bolt/internal/statedb/*.go storage/bolt/internal/deque/*.go storage/bolt/internal/numbers/*.go \
-	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect tail ends)
+	storage/bolt/internal/format/witness.go storage/bolt/internal/files/origin.go storage/bolt/internal/statedb/*.go storage/bolt/internal/deque/*.go storage/bolt/internal/tail/*.go storage/bolt/internal/numbers/*.go \
+	$(patsubst %,storage/bolt/%*.go,committer admit ahead append project flusher collect ends)
 MUTATED   ?= $(sort $(foreach p,$(MUTABLE),$(or $(filter-out %_test.go,$(wildcard $p)),$(error MUTABLE: no file matches $p))))
 SOAKTIME  ?= 1h
 SOAKDISK  ?= 4294967296

@@ -29,7 +29,7 @@ var floors = [][]string{
 		"storage/bolt/internal/dedup", "storage/bolt/internal/fetch", "storage/bolt/internal/intake", "storage/bolt/internal/numbers",
 		"storage/bolt/internal/room", "storage/bolt/internal/subsdb",
 	},
-	{"storage/bolt/internal/files"},
+	{"storage/bolt/internal/files", "storage/bolt/internal/tail"},
 	{
 		"storage/bolt/internal/check", "storage/bolt/internal/copies", "storage/bolt/internal/keeper",
 		"storage/bolt/internal/launches",

@@ -107,7 +107,7 @@ func (g *staging) admit(r *writeRequest) error {
 	g.registers[r.partition.id] = reg
 	g.accepted = append(g.accepted, r)
 	g.events += int64(len(r.events))
-	g.bytes += r.size.bytes
+	g.bytes += r.size.Bytes
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 	g.checkpoint, g.covered = p.checkpoint, p.ends.plogFree && len(r.events) > 0
 	reg, staged := g.registers[p.id]
 	if !staged {
-		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.len(), rows: p.tail.size.rows}
+		reg = stagedRegister{epoch: p.epoch, last: p.last, lastAt: p.lastAt, tail: p.tail.Len(), rows: p.tail.Size.Rows}
 	}
 	if r.takeEpoch {
 		reg.epoch++
@@ -158,7 +158,7 @@ func (g *staging) checkMemory(r *writeRequest) (stagedRegister, error) {
 		}
 	}
 	reg.tail += len(r.events)
-	reg.rows += r.size.rows
+	reg.rows += r.size.Rows
 	return reg, nil
 }
 
@@ -169,10 +169,10 @@ func (g *staging) checkRoom(r *writeRequest, reg *stagedRegister) error {
 	if reg.tail > 0 && reg.tail+len(r.events) > o.TailEvents {
 		return fmt.Errorf("%w: partition %d: %d events are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.tail, o.TailEvents)
 	}
-	if n := g.s.tails.bytes.Load() + g.bytes; n > 0 && n+r.size.bytes > room {
+	if n := g.s.tails.Bytes.Load() + g.bytes; n > 0 && n+r.size.Bytes > room {
 		return fmt.Errorf("%w: %d bytes are not flushed yet, the limit is %d", storage.ErrTailFull, n, room)
 	}
-	if rows := r.size.rows; reg.rows > 0 && rows > 0 && reg.rows+rows > room {
+	if rows := r.size.Rows; reg.rows > 0 && rows > 0 && reg.rows+rows > room {
 		return fmt.Errorf("%w: partition %d: %d bytes of records are not flushed yet, the limit is %d", storage.ErrTailFull, r.partition.id, reg.rows, room)
 	}
 	return nil
@@ -239,8 +239,8 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 	if end := p.ends.find(n.ws); end != nil && end.wlog < n.wlog {
 		e.wlog, e.kind, e.records, e.whole = end.wlog, end.kind, append(e.records, end.records...), end.whole
 		e.known, e.remembered = true, true
-	} else if _, last := p.tail.lastOf(n.ws); last != nil {
-		e.wlog, e.kind, e.known = last.wlog, last.kind, true
+	} else if _, last := p.tail.LastOf(n.ws); last != nil {
+		e.wlog, e.kind, e.known = last.WLog, last.Kind, true
 	}
 	return place
 }
@@ -250,12 +250,12 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 func (g *staging) checkRecords(r *writeRequest, at int, e *stagedEnds) error {
 	p, n := r.partition, &r.events[at]
 	for i, rec := range n.records {
-		k := format.RecordKey{Workspace: n.ws, ID: rec.id()}
-		if rec.isNew && (!e.remembered || !e.isBelow(rec)) {
+		k := format.RecordKey{Workspace: n.ws, ID: rec.ID()}
+		if rec.IsNew && (!e.remembered || !e.isBelow(rec)) {
 			g.covered = false
 			g.listRecords(r, at, i)
 			_, staged := g.records[k]
-			if _, written := p.tail.writerOf(k); staged || written {
+			if _, written := p.tail.WriterOf(k); staged || written {
 				return n.recordConflict(p.id, rec)
 			}
 		}
@@ -277,7 +277,7 @@ func (g *staging) listRecords(r *writeRequest, at, record int) {
 	for _, a := range g.accepted {
 		for i := range a.events {
 			for _, rec := range a.events[i].records {
-				g.records[format.RecordKey{Workspace: a.events[i].ws, ID: rec.id()}] = struct{}{}
+				g.records[format.RecordKey{Workspace: a.events[i].ws, ID: rec.ID()}] = struct{}{}
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func (g *staging) listRecords(r *writeRequest, at, record int) {
 			records = records[:record]
 		}
 		for _, rec := range records {
-			g.addRecord(format.RecordKey{Workspace: r.events[i].ws, ID: rec.id()})
+			g.addRecord(format.RecordKey{Workspace: r.events[i].ws, ID: rec.ID()})
 		}
 	}
 }
@@ -353,7 +353,7 @@ func (r *writeRequest) lookUpInTail() messages.PLogOffset {
 	defer r.partition.mu.RUnlock()
 	for i := range r.lookups {
 		if l := &r.lookups[i]; l.Found == 0 {
-			l.Found = r.partition.tail.findID(l.Key)
+			l.Found = r.partition.tail.FindID(l.Key)
 		}
 	}
 	return r.partition.checkpoint

@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/bolt/internal/wal"
 	"github.com/partita-go/partita/storage/storagetest"
 )
@@ -21,7 +22,7 @@ func (w *writer) request(t *testing.T, events ...messages.Event) *writeRequest {
 	r := requestOf(t, w.s, &storage.Batch{Partition: w.id, Epoch: w.epoch, Events: events})
 	for i := range r.events {
 		n := &r.events[i]
-		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
+		r.size.Add(tail.SizeOf(len(n.numbers), n.records, n.hasID()))
 	}
 	return r
 }
@@ -60,7 +61,7 @@ func TestTailFullOfRecords(t *testing.T) {
 	expect.NoError(t, w.try(large(limit/2-1)))
 	expect.ErrorIs(t, w.try(large(1)), storage.ErrTailFull)
 	w.flush()
-	expect.Equal(t, int64(0), s.tails.rows.Load())
+	expect.Equal(t, int64(0), s.tails.Rows.Load())
 	expect.NoError(t, w.try(large(2*limit))) // it is alone
 	expect.ErrorIs(t, w.try(large(1)), storage.ErrTailFull)
 	// What brings no data is taken, and another partition has a limit of its own.
@@ -95,7 +96,7 @@ func TestFlushOfManyRecordsIsCut(t *testing.T) {
 func TestTailFullInOneCommit(t *testing.T) {
 	for name, o := range map[string]Options{
 		"events": {TailEvents: 3},
-		"bytes":  {Memory: 4 * 3 * tailBytes(0, 0, false)},
+		"bytes":  {Memory: 4 * 3 * tail.BytesOf(0, 0, false)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), o)
@@ -148,7 +149,7 @@ func TestSameRecordInOneCommit(t *testing.T) {
 
 // What was staged for one commit is forgotten with it, and its memory does not grow.
 func TestStagingForgets(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailEvents: 2, Memory: 4 * 2 * tailBytes(0, 0, false)})
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{TailEvents: 2, Memory: 4 * 2 * tail.BytesOf(0, 0, false)})
 	w := takeOver(t, s, 0)
 	events := w.following(1, 2)
 	g := newStaging(s)

@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // lookAhead looks at state.db for a request, in the caller's goroutine: many look
@@ -75,7 +76,7 @@ func (r *writeRequest) beforehand(trust messages.TrustLevel) (messages.PLogOffse
 		n := &r.events[i]
 		// An entry before the checkpoint is about to be trimmed: when the committer comes,
 		// it may be gone, and the checkpoint be the same.
-		if o, ok := p.tail.last[n.ws]; ok && o >= p.checkpoint || before[n.ws] || before == nil && anyOf(r.events[:i], n.ws) {
+		if o, ok := p.tail.Last[n.ws]; ok && o >= p.checkpoint || before[n.ws] || before == nil && anyOf(r.events[:i], n.ws) {
 			known[i] = lastKnown
 		}
 		// What is remembered now may be forgotten by then too.
@@ -157,10 +158,10 @@ func (s *Store) checkState(tx *bbolt.Tx, r *writeRequest, last messages.PLogOffs
 // checkRecords makes sure that the event's new records are not there.
 func (n *newEvent) checkRecords(tx *bbolt.Tx, p messages.PartitionID, h *format.Head) error {
 	for _, rec := range n.records {
-		if !rec.isNew {
+		if !rec.IsNew {
 			continue
 		}
-		lsn, err := statedb.Written(tx, h, format.RecordKey{Workspace: n.ws, ID: rec.id()})
+		lsn, err := statedb.Written(tx, h, format.RecordKey{Workspace: n.ws, ID: rec.ID()})
 		if err != nil {
 			return err
 		}
@@ -221,9 +222,9 @@ func kindMismatch(p messages.PartitionID, n *newEvent, want messages.WSKind) err
 	}
 }
 
-func (n *newEvent) recordConflict(p messages.PartitionID, r recordRef) error {
+func (n *newEvent) recordConflict(p messages.PartitionID, r tail.Record) error {
 	return &storage.ConflictError{
 		Place: storage.PlaceRecord, Partition: p, PLogOffset: n.offset,
-		Workspace: n.ws, WLogOffset: n.wlog, Record: r.id(),
+		Workspace: n.ws, WLogOffset: n.wlog, Record: r.ID(),
 	}
 }

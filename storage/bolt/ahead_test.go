@@ -84,7 +84,7 @@ func TestLookAheadWhileTrimming(t *testing.T) {
 	w.append(2, 4)
 	p := &s.partitions[0]
 	untrimmed := p.tail
-	untrimmed.last = maps.Clone(untrimmed.last)
+	untrimmed.Last = maps.Clone(untrimmed.Last)
 	w.flush()
 	forgetEnds(s)
 	e := w.event(2)
@@ -112,9 +112,9 @@ func TestLookAheadPassesOverWhatIsRemembered(t *testing.T) {
 		"a gap before it":                {func(n *newEvent) { n.wlog++ }, nothingKnown, true},
 		"a repeated offset":              {func(n *newEvent) { n.wlog-- }, nothingKnown, true},
 		"another kind":                   {func(n *newEvent) { n.wsKind++ }, nothingKnown, true},
-		"a record that is there":         {func(n *newEvent) { n.records[0].number-- }, nothingKnown, true},
-		"a record of another sequence":   {func(n *newEvent) { n.records[0].seq += 100 }, nothingKnown, false},
-		"an update of what is not known": {func(n *newEvent) { n.records[0].seq, n.records[0].isNew = 100, false }, freeKnown, false},
+		"a record that is there":         {func(n *newEvent) { n.records[0].Number-- }, nothingKnown, true},
+		"a record of another sequence":   {func(n *newEvent) { n.records[0].Seq += 100 }, nothingKnown, false},
+		"an update of what is not known": {func(n *newEvent) { n.records[0].Seq, n.records[0].IsNew = 100, false }, freeKnown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
@@ -154,7 +154,7 @@ func TestLookAheadComparesWithItsOwnHead(t *testing.T) {
 		w.next++
 	}
 	r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
-	r.events[2].records[0].number -= 2 // it is there
+	r.events[2].records[0].Number -= 2 // it is there
 	if _, known := r.beforehand(messages.TrustNone); !slices.Equal(known, []foreknown{nothingKnown, freeKnown, lastKnown}) {
 		t.Fatalf("got %v", known)
 	}
@@ -208,7 +208,7 @@ func TestLookAheadLearnsFromFirstEvents(t *testing.T) {
 	events[1].Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: 5000}, New: true}}
 	r := prepared(t, s, &storage.Batch{Partition: 0, Epoch: w.epoch, Events: events})
 	r.events[1].wsKind++
-	r.events[1].records[0].seq++ // its end is not remembered
+	r.events[1].records[0].Seq++ // its end is not remembered
 	_, known := r.beforehand(messages.TrustNone)
 	if want := []foreknown{freeKnown, lastKnown}; !slices.Equal(known, want) {
 		t.Fatalf("got %v, want %v", known, want)

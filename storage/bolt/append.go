@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/keeper"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // writeRequest is a batch or, without events, a new epoch to be taken. It shares
@@ -27,7 +28,7 @@ type writeRequest struct {
 	// unseen says that another replica's partition has accepted it, and this one's has failed: its log only grows.
 	unseen bool
 	// size is what the events will take in the tail.
-	size tailSize
+	size tail.Size
 	// lookups are the deduplication ids of the events that have one, in their order, as
 	// looked up in state.db when the checkpoint was lookedUpAt, 0 if they were not.
 	lookups    dedup.Lookups
@@ -46,7 +47,7 @@ type newEvent struct {
 	at     messages.Timestamp
 	// numbers are the numbers given out, the explicit ids of new records, and the moves.
 	numbers []messages.SequenceNumber
-	records []recordRef
+	records []tail.Record
 	dedup   messages.DedupID
 	zone    string
 	// value is encoded but for the LSN, which the committer knows.
@@ -90,8 +91,8 @@ func (s *Store) request(b *storage.Batch) (*writeRequest, error) {
 		if err := n.prepare(s.schema, i, &c, &copies); err != nil {
 			return nil, err
 		}
-		r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
-		r.size.add(zoneSize(n.zone))
+		r.size.Add(tail.SizeOf(len(n.numbers), n.records, n.hasID()))
+		r.size.Add(tail.SizeOfZone(n.zone))
 	}
 	return r, schema.CheckTogether(b.Events)
 }
@@ -130,7 +131,7 @@ const (
 // batchCopies is where the copies of what a batch has lie together.
 type batchCopies struct {
 	numbers []messages.SequenceNumber
-	records []recordRef
+	records []tail.Record
 	values  []byte
 	// left is about how many bytes the values take that are still to come and share memory.
 	left int
@@ -141,7 +142,7 @@ type smallRequest struct {
 	writeRequest
 	event   [1]newEvent
 	numbers [4]messages.SequenceNumber
-	records [4]recordRef
+	records [4]tail.Record
 }
 
 // newRequest returns a request with room for its events, and for what they have.
@@ -181,9 +182,9 @@ func (c *batchCopies) numbersOf(e *messages.Event) []messages.SequenceNumber {
 	return c.numbers[start:len(c.numbers):len(c.numbers)]
 }
 
-func (c *batchCopies) recordsOf(e *messages.Event) []recordRef {
+func (c *batchCopies) recordsOf(e *messages.Event) []tail.Record {
 	start := len(c.records)
-	c.records = recordRefs(c.records, e.Records)
+	c.records = tail.RecordsOf(c.records, e.Records)
 	return c.records[start:len(c.records):len(c.records)]
 }
 
@@ -229,14 +230,6 @@ func (b *batchCheck) gave(at int, n messages.SequenceNumber) bool {
 	}
 	_, ok := b.given[workspaceNumber{b.Events[at].Workspace, n}]
 	return ok
-}
-
-func recordRefs(dst []recordRef, records []messages.Record) []recordRef {
-	for i := range records {
-		r := &records[i]
-		dst = append(dst, recordRef{number: r.ID.Number, size: uint32(len(r.Data)), seq: r.ID.Seq, isNew: r.New})
-	}
-	return dst
 }
 
 // Submit implements [storage.Submitter]. It takes what can be judged by what is in

@@ -67,8 +67,8 @@ func (s *Store) await(ctx context.Context, t watch.Topic, there func() (bool, er
 func (p *partition) hasWLog(ws messages.WSID, offset messages.WLogOffset) (there, known bool, failed error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if _, e := p.tail.lastOf(ws); e != nil {
-		return e.wlog >= offset, true, p.failed
+	if _, e := p.tail.LastOf(ws); e != nil {
+		return e.WLog >= offset, true, p.failed
 	}
 	return false, false, p.failed
 }

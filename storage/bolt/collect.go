@@ -5,15 +5,17 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // flushEvent is an event on its way into state.db.
 type flushEvent struct {
 	r *flushRequest
-	e *entry
+	e *tail.Entry
 	o messages.PLogOffset
 	// ws is the entry's. Events are sorted by it: so it stands here.
 	ws messages.WSID
@@ -22,9 +24,9 @@ type flushEvent struct {
 // flushTables is the memory of flushes, which serves again for the next ones. Nothing in it leads into a file.
 type flushTables struct {
 	// entries, numbers and records are copies of tails.
-	entries []entry
+	entries []tail.Entry
 	numbers []messages.SequenceNumber
-	records []recordRef
+	records []tail.Record
 	// events are by workspace.
 	events []flushEvent
 	// kept are the last numbers of workspaces, in their order, and keptOf whose they are.
@@ -77,51 +79,51 @@ func sizeOf[T any](table []T) int64 {
 func (r *flushRequest) takeEntries(t *flushTables) {
 	p := r.partition
 	p.mu.RLock()
-	first := *p.tail.at(r.from)
-	numbers, records := p.tail.numbersEnd(r.to-1)-first.numbers, p.tail.recordsEnd(r.to-1)-first.records
+	first := *p.tail.At(r.from)
+	numbers, records := p.tail.NumbersEnd(r.to-1)-first.Numbers, p.tail.RecordsEnd(r.to-1)-first.Records
 	p.mu.RUnlock()
 	r.entries = roomIn(&t.entries, uint64(r.to-r.from))
 	r.numbers, r.records = roomIn(&t.numbers, numbers), roomIn(&t.records, records)
 	for o := r.from; o < r.to; {
 		p.mu.RLock()
-		first, end := p.tail.at(o), min(r.to, o+trimStep)
-		r.entries = p.tail.entries.Copy(r.entries, uint64(o), uint64(end))
-		r.numbers = p.tail.numbers.Copy(r.numbers, first.numbers, p.tail.numbersEnd(end-1))
-		r.records = p.tail.records.Copy(r.records, first.records, p.tail.recordsEnd(end-1))
+		first, end := p.tail.At(o), min(r.to, o+tail.TrimStep)
+		r.entries = p.tail.Entries.Copy(r.entries, uint64(o), uint64(end))
+		r.numbers = p.tail.Numbers.Copy(r.numbers, first.Numbers, p.tail.NumbersEnd(end-1))
+		r.records = p.tail.Records.Copy(r.records, first.Records, p.tail.RecordsEnd(end-1))
 		p.mu.RUnlock()
 		o = end
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for i := p.tail.ids.First; i < p.tail.ids.End && p.tail.ids.At(i).offset < r.to; i++ {
-		if id := p.tail.ids.At(i); id.offset >= r.from {
+	for i := p.tail.IDs.First; i < p.tail.IDs.End && p.tail.IDs.At(i).Offset < r.to; i++ {
+		if id := p.tail.IDs.At(i); id.Offset >= r.from {
 			r.ids = append(r.ids, *id)
 		}
 	}
-	from, _ := zonesFrom(p.tail.zones, r.from)
-	to, _ := zonesFrom(p.tail.zones, r.to)
-	r.zones = slices.Clone(p.tail.zones[from:to])
+	from, _ := tail.ZonesFrom(p.tail.Zones, r.from)
+	to, _ := tail.ZonesFrom(p.tail.Zones, r.to)
+	r.zones = slices.Clone(p.tail.Zones[from:to])
 }
 
 // numbersOf and recordsOf are what an event has given out and written.
 func (f *flushEvent) numbersOf() []messages.SequenceNumber {
-	items := f.r.numbers[f.e.numbers-f.r.entries[0].numbers:]
+	items := f.r.numbers[f.e.Numbers-f.r.entries[0].Numbers:]
 	if next := f.next(); next != nil {
-		items = items[:next.numbers-f.e.numbers]
+		items = items[:next.Numbers-f.e.Numbers]
 	}
 	return items
 }
 
-func (f *flushEvent) recordsOf() []recordRef {
-	items := f.r.records[f.e.records-f.r.entries[0].records:]
+func (f *flushEvent) recordsOf() []tail.Record {
+	items := f.r.records[f.e.Records-f.r.entries[0].Records:]
 	if next := f.next(); next != nil {
-		items = items[:next.records-f.e.records]
+		items = items[:next.Records-f.e.Records]
 	}
 	return items
 }
 
 // next is the entry behind the event's in the flush, nil if it is the last one.
-func (f *flushEvent) next() *entry {
+func (f *flushEvent) next() *tail.Entry {
 	if i := int(f.o + 1 - f.r.from); i < len(f.r.entries) {
 		return &f.r.entries[i]
 	}
@@ -131,7 +133,7 @@ func (f *flushEvent) next() *entry {
 // rowBytes is how much data the event's records have.
 func (f *flushEvent) rowBytes() (n int64) {
 	for _, rec := range f.recordsOf() {
-		n += int64(rec.size)
+		n += int64(rec.Size)
 	}
 	return n
 }
@@ -149,8 +151,8 @@ func (p *projection) collect() {
 			continue
 		}
 		for i := range r.entries {
-			if e := &r.entries[i]; !r.begun || e.ws > r.through {
-				p.events = append(p.events, flushEvent{r: r, e: e, o: r.from + messages.PLogOffset(i), ws: e.ws})
+			if e := &r.entries[i]; !r.begun || e.Workspace > r.through {
+				p.events = append(p.events, flushEvent{r: r, e: e, o: r.from + messages.PLogOffset(i), ws: e.Workspace})
 			}
 		}
 	}
@@ -162,7 +164,7 @@ func (p *projection) collect() {
 		if a.ws != b.ws {
 			return cmp.Compare(a.ws, b.ws)
 		}
-		return cmp.Compare(a.e.lsn, b.e.lsn)
+		return cmp.Compare(a.e.LSN, b.e.LSN)
 	})
 }
 
@@ -179,7 +181,7 @@ func workspaceEvents(events []flushEvent) int {
 func (o *shares) nextRange(events []flushEvent) int {
 	n, bytes := 0, int64(0)
 	for n < len(events) && n < o.rangeEvents && bytes < o.rangeBytes {
-		bytes += o.periodBytes[events[n].e.kind]
+		bytes += o.periodBytes[events[n].e.Kind]
 		for end := n + workspaceEvents(events[n:]); n < end; n++ {
 			bytes += events[n].rowBytes()
 			if o.periodBytes != nil {
@@ -211,12 +213,12 @@ func (p *projection) numbers(events []flushEvent) numbers.Last {
 	var seq *messages.Sequence
 	for i := range events {
 		f := &events[i]
-		if f.e.wlog == 1 {
-			last.Raise(numbers.OfKind(f.e.kind), 0)
+		if f.e.WLog == 1 {
+			last.Raise(numbers.OfKind(f.e.Kind), 0)
 		}
-		end = max(end, f.e.wlog)
-		if i == 0 || f.e.kind != events[i-1].e.kind {
-			p.kind, seq = p.s.schema.Kinds[f.e.kind], nil
+		end = max(end, f.e.WLog)
+		if i == 0 || f.e.Kind != events[i-1].e.Kind {
+			p.kind, seq = p.s.schema.Kinds[f.e.Kind], nil
 		}
 		for _, n := range f.numbersOf() {
 			if seq == nil || seq.ID != n.Seq {
@@ -236,7 +238,7 @@ func (p *projection) numbers(events []flushEvent) numbers.Last {
 
 // keep keeps what was found out of a workspace until it is written, if there is room.
 func (p *projection) keep(ws messages.WSID, last numbers.Last, isNew bool) {
-	if int64(len(p.kept)+len(last))*numberBytes <= p.s.shares.tables/4 {
+	if int64(len(p.kept)+len(last))*tail.NumberBytes <= p.s.shares.tables/4 {
 		p.keptOf = append(p.keptOf, keptNumbers{ws: ws, first: len(p.kept), end: len(p.kept) + len(last), isNew: isNew})
 		p.kept = append(p.kept, last...)
 	}
@@ -258,6 +260,11 @@ func (p *projection) numbersAgain(events []flushEvent, kept *keptNumbers) number
 	if kept == nil {
 		return p.numbers(events)
 	}
-	p.kind = p.s.schema.Kinds[events[len(events)-1].e.kind]
+	p.kind = p.s.schema.Kinds[events[len(events)-1].e.Kind]
 	return p.kept[kept.first:kept.end]
+}
+
+// mergeZone merges the zone that an event sets, if it does, into those of its workspace.
+func (f *flushEvent) mergeZone(zones calendar.Zones) calendar.Zones {
+	return messages.MergeZone(zones, tail.ZoneOf(f.r.zones, f.o), f.e.At)
 }

@@ -319,7 +319,7 @@ func (s *Store) publish(accepted []*writeRequest) {
 	lsn := messages.LSN(s.lastLSN.Load())
 	for _, r := range accepted {
 		if !r.unseen {
-			s.tails.count(len(r.events), r.size)
+			s.tails.Count(len(r.events), r.size)
 			r.partition.publish(r, lsn)
 		}
 		lsn += messages.LSN(len(r.events))

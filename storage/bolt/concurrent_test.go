@@ -218,7 +218,7 @@ func TestTailFull(t *testing.T) {
 		t.Fatalf("got %v, %+v", err, small.Stats())
 	}
 	w.flush()
-	if n := small.tails.rows.Load(); n != 0 {
+	if n := small.tails.Rows.Load(); n != 0 {
 		t.Errorf("got %d bytes of records unflushed, want none", n)
 	}
 	if st := small.Stats(); st.TailBytes != 0 || st.TailEvents != 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // named is the writer's next event with an id.
@@ -647,8 +648,8 @@ func TestTailBytesOfIDs(t *testing.T) {
 	w.append(3)
 	without := s.Stats().TailBytes
 	w.appendNamed(3, messages.DedupID{1})
-	if got := s.Stats().TailBytes; got != 2*without+idBytes || got != s.partitions[0].tail.size.bytes {
-		t.Fatalf("got %d bytes, want %d", got, 2*without+idBytes)
+	if got := s.Stats().TailBytes; got != 2*without+tail.IDBytes || got != s.partitions[0].tail.Size.Bytes {
+		t.Fatalf("got %d bytes, want %d", got, 2*without+tail.IDBytes)
 	}
 	first := w.pending()
 	w.appendNamed(3, messages.DedupID{2})
@@ -656,8 +657,8 @@ func TestTailBytesOfIDs(t *testing.T) {
 	if err := s.Flush(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Stats().TailBytes; got != 2*without+idBytes || len(s.partitions[0].tail.byID) != 1 {
-		t.Fatalf("half flushed: got %d bytes, want %d", got, 2*without+idBytes)
+	if got := s.Stats().TailBytes; got != 2*without+tail.IDBytes || len(s.partitions[0].tail.ByID) != 1 {
+		t.Fatalf("half flushed: got %d bytes, want %d", got, 2*without+tail.IDBytes)
 	}
 	checkFind(t, s, 3, messages.DedupID{1}, 2)
 	checkFind(t, s, 3, messages.DedupID{2}, 3)

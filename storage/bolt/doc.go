@@ -27,7 +27,7 @@
 //	           admit.go: accepts or refuses each request by what is in memory; else it asks ahead.go again
 //	logdb      append.go: log.wal or log.db; pending.go: what readers find until applier.go has brought it to log.db
 //	wal        writer.go: one synced write
-//	bolt       partition.go, tail.go: what is durable, as readers see it
+//	bolt       partition.go: what is durable, as readers see it
 //	sequencer  append_written.go: the numbers are given, and Sequencer.Append returns
 //
 // With Options.Log a commit is an entry of a replicated log instead, and comes in on each node alike:
@@ -42,6 +42,7 @@
 //
 //	internal/format    bytes: names, keys, headers, codecs
 //	internal/queue     tickets of those who wait, the door for those who do not, and a writer's pace
+//	internal/tail      what log.db has and state.db has not yet, in memory
 //	internal/deque     what tails are made of
 //	internal/meter     what Stats and Figures count
 //	internal/schema    what an event may contain

@@ -5,6 +5,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // ends remembers of some workspaces where their keys end, so that the next ones need
@@ -48,9 +49,9 @@ func (e *workspaceEnds) isContinuedBy(n *newEvent) bool {
 }
 
 // areBelow reports whether all new records lie above the ends.
-func (e *workspaceEnds) areBelow(records []recordRef) bool {
+func (e *workspaceEnds) areBelow(records []tail.Record) bool {
 	for _, r := range records {
-		if r.isNew && !e.isBelow(r) {
+		if r.IsNew && !e.isBelow(r) {
 			return false
 		}
 	}
@@ -58,25 +59,25 @@ func (e *workspaceEnds) areBelow(records []recordRef) bool {
 }
 
 // isBelow reports whether a record lies above the end of its sequence, which is known.
-func (e *workspaceEnds) isBelow(r recordRef) bool {
+func (e *workspaceEnds) isBelow(r tail.Record) bool {
 	for i := range e.records {
-		if e.records[i].Seq == r.seq {
-			return r.number > e.records[i].Number
+		if e.records[i].Seq == r.Seq {
+			return r.Number > e.records[i].Number
 		}
 	}
 	return e.whole
 }
 
 // raise takes a record in, if the end of its sequence is known.
-func (e *workspaceEnds) raise(r recordRef) {
+func (e *workspaceEnds) raise(r tail.Record) {
 	for i := range e.records {
-		if e.records[i].Seq == r.seq {
-			e.records[i].Number = max(e.records[i].Number, r.number)
+		if e.records[i].Seq == r.Seq {
+			e.records[i].Number = max(e.records[i].Number, r.Number)
 			return
 		}
 	}
 	if e.whole {
-		e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: r.number})
+		e.records = append(e.records, messages.SequenceNumber{Seq: r.Seq, Number: r.Number})
 	}
 }
 
@@ -177,12 +178,12 @@ func (l *learned) learn(n *newEvent, h *format.Head, trust messages.TrustLevel) 
 		return
 	}
 	for _, r := range n.records {
-		if !e.knows(r.seq) {
+		if !e.knows(r.Seq) {
 			last := messages.Number(0)
-			if s := h.Find(r.seq); s != nil {
+			if s := h.Find(r.Seq); s != nil {
 				last = s.Top
 			}
-			e.records = append(e.records, messages.SequenceNumber{Seq: r.seq, Number: last})
+			e.records = append(e.records, messages.SequenceNumber{Seq: r.Seq, Number: last})
 		}
 	}
 }
@@ -255,15 +256,15 @@ func (p *partition) rememberRead(ws messages.WSID, e *workspaceEnds, checkpoint 
 }
 
 // add takes over what was learned of a workspace and is not known yet.
-func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
+func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail.Tail) {
 	e := d.rejuvenate(ws)
 	if e == nil {
 		e = &workspaceEnds{wlog: l.wlog, kind: l.kind}
-		if _, last := t.lastOf(ws); last != nil {
-			if l.wlog > last.wlog {
+		if _, last := t.LastOf(ws); last != nil {
+			if l.wlog > last.WLog {
 				return // a foreign head lies ahead: that is not the log's end
 			}
-			e.wlog, e.kind = last.wlog, last.kind
+			e.wlog, e.kind = last.WLog, last.Kind
 		} else {
 			e.whole = l.whole
 		}
@@ -273,31 +274,9 @@ func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail) {
 		if e.knows(end.Seq) {
 			continue
 		}
-		if n, ok := t.lastNumber(ws, end); ok {
+		if n, ok := t.LastNumber(ws, end); ok {
 			e.records = append(e.records, messages.SequenceNumber{Seq: end.Seq, Number: n})
 			d.size++
 		}
 	}
-}
-
-// tailWalk is how many events of a workspace are looked at for the end of its
-// records. One with more in the tail goes without.
-const tailWalk = 64
-
-// lastNumber returns the largest of an end and of the records of its sequence that
-// the tail has, or false if the workspace has too much in the tail.
-func (t *tail) lastNumber(ws messages.WSID, end messages.SequenceNumber) (messages.Number, bool) {
-	o, e := t.lastOf(ws)
-	n := end.Number
-	for walked := 0; e != nil; o, e = t.previous(o, e) {
-		if walked++; walked > tailWalk {
-			return 0, false
-		}
-		for i, last := e.records, t.recordsEnd(o); i < last; i++ {
-			if r := t.records.At(i); r.seq == end.Seq {
-				n = max(n, r.number)
-			}
-		}
-	}
-	return n, true
 }

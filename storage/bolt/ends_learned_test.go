@@ -70,23 +70,3 @@ func TestEndsOfRecordsAreNotLearned(t *testing.T) {
 		}
 	}
 }
-
-// The end of a sequence is the largest record of all that the workspace has in the tail.
-func TestLastNumberLooksAtAllRecords(t *testing.T) {
-	for name, events := range map[string][][]recordRef{
-		"last record of the last event":  {{{number: 5, seq: testSeq}}, {{number: 6, seq: 17}, {number: 7, seq: testSeq}}},
-		"first record of the last event": {{{number: 5, seq: testSeq}}, {{number: 7, seq: testSeq}, {number: 8, seq: 17}}},
-		"an earlier event":               {{{number: 7, seq: testSeq}}, {{number: 5, seq: testSeq}}, nil},
-	} {
-		var tail tail
-		tail.restart(1)
-		for _, records := range events {
-			tail.push(entry{ws: 1}, messages.DedupID{}, nil, records)
-			tail.push(entry{ws: 2}, messages.DedupID{}, nil, []recordRef{{number: 99, seq: testSeq}})
-		}
-		got, ok := tail.lastNumber(1, messages.SequenceNumber{Seq: testSeq, Number: 3})
-		if !ok || got != 7 {
-			t.Errorf("%s: got %d, %v, want 7", name, got, ok)
-		}
-	}
-}

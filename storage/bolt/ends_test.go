@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // forgetEnds makes the store look into state.db again, as after it was opened:
@@ -227,12 +228,12 @@ func TestEndsInUseStayYoung(t *testing.T) {
 func TestTailWalkIsBounded(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
 	w := takeOver(t, s, 0)
-	w.appendMany(tailWalk, 1)
+	w.appendMany(tail.WalkLimit, 1)
 	end := messages.SequenceNumber{Seq: testSeq, Number: 7}
-	n, ok := s.partitions[0].tail.lastNumber(1, end)
+	n, ok := s.partitions[0].tail.LastNumber(1, end)
 	expect.Equal(t, w.last[numberKey{1, testSeq}], n)
 	expect.Equal(t, true, ok)
 	w.append(1)
-	_, ok = s.partitions[0].tail.lastNumber(1, end)
+	_, ok = s.partitions[0].tail.LastNumber(1, end)
 	expect.Equal(t, false, ok)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // The memory of a flush serves for the next one, which finds nothing of the last one there. More than the share is let go.
@@ -50,7 +51,7 @@ func TestNumbersOfAFlushAreKept(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.appendMany(40, 5, 2, 9, 7)
 	for _, fit := range []int64{0, 1, 4, 5, 9, 100} {
-		s.shares.tables = 4 * fit * numberBytes
+		s.shares.tables = 4 * fit * tail.NumberBytes
 		p := &projection{s: s, group: []*flushRequest{w.flushRequest()}, flushTables: &flushTables{}}
 		p.group[0].takeEntries(p.flushTables)
 		p.collect()

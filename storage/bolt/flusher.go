@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // flushRequest is a flush on its way to state.db. It shares nothing with its
@@ -30,11 +31,11 @@ type flushRequest struct {
 	derive bool
 
 	// entries, with numbers, records, ids and zones, are a copy of the tail between the two.
-	entries []entry
+	entries []tail.Entry
 	numbers []messages.SequenceNumber
-	records []recordRef
-	ids     []idRef
-	zones   []zoneRef
+	records []tail.Record
+	ids     []tail.IDRef
+	zones   []tail.Zone
 	// begun says that workspaces of the partition are written, those up to through; committed, that those up to durable
 	// are on the disk.
 	begun, committed bool
@@ -179,7 +180,7 @@ func (p *partition) rest() *flushRequest {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	u := p.unfinished
-	if u == nil || p.failed != nil || p.tail.end() < u.to {
+	if u == nil || p.failed != nil || p.tail.End() < u.to {
 		return nil
 	}
 	r := &flushRequest{partition: p, from: p.checkpoint, to: u.to, derive: true}
@@ -260,7 +261,7 @@ func (f *flusher) begin(r *flushRequest) (done bool, err error) {
 	}
 	if err == nil {
 		p.flushing = make(chan struct{})
-		r.rows = p.tail.size.rows
+		r.rows = p.tail.Size.Rows
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -351,17 +352,17 @@ func (s *Store) pressed() bool {
 
 // tailsExceed reports whether all tails together take more than so many bytes, or one has more events or data of records.
 func (s *Store) tailsExceed(bytes int64, events int) bool {
-	if s.tails.bytes.Load() > bytes {
+	if s.tails.Bytes.Load() > bytes {
 		return true
 	}
 	// No partition has more than all of them.
-	if s.tails.events.Load() <= int64(events) && s.tails.rows.Load() <= bytes {
+	if s.tails.Events.Load() <= int64(events) && s.tails.Rows.Load() <= bytes {
 		return false
 	}
 	for i := range s.partitions {
 		p := &s.partitions[i]
 		p.mu.RLock()
-		long := p.failed == nil && (p.tail.len() > events || p.tail.size.rows > bytes)
+		long := p.failed == nil && (p.tail.Len() > events || p.tail.Size.Rows > bytes)
 		p.mu.RUnlock()
 		if long {
 			return true

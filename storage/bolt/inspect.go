@@ -131,8 +131,8 @@ func (s *Store) Stats() Stats {
 		Rebuilt:     s.meter.Rebuilt.Load(),
 		Commits:     s.meter.Commits.Load(),
 		Flushes:     s.meter.Flushes.Load(),
-		TailEvents:  s.tails.events.Load(),
-		TailBytes:   s.tails.bytes.Load(),
+		TailEvents:  s.tails.Events.Load(),
+		TailBytes:   s.tails.Bytes.Load(),
 		StuckMerges: s.meter.StuckMerges.Load(),
 		LogSize:     s.log.File.Size(),
 		StateSize:   s.state.Size(),
@@ -145,8 +145,8 @@ var _ storage.Measured = (*Store)(nil)
 func (s *Store) Figures(ctx context.Context) (storage.Figures, error) {
 	f := storage.Figures{
 		Events:          messages.LSN(s.lastLSN.Load()),
-		UnflushedEvents: s.tails.events.Load(),
-		UnflushedBytes:  s.tails.bytes.Load(),
+		UnflushedEvents: s.tails.Events.Load(),
+		UnflushedBytes:  s.tails.Bytes.Load(),
 	}
 	if f.UnflushedEvents > 0 {
 		f.Oldest = oldest(s.partitions)
@@ -173,11 +173,11 @@ func oldest(all []partition) (first messages.Timestamp) {
 func (p *partition) oldest() messages.Timestamp {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	first := max(p.checkpoint, p.tail.first())
-	if first >= p.tail.end() {
+	first := max(p.checkpoint, p.tail.First())
+	if first >= p.tail.End() {
 		return 0
 	}
-	return p.tail.at(first).at
+	return p.tail.At(first).At
 }
 
 // FileFormat is the format version of a file, by the file's name.

@@ -117,7 +117,7 @@ func (op *opening) loadState() (err error) {
 		c, p := &op.stand.Checkpoints[i], &op.partitions[i]
 		p.checkpoint, p.last, p.lastAt, p.lastLSN = c.Next, c.Next-1, c.RegisteredAt, c.LSN
 		op.logEpochs[i] = c.Epoch
-		p.tail.restart(c.Next)
+		p.tail.Restart(c.Next)
 		p.stored = format.Checkpoint{Next: c.Next, LSN: c.LSN, RegisteredAt: c.RegisteredAt, Epoch: c.Epoch}
 		if c.Target != 0 {
 			p.unfinished, op.unfinished = &unfinished{to: c.Target, through: c.Through, cause: errCutOff}, true
@@ -176,14 +176,14 @@ func (op *opening) checkForeign() error {
 	return op.state.View(func(tx *bbolt.Tx) error {
 		for i := range op.partitions {
 			p := &op.partitions[i]
-			if p.tail.len() == 0 || p.failed != nil {
+			if p.tail.Len() == 0 || p.failed != nil {
 				continue
 			}
-			if taken, ok := statedb.TakenPLog(tx, p.id, p.checkpoint); ok && taken < p.tail.end() {
-				e := p.tail.at(taken)
+			if taken, ok := statedb.TakenPLog(tx, p.id, p.checkpoint); ok && taken < p.tail.End() {
+				e := p.tail.At(taken)
 				p.fail(&storage.ConflictError{
-					Place: storage.PlacePLog, Partition: p.id, PLogOffset: taken, LSN: e.lsn,
-					Workspace: e.ws, WLogOffset: e.wlog,
+					Place: storage.PlacePLog, Partition: p.id, PLogOffset: taken, LSN: e.LSN,
+					Workspace: e.Workspace, WLogOffset: e.WLog,
 				})
 			}
 		}

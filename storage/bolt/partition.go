@@ -6,6 +6,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // partition is what the store holds in memory of one partition: everything that
@@ -23,7 +24,7 @@ type partition struct {
 	// checkpoint is what state.db has. The tail begins at or, while it is being
 	// trimmed, before it.
 	checkpoint messages.PLogOffset
-	tail       tail
+	tail       tail.Tail
 	ends       ends
 	// failed is why nothing can be written before a repair, nil otherwise.
 	failed error
@@ -55,10 +56,10 @@ func (p *partition) register() messages.Register {
 // replayFrom returns the LSN of the first event that the projections have not once
 // the checkpoint is where the caller says, 0 if there is none.
 func (p *partition) replayFrom(checkpoint messages.PLogOffset) messages.LSN {
-	if checkpoint >= p.tail.end() {
+	if checkpoint >= p.tail.End() {
 		return 0
 	}
-	return p.tail.at(checkpoint).lsn
+	return p.tail.At(checkpoint).LSN
 }
 
 // fail marks the partition as failed, if it is not yet.
@@ -83,7 +84,7 @@ func (p *partition) addConflict(e *storage.ConflictError) {
 
 // conflictWith returns the lasting conflict that an event of a workspace would
 // touch with its numbers and records, or nil. The caller holds the lock.
-func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNumber, records []recordRef) error {
+func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNumber, records []tail.Record) error {
 	if len(p.conflicts) == 0 {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (p *partition) conflictWith(ws messages.WSID, numbers []messages.SequenceNu
 		}
 	}
 	for _, r := range records {
-		if e := p.conflicts[format.ConflictKey{Place: storage.PlaceRecord, Workspace: ws, Seq: r.seq}]; e != nil {
+		if e := p.conflicts[format.ConflictKey{Place: storage.PlaceRecord, Workspace: ws, Seq: r.Seq}]; e != nil {
 			return e
 		}
 	}
@@ -113,8 +114,8 @@ func (p *partition) publish(r *writeRequest, lsn messages.LSN) {
 	for i := range r.events {
 		n := &r.events[i]
 		lsn++
-		p.tail.push(entry{lsn: lsn, ws: n.ws, wlog: n.wlog, at: n.at, epoch: r.epoch, kind: n.wsKind}, n.dedup, n.numbers, n.records)
-		p.tail.pushZone(n.zone)
+		p.tail.Push(tail.Entry{LSN: lsn, Workspace: n.ws, WLog: n.wlog, At: n.at, Epoch: r.epoch, Kind: n.wsKind}, n.dedup, n.numbers, n.records)
+		p.tail.PushZone(n.zone)
 		p.ends.raise(n)
 		p.last, p.lastAt, p.lastLSN = n.offset, n.at, lsn
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/storagetest"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -300,15 +301,15 @@ func TestPeriodsInPieces(t *testing.T) {
 // What a transaction may have in memory of periods counts as data of records does.
 func TestRangeCountsPeriods(t *testing.T) {
 	s := open(t, t.TempDir(), dailyStore(60), Options{})
-	r := &flushRequest{from: 1, to: 41, entries: make([]entry, 40)}
+	r := &flushRequest{from: 1, to: 41, entries: make([]tail.Entry, 40)}
 	var events []flushEvent
 	for i := range r.entries {
 		e := &r.entries[i]
-		e.ws, e.kind, e.numbers = messages.WSID(i), storagetest.KindPerson, uint64(2*i)
+		e.Workspace, e.Kind, e.Numbers = messages.WSID(i), storagetest.KindPerson, uint64(2*i)
 		for period := range calendar.Date(2) {
 			r.numbers = append(r.numbers, messages.SequenceNumber{Seq: storagetest.SeqReceipt, Period: 20260329 + period, Number: 1})
 		}
-		events = append(events, flushEvent{r: r, e: e, o: messages.PLogOffset(i + 1), ws: e.ws})
+		events = append(events, flushEvent{r: r, e: e, o: messages.PLogOffset(i + 1), ws: e.Workspace})
 	}
 	// 60 days and 8 months in the head, two more in the index.
 	each := int64(60+8)*15 + 2*olderBytes

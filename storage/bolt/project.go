@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // projection is what a group of flushes of different partitions writes to state.db. It is ordered by workspace: it is
@@ -70,7 +71,7 @@ func (s *Store) project(group []*flushRequest) error {
 // lastLSN is that of the newest event to be projected.
 func (p *projection) lastLSN() (lsn messages.LSN) {
 	for _, r := range p.group {
-		lsn = max(lsn, r.entries[len(r.entries)-1].lsn)
+		lsn = max(lsn, r.entries[len(r.entries)-1].LSN)
 	}
 	return lsn
 }
@@ -90,13 +91,13 @@ func (p *projection) readLast() {
 	for _, r := range p.group {
 		e := &r.entries[len(r.entries)-1]
 		o := r.to - 1
-		err := p.s.log.Events([]messages.LSN{e.lsn}, func(v *format.EventView) error {
+		err := p.s.log.Events([]messages.LSN{e.LSN}, func(v *format.EventView) error {
 			err := v.Belongs(r.partition.id, o)
-			if err == nil && (v.Workspace != e.ws || v.WLogOffset != e.wlog) {
+			if err == nil && (v.Workspace != e.Workspace || v.WLogOffset != e.WLog) {
 				err = format.ErrMisplaced
 			}
 			if err != nil {
-				return format.DamagedEvent(e.lsn, r.partition.id, o, err)
+				return format.DamagedEvent(e.LSN, r.partition.id, o, err)
 			}
 			if v.LSN > p.witness.LSN {
 				p.witness = format.Witness{LSN: v.LSN, CRC: v.CRC}
@@ -210,7 +211,7 @@ func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) (done int,
 			} else if err != nil {
 				return done, err
 			} else {
-				r.begun, r.through = true, of[0].e.ws
+				r.begun, r.through = true, of[0].e.Workspace
 			}
 		}
 		done += len(of)
@@ -231,13 +232,13 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	for i := range events {
 		f := &events[i]
 		switch {
-		case f.e.wlog != h.Last+1 || f.e.lsn <= h.LastLSN():
+		case f.e.WLog != h.Last+1 || f.e.LSN <= h.LastLSN():
 			f.r.conflicts = append(f.r.conflicts, newConflict(storage.PlaceWLog, f))
 		case h.Last == 0:
-			h.Kind = f.e.kind
+			h.Kind = f.e.Kind
 			fallthrough
 		default:
-			h.Last, h.LSNs = f.e.wlog, append(h.LSNs, f.e.lsn)
+			h.Last, h.LSNs = f.e.WLog, append(h.LSNs, f.e.LSN)
 		}
 		h.Zones = f.mergeZone(h.Zones)
 	}
@@ -273,7 +274,7 @@ func (p *projection) applyNumbers(w *statedb.Writer, last numbers.Last) error {
 // recordWrite is a record that an event writes.
 type recordWrite struct {
 	f   *flushEvent
-	rec recordRef
+	rec tail.Record
 }
 
 // applyRecords points to the records that events of one workspace have written, in the order of their numbers: pointers
@@ -287,7 +288,7 @@ func (p *projection) applyRecords(w *statedb.Writer, events []flushEvent) error 
 	}
 	p.writes = writes
 	slices.SortFunc(writes, func(a, b recordWrite) int {
-		return cmp.Or(cmp.Compare(a.rec.seq, b.rec.seq), cmp.Compare(a.rec.number, b.rec.number), cmp.Compare(a.f.e.lsn, b.f.e.lsn))
+		return cmp.Or(cmp.Compare(a.rec.Seq, b.rec.Seq), cmp.Compare(a.rec.Number, b.rec.Number), cmp.Compare(a.f.e.LSN, b.f.e.LSN))
 	})
 	for _, write := range writes {
 		f, rec := write.f, write.rec
@@ -297,34 +298,34 @@ func (p *projection) applyRecords(w *statedb.Writer, events []flushEvent) error 
 		}
 		if foreign {
 			conflict := newConflict(storage.PlaceRecord, f)
-			conflict.Record = rec.id()
+			conflict.Record = rec.ID()
 			f.r.conflicts = append(f.r.conflicts, conflict)
 			continue
 		}
-		w.Head.Sequence(rec.seq).Point(rec.number, f.e.lsn)
+		w.Head.Sequence(rec.Seq).Point(rec.Number, f.e.LSN)
 	}
 	return nil
 }
 
 // overwritesForeign reports whether a record is there that an event must not overwrite. At trust level 0 a new record
 // must not be there. What was recovered overwrites only what the log itself has written, at every level.
-func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec recordRef) (bool, error) {
-	strict := rec.isNew && p.s.schema.Trust == messages.TrustNone
-	if !strict && !f.e.recovered {
+func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec tail.Record) (bool, error) {
+	strict := rec.IsNew && p.s.schema.Trust == messages.TrustNone
+	if !strict && !f.e.Recovered {
 		return false, nil
 	}
-	lsn, err := w.Written(rec.id())
-	if lsn == 0 || lsn == f.e.lsn || err != nil { // an event may write a record several times
+	lsn, err := w.Written(rec.ID())
+	if lsn == 0 || lsn == f.e.LSN || err != nil { // an event may write a record several times
 		return false, err
 	}
-	return strict || !p.wrote(lsn, f, rec.id()), nil
+	return strict || !p.wrote(lsn, f, rec.ID()), nil
 }
 
 // wrote reports whether an event of the log that is before another one of its workspace wrote a record.
 func (p *projection) wrote(lsn messages.LSN, before *flushEvent, id messages.RecordID) bool {
 	var v format.EventView
 	value := p.value(lsn)
-	return value != nil && v.Decode(lsn, value) == nil && v.Workspace == before.e.ws && v.PLogOffset < before.o &&
+	return value != nil && v.Decode(lsn, value) == nil && v.Workspace == before.e.Workspace && v.PLogOffset < before.o &&
 		slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == id })
 }
 
@@ -362,10 +363,10 @@ func (p *projection) advance(r *flushRequest) {
 	part.mu.Unlock()
 	for o := r.from; o < r.to; {
 		part.mu.Lock()
-		end := part.tail.stepEnd(o, r.to)
-		freed := part.tail.drop(end)
+		end := part.tail.StepEnd(o, r.to)
+		freed := part.tail.Drop(end)
 		part.mu.Unlock()
-		p.s.tails.count(-int(end-o), tailSize{}.minus(freed))
+		p.s.tails.Count(-int(end-o), tail.Size{}.Minus(freed))
 		p.s.yield(0)
 		o = end
 	}
@@ -385,8 +386,8 @@ func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
 
 func newConflict(place storage.Place, at *flushEvent) *storage.ConflictError {
 	return &storage.ConflictError{
-		Place: place, Partition: at.r.partition.id, PLogOffset: at.o, LSN: at.e.lsn,
-		Workspace: at.e.ws, WLogOffset: at.e.wlog,
+		Place: place, Partition: at.r.partition.id, PLogOffset: at.o, LSN: at.e.LSN,
+		Workspace: at.e.Workspace, WLogOffset: at.e.WLog,
 	}
 }
 
@@ -399,7 +400,7 @@ func (p *projection) putPLog(tx *bbolt.Tx) error {
 		}
 		lsns = lsns[:0]
 		for i := range r.entries {
-			lsns = append(lsns, r.entries[i].lsn)
+			lsns = append(lsns, r.entries[i].LSN)
 		}
 		if err := statedb.PutPLog(b, r.partition.id, r.from, lsns); err != nil {
 			return err
@@ -431,7 +432,7 @@ func putCheckpoint(tx *bbolt.Tx, id messages.PartitionID, c format.Checkpoint) e
 // checkpoint is what the flush moves its partition's checkpoint to.
 func (r *flushRequest) checkpoint() format.Checkpoint {
 	last := &r.entries[len(r.entries)-1]
-	return format.Checkpoint{Next: r.to, LSN: last.lsn, RegisteredAt: last.at, Epoch: last.epoch}
+	return format.Checkpoint{Next: r.to, LSN: last.LSN, RegisteredAt: last.At, Epoch: last.Epoch}
 }
 
 func (p *projection) putCheckpoints(tx *bbolt.Tx) error {
@@ -528,7 +529,7 @@ func (p *projection) putIDs(tx *bbolt.Tx) error {
 		}
 		for i := range r.ids {
 			id := &r.ids[i]
-			entries = append(entries, dedup.Entry{Hash: id.key.Hash(p.s.files.ID), LSN: r.entries[id.offset-r.from].lsn})
+			entries = append(entries, dedup.Entry{Hash: id.Key.Hash(p.s.files.ID), LSN: r.entries[id.Offset-r.from].LSN})
 		}
 	}
 	return p.putEntries(tx, entries)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 )
 
@@ -95,24 +96,21 @@ func TestRepeatedFlushIsCompared(t *testing.T) {
 	}
 }
 
-// What the tail knows of records and ids is what its entries say.
-func TestTailForgetsWhatItDrops(t *testing.T) {
-	var tail tail
-	tail.restart(1)
-	for i, numbers := range [][]messages.Number{{1, 2}, {2}, {3}} {
-		var records []recordRef
-		for _, n := range numbers {
-			records = append(records, recordRef{number: n, seq: testSeq})
-		}
-		tail.push(entry{ws: 1}, messages.DedupID{byte(i + 1)}, nil, records)
+// A tail that is never empty keeps nothing of what has left it.
+func TestTailLetsGo(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	w.append(1, 2)
+	f := w.pending()
+	w.append(1)
+	expect.NoError(t, s.Flush(t.Context(), f))
+	l := &s.partitions[0].tail
+	expect.Equal(t, []int{1, 2, 2}, []int{l.Len(), l.Numbers.Len(), l.Records.Len()})
+	rows := int64(0)
+	for i := l.Records.First; i < l.Records.End; i++ {
+		rows += int64(l.Records.At(i).Size)
 	}
-	tail.drop(2)
-	for n, want := range []messages.PLogOffset{1: 0, 2: 2, 3: 3} {
-		if got, _ := tail.writerOf(recordKey(1, messages.Number(n))); got != want {
-			t.Errorf("record %d: got offset %d, want %d", n, got, want)
-		}
-	}
-	if got := tail.ids.Len(); got != 2 {
-		t.Errorf("got %d ids, want 2", got)
+	if rows == 0 || l.Size.Rows != rows || s.tails.Rows.Load() != rows {
+		t.Errorf("got %d bytes of records, %d in all tails, want %d", l.Size.Rows, s.tails.Rows.Load(), rows)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/fetch"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // Register implements [storage.Reader].
@@ -52,10 +53,10 @@ func (s *Store) Tail(ctx context.Context, id messages.PartitionID, from messages
 	}
 	end := from + min(messages.PLogOffset(max(limit, 1)), p.last+1-from)
 	list := make([]messages.Numbering, 0, end-from)
-	arena := make([]messages.SequenceNumber, 0, p.tail.numbersEnd(end-1)-p.tail.at(from).numbers)
+	arena := make([]messages.SequenceNumber, 0, p.tail.NumbersEnd(end-1)-p.tail.At(from).Numbers)
 	for o := from; o < end; o++ {
 		var n messages.Numbering
-		n, arena = p.tail.numbering(o, arena)
+		n, arena = p.tail.Numbering(o, arena)
 		list = append(list, n)
 	}
 	return list, nil
@@ -100,10 +101,10 @@ func (p *partition) plogSource(state *boltfile.File, from messages.PLogOffset) f
 func (p *partition) plogPlaces(state *boltfile.File, from, to messages.PLogOffset) ([]fetch.Place, error) {
 	var places []fetch.Place
 	p.mu.RLock()
-	begin := max(from, p.tail.first())
+	begin := max(from, p.tail.First())
 	for o := begin; o < to; o++ {
-		e := p.tail.at(o)
-		places = append(places, e.place(p.id, o))
+		e := p.tail.At(o)
+		places = append(places, e.Place(p.id, o))
 	}
 	p.mu.RUnlock()
 	if from >= begin {
@@ -160,8 +161,8 @@ func (p *partition) wlogEnd(state *boltfile.File, ws messages.WSID) (last messag
 	// First the tail's view: what has left it by then is in state.db.
 	p.mu.RLock()
 	failed = p.failed
-	if _, e := p.tail.lastOf(ws); e != nil {
-		last, inTail = e.wlog, true
+	if _, e := p.tail.LastOf(ws); e != nil {
+		last, inTail = e.WLog, true
 	}
 	p.mu.RUnlock()
 	if !inTail {
@@ -180,23 +181,23 @@ func (p *partition) wlogTail(ws messages.WSID, from, end messages.WLogOffset) []
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	var places []fetch.Place
-	o, e := p.tail.lastOf(ws)
-	for steps := 1; e != nil && e.wlog >= from; steps++ {
-		if e.wlog < end {
-			places = append(places, e.place(p.id, o))
+	o, e := p.tail.LastOf(ws)
+	for steps := 1; e != nil && e.WLog >= from; steps++ {
+		if e.WLog < end {
+			places = append(places, e.Place(p.id, o))
 		}
 		if len(places) == 2*maxTailPlaces {
 			places = append(places[:0], places[maxTailPlaces:]...)
 		}
-		if steps%trimStep == 0 {
+		if steps%tail.TrimStep == 0 {
 			p.mu.RUnlock()
 			p.mu.RLock()
-			if o < p.tail.first() {
+			if o < p.tail.First() {
 				break
 			}
-			e = p.tail.at(o)
+			e = p.tail.At(o)
 		}
-		o, e = p.tail.previous(o, e)
+		o, e = p.tail.Previous(o, e)
 	}
 	slices.Reverse(places)
 	return places[:min(len(places), maxTailPlaces)]

@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // A rebuild takes no more at a time than is said, be it events or what they hold.
@@ -23,7 +24,7 @@ func TestRebuildInPieces(t *testing.T) {
 	}{
 		"all at once":   {pieces.TailEvents - 1, 0, 0, 1},
 		"many events":   {2*pieces.TailEvents + 1, 0, 0, 3},
-		"many records":  {2*scanChunk + 1, int(pieces.shares().tail/pieceOfTail)/(scanChunk*int(recordBytes)) + 1, 0, 3},
+		"many records":  {2*scanChunk + 1, int(pieces.shares().tail/pieceOfTail)/(scanChunk*int(tail.RecordBytes)) + 1, 0, 3},
 		"large records": {9, 1, int(pieces.shares().tail / pieceOfTail / 4), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestProjectTailsInPieces(t *testing.T) {
 		expect.NoError(t, (&opening{Store: s}).projectTails())
 		expect.Equal(t, transactions, s.Stats().Flushes)
 		expect.Equal(t, 4, int(s.Stats().Rebuilt))
-		expect.Equal(t, int64(0), s.tails.rows.Load())
+		expect.Equal(t, int64(0), s.tails.Rows.Load())
 	}
 }
 

@@ -31,11 +31,11 @@ func (p *partition) tailRows(ws messages.WSID, r storage.RecordRange) ([]fetch.T
 		return p.tailRow(ws, messages.RecordID{Seq: r.Seq, Number: r.From}), p.failed
 	}
 	var rows []fetch.TailRow
-	for o, e := p.tail.lastOf(ws); e != nil; o, e = p.tail.previous(o, e) {
-		for i, end := e.records, p.tail.recordsEnd(o); i < end; i++ {
-			rec := p.tail.records.At(i)
-			if rec.seq == r.Seq && rec.number >= r.From && rec.number <= r.To {
-				rows = append(rows, fetch.TailRow{Number: rec.number, Place: e.place(p.id, o)})
+	for o, e := p.tail.LastOf(ws); e != nil; o, e = p.tail.Previous(o, e) {
+		for i, end := e.Records, p.tail.RecordsEnd(o); i < end; i++ {
+			rec := p.tail.Records.At(i)
+			if rec.Seq == r.Seq && rec.Number >= r.From && rec.Number <= r.To {
+				rows = append(rows, fetch.TailRow{Number: rec.Number, Place: e.Place(p.id, o)})
 			}
 		}
 	}
@@ -48,11 +48,11 @@ func (p *partition) tailRows(ws messages.WSID, r storage.RecordRange) ([]fetch.T
 
 // tailRow finds one record. The caller holds the lock.
 func (p *partition) tailRow(ws messages.WSID, id messages.RecordID) []fetch.TailRow {
-	o, ok := p.tail.writerOf(format.RecordKey{Workspace: ws, ID: id})
+	o, ok := p.tail.WriterOf(format.RecordKey{Workspace: ws, ID: id})
 	if !ok {
 		return nil
 	}
-	return []fetch.TailRow{{Number: id.Number, Place: p.tail.at(o).place(p.id, o)}}
+	return []fetch.TailRow{{Number: id.Number, Place: p.tail.At(o).Place(p.id, o)}}
 }
 
 // Numbers implements [storage.Projections].
@@ -102,5 +102,5 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 func (p *partition) findID(k format.DedupKey) (messages.WLogOffset, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.tail.findID(k), p.failed
+	return p.tail.FindID(k), p.failed
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/keeper"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/bolt/internal/verifier"
 	"github.com/partita-go/partita/storage/replog"
 )
@@ -229,11 +230,11 @@ func (e *partitionEnd) follow(v *format.EventView) error {
 func (r *writeRequest) add(v *format.EventView, value []byte) {
 	n := newEvent{
 		ws: v.Workspace, wsKind: v.WorkspaceKind, offset: v.PLogOffset, wlog: v.WLogOffset, at: v.RegisteredAt,
-		numbers: slices.Clone(v.Numbering()), records: recordRefs(nil, v.Records), dedup: v.DedupID, zone: v.Zone, value: value,
+		numbers: slices.Clone(v.Numbering()), records: tail.RecordsOf(nil, v.Records), dedup: v.DedupID, zone: v.Zone, value: value,
 	}
 	r.events = append(r.events, n)
-	r.size.add(tailSizeOf(len(n.numbers), n.records, n.hasID()))
-	r.size.add(zoneSize(n.zone))
+	r.size.Add(tail.SizeOf(len(n.numbers), n.records, n.hasID()))
+	r.size.Add(tail.SizeOfZone(n.zone))
 }
 
 // followRest is for how long a node that does not lead lets its tails grow: nobody waits for its projections. Tests let
@@ -320,10 +321,10 @@ func (r *replica) flush() (some bool, err error) {
 func (p *partition) derivedFlush() *flushRequest {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.failed != nil || p.tail.end() <= p.checkpoint {
+	if p.failed != nil || p.tail.End() <= p.checkpoint {
 		return nil
 	}
 	return &flushRequest{
-		Ticket: queue.NewTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.tail.end(), derive: true,
+		Ticket: queue.NewTicket(), partition: p, epoch: p.epoch, from: p.checkpoint, to: p.tail.End(), derive: true,
 	}
 }

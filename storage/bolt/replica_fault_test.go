@@ -214,7 +214,7 @@ func TestTailsOfAFollowerAreShort(t *testing.T) {
 	p := &r.nodes[1].store.partitions[0]
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if got, want := p.tail.len(), limit/4+1; got > want {
+	if got, want := p.tail.Len(), limit/4+1; got > want {
 		t.Errorf("got %d events in the tail, want at most %d", got, want)
 	}
 }
@@ -444,7 +444,7 @@ func TestReplicaWithoutSpace(t *testing.T) {
 			}
 			now, _ := stuck.log.Leadership()
 			expect.ErrorIs(t, now.Stopped, storage.ErrFull)
-			if got := stuck.store.partitions[0].tail.len(); got > limit+1 {
+			if got := stuck.store.partitions[0].tail.Len(); got > limit+1 {
 				t.Errorf("it has %d events in memory", got)
 			}
 			r.close(t, stuck)

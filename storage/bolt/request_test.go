@@ -8,6 +8,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // What a batch has is copied together, and each event has its own part, however large it is and whether or not its value
@@ -39,7 +40,7 @@ func TestCopiesOfABatch(t *testing.T) {
 		expect.Equal(t, string(format.EncodeEvent(e)), string(n.value))
 		want := append(messages.AppendExplicit(slices.Clone(e.Numbers), e.Numbers, e.Records), e.Moves...)
 		expect.Equal(t, want, n.numbers)
-		expect.Equal(t, recordRefs(nil, e.Records), n.records)
+		expect.Equal(t, tail.RecordsOf(nil, e.Records), n.records)
 		// Whoever appends to one does not write into the next one.
 		expect.Equal(t, len(n.value), cap(n.value))
 		expect.Equal(t, len(n.numbers), cap(n.numbers))

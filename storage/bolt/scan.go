@@ -12,6 +12,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // scan reads the log at open, once, from the first entry that a partition needs to
@@ -30,7 +31,7 @@ type scan struct {
 	projecting bool
 
 	view    format.EventView
-	records []recordRef
+	records []tail.Record
 
 	losses []loss
 	// lost counts the entries in losses, found those that holes account for.
@@ -81,7 +82,7 @@ const scanChunk = 1024
 func (sc *scan) chunk(tx *bbolt.Tx) error {
 	c := tx.Bucket(format.BucketLog).Cursor()
 	k, v := c.Seek(format.AppendLSNKey(nil, sc.next))
-	rows := sc.op.tails.rows.Load()
+	rows := sc.op.tails.Rows.Load()
 	for range scanChunk {
 		if k == nil {
 			sc.rest()
@@ -95,7 +96,7 @@ func (sc *scan) chunk(tx *bbolt.Tx) error {
 			sc.lose(sc.next, lsn-sc.next, format.ErrMissing)
 		}
 		sc.read(lsn, v)
-		if sc.projecting && sc.op.tails.rows.Load()-rows >= sc.op.shares.tail/pieceOfTail {
+		if sc.projecting && sc.op.tails.Rows.Load()-rows >= sc.op.shares.tail/pieceOfTail {
 			return nil // so many events may have more records than there is memory
 		}
 		k, v = c.Next()
@@ -209,17 +210,17 @@ func (sc *scan) hole(p *partition, v *format.EventView) error {
 func (sc *scan) push(p *partition, v *format.EventView) {
 	op := sc.op
 	numbers := v.Numbering()
-	sc.records = recordRefs(sc.records[:0], v.Records)
-	size := p.tail.push(entry{
-		lsn: v.LSN, ws: v.Workspace, wlog: v.WLogOffset, at: v.RegisteredAt, epoch: v.Epoch, kind: v.WorkspaceKind, recovered: true,
+	sc.records = tail.RecordsOf(sc.records[:0], v.Records)
+	size := p.tail.Push(tail.Entry{
+		LSN: v.LSN, Workspace: v.Workspace, WLog: v.WLogOffset, At: v.RegisteredAt, Epoch: v.Epoch, Kind: v.WorkspaceKind, Recovered: true,
 	}, v.DedupID, numbers, sc.records)
-	size.add(p.tail.pushZone(v.Zone))
+	size.Add(p.tail.PushZone(v.Zone))
 	p.last, p.lastAt, p.lastLSN = v.PLogOffset, v.RegisteredAt, v.LSN
 	op.logEpochs[p.id] = v.Epoch
-	op.tails.count(1, size)
-	bytes := max(op.tails.bytes.Load(), p.tail.size.rows)
-	over := p.tail.len() > op.options.TailEvents || bytes > op.shares.tail
-	if over && op.tails.events.Load() > 1 && !op.options.ReadOnly {
+	op.tails.Count(1, size)
+	bytes := max(op.tails.Bytes.Load(), p.tail.Size.Rows)
+	over := p.tail.Len() > op.options.TailEvents || bytes > op.shares.tail
+	if over && op.tails.Events.Load() > 1 && !op.options.ReadOnly {
 		sc.projecting = true
 	}
 }
@@ -276,7 +277,7 @@ func (op *opening) projectTails() error {
 	rows := int64(0)
 	for i := range op.partitions {
 		p := &op.partitions[i]
-		if p.failed != nil || p.tail.len() == 0 {
+		if p.failed != nil || p.tail.Len() == 0 {
 			continue
 		}
 		r := p.rest()
@@ -284,9 +285,9 @@ func (op *opening) projectTails() error {
 			if p.unfinished != nil {
 				continue // its events are still to be read
 			}
-			r = &flushRequest{partition: p, from: p.checkpoint, to: p.tail.end(), derive: true}
+			r = &flushRequest{partition: p, from: p.checkpoint, to: p.tail.End(), derive: true}
 		}
-		rows += p.tail.size.rows
+		rows += p.tail.Size.Rows
 		group = append(group, r)
 		if rows < op.shares.tail {
 			continue
@@ -349,13 +350,13 @@ const pieceOfTail = 4
 // workspaces come in no order: each event touches pages of its own then, and each group
 // writes them anew. The tails of failed partitions stay, and do not count.
 func (op *opening) mustProject() bool {
-	var size tailSize
+	var size tail.Size
 	events := 0
 	for i := range op.partitions {
 		if p := &op.partitions[i]; p.failed == nil {
-			events += p.tail.len()
-			size.add(p.tail.size)
+			events += p.tail.Len()
+			size.Add(p.tail.Size)
 		}
 	}
-	return events >= min(op.shares.flushEvents, op.options.TailEvents) || size.reaches(op.shares.tail/pieceOfTail)
+	return events >= min(op.shares.flushEvents, op.options.TailEvents) || size.Reaches(op.shares.tail/pieceOfTail)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/room"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/internal/watch"
 	"github.com/partita-go/partita/storage/replog"
 )
@@ -78,7 +79,7 @@ type Store struct {
 	room  *room.Room
 
 	// tails are the sizes of all tails.
-	tails totals
+	tails tail.Totals
 	meter meter.Meter
 
 	writes chan *writeRequest

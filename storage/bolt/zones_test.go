@@ -40,22 +40,3 @@ func TestVerifyFindsWrongZones(t *testing.T) {
 		}
 	}
 }
-
-// Zones of the tail are counted as memory as long as they are there.
-func TestTailOfZones(t *testing.T) {
-	var tail tail
-	tail.restart(1)
-	for i := range 5 {
-		tail.push(entry{ws: 1}, messages.DedupID{}, nil, nil)
-		size := tail.pushZone([]string{"UTC", ""}[i%2])
-		expect.Equal(t, []int64{zoneBytes, 0}[i%2], size.bytes)
-	}
-	expect.Equal(t, 3*zoneBytes+5*tailBytes(0, 0, false), tail.size.bytes)
-	expect.Equal(t, zoneBytes+2*tailBytes(0, 0, false), tail.drop(3).bytes)
-	for o, want := range map[messages.PLogOffset]string{3: "UTC", 4: "", 5: "UTC"} {
-		n, _ := tail.numbering(o, nil)
-		expect.Equal(t, want, n.Zone)
-	}
-	tail.drop(6)
-	expect.Equal(t, int64(0), tail.size.bytes)
-}

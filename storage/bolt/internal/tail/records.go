@@ -1,4 +1,4 @@
-package bolt
+package tail
 
 import (
 	"sync"
@@ -22,13 +22,13 @@ type recordIndex struct {
 }
 
 // find returns the offset of the last entry that writes a record.
-func (x *recordIndex) find(t *tail, k format.RecordKey) (messages.PLogOffset, bool) {
+func (x *recordIndex) find(t *Tail, k format.RecordKey) (messages.PLogOffset, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.used = true
 	if x.of == nil {
-		x.of = make(map[format.RecordKey]messages.PLogOffset, t.records.Len())
-		for o := t.first(); o < t.end(); o++ {
+		x.of = make(map[format.RecordKey]messages.PLogOffset, t.Records.Len())
+		for o := t.First(); o < t.End(); o++ {
 			x.add(t, o)
 		}
 	}
@@ -37,13 +37,13 @@ func (x *recordIndex) find(t *tail, k format.RecordKey) (messages.PLogOffset, bo
 }
 
 // add takes in what the entry at an offset writes, if there is an index.
-func (x *recordIndex) add(t *tail, o messages.PLogOffset) {
+func (x *recordIndex) add(t *Tail, o messages.PLogOffset) {
 	if x.of == nil {
 		return
 	}
-	e := t.at(o)
-	for i, end := e.records, t.recordsEnd(o); i < end; i++ {
-		x.of[format.RecordKey{Workspace: e.ws, ID: t.records.At(i).id()}] = o
+	e := t.At(o)
+	for i, end := e.Records, t.RecordsEnd(o); i < end; i++ {
+		x.of[format.RecordKey{Workspace: e.Workspace, ID: t.Records.At(i).ID()}] = o
 	}
 }
 
@@ -62,16 +62,16 @@ func (x *recordIndex) drop(k format.RecordKey, o messages.PLogOffset) {
 	}
 }
 
-// writerOf returns the offset of the last entry that writes a record.
-func (t *tail) writerOf(k format.RecordKey) (messages.PLogOffset, bool) {
-	o, e := t.lastOf(k.Workspace)
-	for walked := uint64(0); e != nil; o, e = t.previous(o, e) {
-		end := t.recordsEnd(o)
-		if walked += 1 + end - e.records; walked > recordWalk {
+// WriterOf returns the offset of the last entry that writes a record.
+func (t *Tail) WriterOf(k format.RecordKey) (messages.PLogOffset, bool) {
+	o, e := t.LastOf(k.Workspace)
+	for walked := uint64(0); e != nil; o, e = t.Previous(o, e) {
+		end := t.RecordsEnd(o)
+		if walked += 1 + end - e.Records; walked > recordWalk {
 			return t.index.find(t, k)
 		}
-		for i := e.records; i < end; i++ {
-			if t.records.At(i).id() == k.ID {
+		for i := e.Records; i < end; i++ {
+			if t.Records.At(i).ID() == k.ID {
 				return o, true
 			}
 		}
