@@ -206,3 +206,22 @@ func TestUpdateAheadOfOldLog(t *testing.T) {
 	w.done(w.append(w.updating(1, plainID(5))))
 	w.finish()
 }
+
+// TestRefusedRecordsAreLetGo: what a refused Append brought along is not kept until another one is written, which may never be.
+func TestRefusedRecordsAreLetGo(t *testing.T) {
+	w := warm(t, messages.Settings{})
+	w.event(1, kindWide, seqPlain)
+	for range 1000 {
+		w.mustBeAhead(w.settled(w.append(w.updating(1, plainID(1), plainID(9)))), plainID(9), 1)
+	}
+	all := w.core.batch.records
+	if all = all[:cap(all)]; len(all) > 256 {
+		t.Errorf("got room for %d records, want as many as one Append has", len(all))
+	}
+	for _, r := range all {
+		if r.Data != nil {
+			t.Fatalf("got %q of record %v, want nothing", r.Data, r.ID)
+		}
+	}
+	w.finish()
+}

@@ -188,12 +188,12 @@ func (c *Core) number(w *waiting) ([]messages.SequenceNumber, error) {
 	if err := c.take(w.ws, w.kind); err != nil {
 		return nil, err
 	}
-	events := len(b.events)
+	events, records := len(b.events), len(b.records)
 	r := b.reserve(w.ws)
 	b.before.copyFrom(&r.lasts)
 	numbers, err := c.writeDrafts(w, r)
 	if err != nil {
-		b.takeBack(r, events)
+		b.takeBack(r, events, records)
 		return nil, err
 	}
 	b.countKeys(r)
@@ -224,11 +224,12 @@ func (b *batch) unreserved(r *reserved) bool {
 	return b.before.last[wlogOffset] == r.ws.last[wlogOffset]
 }
 
-// takeBack undoes what was reserved since b.before was noted, and drops the events
-// from an index on.
-func (b *batch) takeBack(r *reserved, events int) {
+// takeBack undoes what was reserved since b.before was noted, and drops the events and
+// the records from indexes on.
+func (b *batch) takeBack(r *reserved, events, records int) {
 	clear(b.events[events:])
-	b.events = b.events[:events]
+	clear(b.records[records:])
+	b.events, b.records = b.events[:events], b.records[:records]
 	r.copyFrom(&b.before)
 	if b.unreserved(r) {
 		b.numbers, b.dates = b.numbers[:len(b.numbers)-len(r.last)], b.dates[:len(b.dates)-len(r.periods)]
