@@ -344,6 +344,44 @@ func TestFlippedBranches(t *testing.T) {
 	expect.Equal(t, 0, x.readAll("nothing damaged any more"))
 }
 
+// A branch whose key is above the first key of its page hides that one from whoever writes, though a cursor that steps
+// over finds it. If its head were written anew, the old one would stay where it lies, and come back when its page is
+// written for a neighbour: its workspace's numbers would be given twice.
+func TestRaisedBranchKey(t *testing.T) {
+	m := newModel(openState(t))
+	const last = 60
+	for ws := range messages.WSID(last) {
+		m.append(ws+1, messages.SequenceNumber{}, nil)
+	}
+	m.flush(t)
+	var first messages.WSID
+	view(t, m.state, func(tx *bbolt.Tx) error {
+		root := int64(tx.Bucket(format.BucketWorkspaces).Root())
+		element := root*pageSize + boltfile.PageHeaderLen + 16 // the second one
+		content := contentOf(t, m.state)
+		key := element + int64(binary.NativeEndian.Uint32(content[element:]))
+		first = messages.WSID(format.Uint64(content[key:][:format.WorkspaceKeyLen]))
+		_, err := m.state.Handle.WriteAt(format.AppendWorkspaceKey(nil, first+1), key)
+		return err
+	})
+	if first <= 1 || first >= last {
+		t.Fatalf("got workspace %d at the begin of a page, want one in the middle", first)
+	}
+	for _, ws := range []messages.WSID{first, first + 1} {
+		m.append(ws, messages.SequenceNumber{}, nil)
+		err := m.state.Update(func(tx *bbolt.Tx) error {
+			return m.writeWorkspace(NewWriter(tx, &boltfile.ByteArena{}, m.value), ws)
+		})
+		if ws == first && damaged(err) {
+			return
+		}
+		expect.NoError(t, err)
+		m.pending = nil
+	}
+	got, err := WLogEnd(m.state, first)
+	t.Fatalf("got end %d of %d, %v, want damage before", got, len(m.workspaces[first].lsns), err)
+}
+
 // What is not there any more, or lies under another key, is missed.
 func TestHiddenEntries(t *testing.T) {
 	x := newFilled(t)
