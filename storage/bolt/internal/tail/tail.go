@@ -208,13 +208,11 @@ func (t *Tail) StepEnd(from, to messages.PLogOffset) messages.PLogOffset {
 // that freed.
 func (t *Tail) Drop(to messages.PLogOffset) Size {
 	before := t.Size
-	if t.index != nil {
-		t.index.age()
-	}
 	for o := t.First(); o < to; o++ {
 		e := t.At(o)
 		if t.Last[e.Workspace] == o {
 			delete(t.Last, e.Workspace)
+			delete(t.index.of, e.Workspace)
 		}
 		recordsEnd := t.RecordsEnd(o)
 		for i := e.Records; i < recordsEnd; i++ {
