@@ -286,6 +286,13 @@ func (t *Totals) Count(events int, size Size) {
 	t.Rows.Add(size.Rows)
 }
 
+// Set makes the totals those of another.
+func (t *Totals) Set(of *Totals) {
+	t.Events.Store(of.Events.Load())
+	t.Bytes.Store(of.Bytes.Load())
+	t.Rows.Store(of.Rows.Load())
+}
+
 // IDRef is an event of the tail that has a deduplication id.
 type IDRef struct {
 	Offset messages.PLogOffset
