@@ -161,7 +161,7 @@ func (r *replica) takeChanges(at replog.Position, e *format.Entry) error {
 
 // diverged is why the replica stops: it differs, unless a newer program has written what this one does not know.
 func (r *replica) diverged(at replog.Position, cause error) error {
-	if errors.Is(cause, format.ErrVersion) {
+	if errors.Is(cause, format.ErrNewer) {
 		return fmt.Errorf("%w: head %d: %w", replog.ErrNewer, at.Head, cause)
 	}
 	return fmt.Errorf("%w: head %d: %w", replog.ErrDiverged, at.Head, cause)

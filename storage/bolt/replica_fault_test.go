@@ -286,28 +286,39 @@ func TestReplicaThatDiffers(t *testing.T) {
 }
 
 // A program that does not know what a newer one has written stops, and its replica is not one that differs: it would be made
-// anew.
+// anew. A version that no program has written is a difference.
 func TestReplicaOfAnOlderProgram(t *testing.T) {
-	for name, content := range map[string]func([]byte) []byte{
-		"entry": func(b []byte) []byte {
-			b[0] = 2
+	entry := func(version byte) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[0] = version
 			return b
-		},
-		"event": func([]byte) []byte {
-			return (&format.Entry{Values: [][]byte{{99, 1, 2, 3, 4, 5, 6, 7}}}).Encode()
-		},
+		}
+	}
+	event := func(version byte) func([]byte) []byte {
+		return func([]byte) []byte {
+			return (&format.Entry{Values: [][]byte{{version, 1, 2, 3, 4, 5, 6, 7}}}).Encode()
+		}
+	}
+	for name, test := range map[string]struct {
+		content   func([]byte) []byte
+		want, not error
+	}{
+		"entry":   {entry(2), replog.ErrNewer, replog.ErrDiverged},
+		"event":   {event(99), replog.ErrNewer, replog.ErrDiverged},
+		"entry 0": {entry(0), replog.ErrDiverged, replog.ErrNewer},
+		"event 0": {event(0), replog.ErrDiverged, replog.ErrNewer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := openReplicas(t, 3, testDescriptor(1, messages.TrustNone), Options{})
 			takeOver(t, r.nodes[0].store, 0).append(1)
 			head := r.nodes[0].store.replica.head.Load()
-			_ = r.nodes[0].log.Append(t.Context(), head, content((&format.Entry{}).Encode()))
+			_ = r.nodes[0].log.Append(t.Context(), head, test.content((&format.Entry{}).Encode()))
 			for _, n := range r.nodes {
 				for {
 					now, changed := n.log.Leadership()
 					if now.Stopped != nil {
-						expect.ErrorIs(t, now.Stopped, replog.ErrNewer)
-						expect.Equal(t, false, errors.Is(now.Stopped, replog.ErrDiverged))
+						expect.ErrorIs(t, now.Stopped, test.want)
+						expect.Equal(t, false, errors.Is(now.Stopped, test.not))
 						break
 					}
 					<-changed
