@@ -62,13 +62,17 @@ func LoadZone(name string) (Zone, error) {
 }
 
 // ZoneNamed returns the zone of a name that was found before, perhaps by another program: the log has it. If there is
-// no such zone here, it has no more than its name: see [Zone.Known]. It looks for a zone once, too. It is safe for
-// concurrent use.
+// no such zone here, it has no more than its name: see [Zone.Known]. It looks for a zone once, too; one that was not there
+// is known when LoadZone has found it since. It is safe for concurrent use.
 func ZoneNamed(name string) Zone {
 	zones.RLock()
+	z, loaded := zones.loaded[name]
 	unknown := zones.unknown[name]
 	zones.RUnlock()
-	if unknown {
+	switch {
+	case loaded:
+		return z
+	case unknown:
 		return Zone{unknown: name}
 	}
 	z, err := LoadZone(name)

@@ -165,6 +165,7 @@ func TestUnknownZone(t *testing.T) {
 // A log has the name of an unknown zone in each event of a workspace: the files of the zone database are looked through
 // once. A log that has more names than there can be zones takes no more memory for it.
 func TestUnknownZonesAreRemembered(t *testing.T) {
+	t.Cleanup(calendar.ForgetUnknown())
 	looks := func(name string) bool {
 		return testing.AllocsPerRun(1, func() { calendar.ZoneNamed(name) }) > 0
 	}
@@ -177,5 +178,19 @@ func TestUnknownZonesAreRemembered(t *testing.T) {
 	}
 	if z := calendar.ZoneNamed(many(1001)); z.Known() || z.String() != many(1001) || !looks(many(1001)) {
 		t.Errorf("got %v, and want no memory of it", z)
+	}
+}
+
+// A zone that was not there is known when somebody has found it: the zone database may be renewed while a program runs.
+func TestUnknownZoneThatComes(t *testing.T) {
+	t.Cleanup(calendar.ForgetUnknown())
+	const name = "Pacific/Kiritimati"
+	calendar.SetUnknown(name)
+	if z := calendar.ZoneNamed(name); z.Known() {
+		t.Fatalf("got %v, want it unknown", z)
+	}
+	want := load(t, name)
+	if z := calendar.ZoneNamed(name); z != want || !z.Known() {
+		t.Errorf("got %v, known: %v", z, z.Known())
 	}
 }

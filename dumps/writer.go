@@ -156,12 +156,13 @@ func (w *Writer) Sent(m actors.Traffic) { w.dump(&m, Out) }
 func (w *Writer) dump(m *actors.Traffic, d Direction) {
 	g := w.groups.of(m.Key.Group)
 	r := g.rule.Load()
-	if r == nil {
+	described := typeOf(m.Message)
+	if r == nil || !r.wants(described.name) {
 		return // since now
 	}
 	t := w.scratch.Get().(*text) //nolint:errcheck // there is nothing else in it
 	t.bytes, t.longest, t.bodies, t.depth = t.bytes[:0], r.longest, r.bodies, 0
-	t.line(m, d, &lineHead{group: g, node: *w.node.Load(), number: g.number.Add(1), now: time.Now()}, typeOf(m.Message))
+	t.line(m, d, &lineHead{group: g, node: *w.node.Load(), number: g.number.Add(1), now: time.Now()}, described)
 	if w.buffers.add(t.bytes) {
 		g.emitted.Add(1)
 	} else {

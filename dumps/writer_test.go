@@ -467,3 +467,21 @@ func TestWantsNothing(t *testing.T) {
 	}
 	check(t, w.Close(limited(t)))
 }
+
+// TestWantedBefore: what the groups in force do not want is not written, though those before did when they were asked.
+func TestWantedBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dump")
+	w, err := Open(path, Options{Groups: everything()})
+	check(t, err)
+	for _, groups := range []map[string]Group{{"g": {Messages: []string{"Append"}}}, nil, everything()} {
+		m := cancelOf("g", 1)
+		if !w.WantsTraffic(m.Key, m.Message) {
+			t.Fatal("does not want what all groups want")
+		}
+		check(t, w.SetGroups(groups))
+		w.Received(m)
+		check(t, w.SetGroups(everything()))
+	}
+	check(t, w.Close(limited(t)))
+	expectNumbers(t, readAll(t, path), map[string]int{"g": 1})
+}

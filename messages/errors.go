@@ -232,8 +232,8 @@ var busyNames = [...]string{
 	BusyNoQuorum: "no-quorum",
 }
 
-// Name returns the name of a reason for programs, which never changes, as "mailbox-full": over HTTP and in metrics. It is ""
-// of one that is not known.
+// Name returns the name of a reason for programs, which never changes, as "mailbox-full" over HTTP. It is "" of one that is
+// not known.
 func (r BusyReason) Name() string {
 	if int(r) < len(busyNames) {
 		return busyNames[r]

@@ -67,7 +67,7 @@ func (s *site) flipKeys(t *testing.T, bucket string, onePage bool, look func(whe
 		}
 		for at := r.at; at < r.at+r.size; at++ {
 			for n := range flips {
-				bit := (at + i + n*8/flips) % 8
+				bit := (at - r.at + i + n*8/flips) % 8
 				s.flipByte(t, r.file, at, bit)
 				look(fmt.Sprintf("%s: byte %d of the key, bit %d", r.kind, at-r.at, bit))
 				s.flipByte(t, r.file, at, bit)
@@ -100,7 +100,7 @@ func ends(what string, want []messages.Event, got iter.Seq2[messages.Event, erro
 	return ""
 }
 
-// TestFlippedKeysOfWorkspaceLogs flips each bit of each key by which workspaces' logs are read: every
+// TestFlippedKeysOfWorkspaceLogs flips a bit of each byte of each key by which workspaces' logs are read, see flipKeys: every
 // reader gets the whole log, or damage. None ends early in silence.
 func TestFlippedKeysOfWorkspaceLogs(t *testing.T) {
 	for bucket, of := range map[string]struct{ workspaces, each int }{"index": {4, 150}, "workspaces": {100, 1}} {

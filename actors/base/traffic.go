@@ -64,10 +64,16 @@ func (t traffic) sent(key Key, message any, to *actor.PID, trace ids.TraceID) {
 }
 
 func (t traffic) tell(tell func(TrafficObserver, Traffic), key Key, message any, describe func() Traffic) {
+	var m Traffic
+	described := false
 	for _, o := range t {
-		if s, isSwitch := o.(TrafficSwitch); !isSwitch || s.WantsTraffic(key, message) {
-			tell(o, describe())
+		if s, isSwitch := o.(TrafficSwitch); isSwitch && !s.WantsTraffic(key, message) {
+			continue
 		}
+		if !described {
+			m, described = describe(), true
+		}
+		tell(o, m)
 	}
 }
 

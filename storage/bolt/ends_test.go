@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -140,9 +141,10 @@ func TestEndsAreNeverTooLow(t *testing.T) {
 			default:
 				// A record with an id near the end of its sequence, taken or not.
 				e := w.event(messages.WSID(rapid.IntRange(0, 2).Draw(rt, "workspace")))
-				e.Numbers, e.Records = nil, e.Records[:1]
-				id := &e.Records[0].ID
-				id.Number = max(id.Number+messages.Number(rapid.IntRange(0, 6).Draw(rt, "from the end")), messages.InitialCRecordID+3) - 3
+				seq := rapid.IntRange(0, 1).Draw(rt, "sequence")
+				e.Numbers, e.Records = nil, e.Records[seq:seq+1]
+				id, initial := &e.Records[0].ID, []messages.Number{messages.InitialCRecordID, 1000}[seq]
+				id.Number = max(id.Number+messages.Number(rapid.IntRange(0, 6).Draw(rt, "from the end")), initial+3) - 3
 				k := format.RecordKey{Workspace: e.Workspace, ID: *id}
 				if taken[k] && coveredNow(s, e) {
 					rt.Fatalf("%v is covered, but taken", k)
@@ -189,6 +191,126 @@ func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
 	}
 }
 
+func sizeOfEnds(of map[messages.WSID]*workspaceEnds) (n int) {
+	for _, e := range of {
+		n += e.size()
+	}
+	return n
+}
+
+// endsModel is what a partition has, and what it remembers of it with little room.
+type endsModel struct {
+	partition
+	limit int
+	// heads is what state.db has, all what it and the tail have.
+	heads, all map[messages.WSID]*workspaceEnds
+}
+
+func (m *endsModel) headOf(ws messages.WSID) *workspaceEnds {
+	if m.heads[ws] == nil {
+		return &workspaceEnds{whole: true}
+	}
+	return m.heads[ws]
+}
+
+// learn takes the ends of some sequences from a head, as whoever appends does.
+func (m *endsModel) learn(ws messages.WSID, sequences []messages.SeqID) {
+	head := m.headOf(ws)
+	e := &workspaceEnds{wlog: head.wlog, kind: head.kind}
+	for _, seq := range sequences {
+		e.records = append(e.records, messages.SequenceNumber{Seq: seq, Number: head.last(seq)})
+	}
+	m.remember(learned{of: map[messages.WSID]*workspaceEnds{ws: e}}, m.checkpoint, m.limit)
+}
+
+// last returns the end of a sequence, 0 if it has none.
+func (e *workspaceEnds) last(seq messages.SeqID) messages.Number {
+	for _, n := range e.records {
+		if n.Seq == seq {
+			return n.Number
+		}
+	}
+	return 0
+}
+
+func (m *endsModel) append(ws messages.WSID, records []tail.Record) {
+	if m.all[ws] == nil {
+		m.all[ws] = &workspaceEnds{kind: testKind, whole: true}
+	}
+	e := m.all[ws]
+	e.wlog++
+	for _, rec := range records {
+		at := slices.IndexFunc(e.records, func(n messages.SequenceNumber) bool { return n.Seq == rec.Seq })
+		if at < 0 {
+			at = len(e.records)
+			e.records = append(e.records, messages.SequenceNumber{Seq: rec.Seq})
+		}
+		e.records[at].Number = max(e.records[at].Number, rec.Number)
+	}
+	m.tail.Push(tail.Entry{Workspace: ws, WLog: e.wlog, Kind: e.kind}, messages.DedupID{}, nil, records)
+	m.ends.raise(&newEvent{ws: ws, wsKind: e.kind, wlog: e.wlog, records: records})
+}
+
+func (m *endsModel) flush() {
+	for ws, e := range m.all {
+		m.heads[ws] = &workspaceEnds{wlog: e.wlog, kind: e.kind, records: slices.Clone(e.records), whole: true}
+	}
+	m.checkpoint = m.tail.End()
+	m.tail.Drop(m.checkpoint)
+}
+
+// check makes sure that nothing is above what is remembered, and that this is not too much.
+func (m *endsModel) check(t expect.T, most int) {
+	for _, of := range []map[messages.WSID]*workspaceEnds{m.ends.young, m.ends.old} {
+		for ws, got := range of {
+			all := m.all[ws]
+			if all == nil {
+				all = new(workspaceEnds)
+			}
+			expect.Equal(t, all.wlog, got.wlog, "log of workspace", ws)
+			for _, n := range all.records {
+				if next := (tail.Record{Seq: n.Seq, Number: n.Number}); got.isBelow(next) {
+					t.Fatalf("workspace %d: got %+v, but %+v is taken", ws, got, next)
+				}
+			}
+		}
+	}
+	young, old := sizeOfEnds(m.ends.young), sizeOfEnds(m.ends.old)
+	if young > m.ends.size || m.ends.size > most || old > 2*most {
+		t.Fatalf("got %d young ones, counted as %d, and %d old ones, want at most %d", young, m.ends.size, old, most)
+	}
+}
+
+// What is remembered is never too low and never too much, with many sequences and little room.
+func TestEndsOfManySequences(t *testing.T) {
+	const sequences, records = 30, 3
+	rapid.Check(t, func(rt *rapid.T) {
+		m := endsModel{limit: 12, heads: map[messages.WSID]*workspaceEnds{}, all: map[messages.WSID]*workspaceEnds{}}
+		m.checkpoint = 1
+		m.tail.Restart(1)
+		seq := rapid.Map(rapid.IntRange(1, sequences), func(n int) messages.SeqID { return messages.SeqID(n) })
+		record := rapid.Custom(func(rt *rapid.T) tail.Record {
+			return tail.Record{Seq: seq.Draw(rt, "sequence"), Number: messages.Number(rapid.IntRange(1, 9).Draw(rt, "number"))}
+		})
+		for range rapid.IntRange(1, 100).Draw(rt, "steps") {
+			ws := messages.WSID(rapid.IntRange(1, 5).Draw(rt, "workspace"))
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				m.flush()
+			case 1:
+				m.ends.age()
+			case 2:
+				m.learn(ws, rapid.SliceOfNDistinct(seq, 0, records, rapid.ID).Draw(rt, "sequences"))
+			case 3:
+				m.rememberRead(ws, m.headOf(ws), m.checkpoint, m.limit)
+			default:
+				m.append(ws, rapid.SliceOfN(record, 0, records).Draw(rt, "records"))
+			}
+			m.check(rt, m.limit+1+sequences) // one workspace more than there was room for
+		}
+	})
+}
+
 // TestEndsAreBounded: what is remembered does not grow with the workspaces that are in use.
 func TestEndsAreBounded(t *testing.T) {
 	const limit = 64
@@ -197,13 +319,14 @@ func TestEndsAreBounded(t *testing.T) {
 	for lot := 1; lot <= 50; lot++ {
 		for range limit / 2 {
 			ws++
-			p.remember(learned{of: map[messages.WSID]*workspaceEnds{ws: {}}}, 1, limit)
+			p.remember(learned{of: map[messages.WSID]*workspaceEnds{ws: {whole: ws%2 == 0}}}, 1, limit)
 		}
 		for w := messages.WSID(1); w <= ws; w++ {
-			p.ends.raise(&newEvent{ws: w, wlog: messages.WLogOffset(lot)})
+			record := tail.Record{Seq: messages.SeqID(lot), Number: 1}
+			p.ends.raise(&newEvent{ws: w, wlog: messages.WLogOffset(lot), records: []tail.Record{record}})
 		}
-		if len(p.ends.young) > limit || len(p.ends.old) > limit {
-			t.Fatalf("lot %d: got %d young ones and %d old ones, want at most %d each", lot, len(p.ends.young), len(p.ends.old), limit)
+		if young, old := sizeOfEnds(p.ends.young), sizeOfEnds(p.ends.old); young > limit || old > limit {
+			t.Fatalf("lot %d: got %d young ones and %d old ones, want at most %d each", lot, young, old, limit)
 		}
 	}
 	many := learned{of: make(map[messages.WSID]*workspaceEnds)}

@@ -357,6 +357,7 @@ func (p *projection) advance(r *flushRequest) {
 	part.mu.Lock()
 	part.checkpoint, part.unfinished, part.finished = r.to, nil, 0
 	part.stored = r.checkpoint()
+	part.tail.Age()
 	for _, e := range r.conflicts {
 		part.addConflict(e)
 	}

@@ -2,12 +2,14 @@ package bolt
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // A flush that is refused leaves nothing in state.db, also if others share its transaction.
@@ -112,5 +114,34 @@ func TestTailLetsGo(t *testing.T) {
 	}
 	if rows == 0 || l.Size.Rows != rows || s.tails.Rows.Load() != rows {
 		t.Errorf("got %d bytes of records, %d in all tails, want %d", l.Size.Rows, s.tails.Rows.Load(), rows)
+	}
+}
+
+// What finds records in the tail lives as long as it is used once for each flush, however many steps a flush takes to
+// drop what it has written.
+func TestIndexOfRecordsAgesByFlushes(t *testing.T) {
+	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	w := takeOver(t, s, 0)
+	var flushes []storage.Flush
+	for _, n := range []int{2*tail.TrimStep + 1, 1, 1} {
+		w.appendMany(n, 2)
+		flushes = append(flushes, w.pending())
+		w.flushed = w.next
+		clear(w.changed)
+	}
+	w.appendMany(500, 4)
+	p := &s.partitions[0]
+	indexed := func() int {
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+		return reflect.ValueOf(&p.tail).Elem().FieldByName("index").Elem().FieldByName("of").Len()
+	}
+	r := storage.RecordRange{Seq: testSeq, From: 1000, To: 1000}
+	if rows := collectRows(t, s, 4, r); len(rows) != 1 || indexed() != 1 {
+		t.Fatalf("got %d rows, %d workspaces with an index", len(rows), indexed())
+	}
+	for i, want := range []int{1, 0, 0} {
+		expect.NoError(t, s.Flush(t.Context(), flushes[i]))
+		expect.Equal(t, want, indexed(), "after flush", i)
 	}
 }

@@ -38,6 +38,8 @@ type replica struct {
 	taken chan struct{}
 	// flushing is held by who flushes without a caller.
 	flushing sync.Mutex
+	// left is what the tails took behind the last of those flushes.
+	left tail.Totals
 	// followed is closed when nothing is flushed any more without a caller.
 	followed chan struct{}
 }
@@ -159,7 +161,7 @@ func (r *replica) takeChanges(at replog.Position, e *format.Entry) error {
 
 // diverged is why the replica stops: it differs, unless a newer program has written what this one does not know.
 func (r *replica) diverged(at replog.Position, cause error) error {
-	if errors.Is(cause, format.ErrVersion) {
+	if errors.Is(cause, format.ErrNewer) {
 		return fmt.Errorf("%w: head %d: %w", replog.ErrNewer, at.Head, cause)
 	}
 	return fmt.Errorf("%w: head %d: %w", replog.ErrDiverged, at.Head, cause)
@@ -249,7 +251,7 @@ func (r *replica) follow() {
 	for {
 		select {
 		case <-r.taken:
-			if !r.exceeds(2 * followPart) {
+			if !r.exceeds(2*followPart) || !r.grown() {
 				continue
 			}
 		case <-rest.C:
@@ -271,10 +273,25 @@ func (r *replica) exceeds(part int) bool {
 	return r.s.tailsExceed(r.s.shares.tail/int64(part), r.s.options.TailEvents/part)
 }
 
+// growPart is the part of what tails may take by which they grow before a flush is tried again: one that is refused costs
+// as much as another, and so does one that leaves what partitions have that have failed.
+const growPart = 16
+
+// grown reports whether the tails take other than what the last flush has left.
+func (r *replica) grown() bool {
+	by := func(now, left *atomic.Int64, may int64) bool {
+		d := now.Load() - left.Load()
+		return d < 0 || d > may/growPart
+	}
+	now, share := &r.s.tails, r.s.shares.tail
+	return by(&now.Events, &r.left.Events, int64(r.s.options.TailEvents)) ||
+		by(&now.Bytes, &r.left.Bytes, share) || by(&now.Rows, &r.left.Rows, share)
+}
+
 // makeRoom flushes if the tails are long: nobody is refused here who could be told to come later. An error is why this replica
 // must stop, which would keep more in memory else than it may. Where this node leads, appends are refused.
 func (r *replica) makeRoom() error {
-	for tries := 0; r.exceeds(followPart); tries++ {
+	for tries := 0; r.exceeds(1) || r.exceeds(followPart) && r.grown(); tries++ {
 		if now, _ := r.log.Leadership(); now.Term != 0 {
 			return nil
 		}
@@ -314,6 +331,7 @@ func (r *replica) flush() (some bool, err error) {
 	for _, f := range all {
 		err = cmp.Or(err, f.Await(context.Background(), r.s.flushed))
 	}
+	r.left.Set(&r.s.tails)
 	return len(all) > 0, err
 }
 

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/partita-go/partita/messages"
@@ -10,6 +11,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/memory"
 )
@@ -284,28 +286,39 @@ func TestReplicaThatDiffers(t *testing.T) {
 }
 
 // A program that does not know what a newer one has written stops, and its replica is not one that differs: it would be made
-// anew.
+// anew. A version that no program has written is a difference.
 func TestReplicaOfAnOlderProgram(t *testing.T) {
-	for name, content := range map[string]func([]byte) []byte{
-		"entry": func(b []byte) []byte {
-			b[0] = 2
+	entry := func(version byte) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[0] = version
 			return b
-		},
-		"event": func([]byte) []byte {
-			return (&format.Entry{Values: [][]byte{{99, 1, 2, 3, 4, 5, 6, 7}}}).Encode()
-		},
+		}
+	}
+	event := func(version byte) func([]byte) []byte {
+		return func([]byte) []byte {
+			return (&format.Entry{Values: [][]byte{{version, 1, 2, 3, 4, 5, 6, 7}}}).Encode()
+		}
+	}
+	for name, test := range map[string]struct {
+		content   func([]byte) []byte
+		want, not error
+	}{
+		"entry":   {entry(2), replog.ErrNewer, replog.ErrDiverged},
+		"event":   {event(99), replog.ErrNewer, replog.ErrDiverged},
+		"entry 0": {entry(0), replog.ErrDiverged, replog.ErrNewer},
+		"event 0": {event(0), replog.ErrDiverged, replog.ErrNewer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := openReplicas(t, 3, testDescriptor(1, messages.TrustNone), Options{})
 			takeOver(t, r.nodes[0].store, 0).append(1)
 			head := r.nodes[0].store.replica.head.Load()
-			_ = r.nodes[0].log.Append(t.Context(), head, content((&format.Entry{}).Encode()))
+			_ = r.nodes[0].log.Append(t.Context(), head, test.content((&format.Entry{}).Encode()))
 			for _, n := range r.nodes {
 				for {
 					now, changed := n.log.Leadership()
 					if now.Stopped != nil {
-						expect.ErrorIs(t, now.Stopped, replog.ErrNewer)
-						expect.Equal(t, false, errors.Is(now.Stopped, replog.ErrDiverged))
+						expect.ErrorIs(t, now.Stopped, test.want)
+						expect.Equal(t, false, errors.Is(now.Stopped, test.not))
 						break
 					}
 					<-changed
@@ -450,6 +463,41 @@ func TestReplicaWithoutSpace(t *testing.T) {
 			r.close(t, stuck)
 			r.open(t, stuck, d)
 			r.same(t, w.s, count)
+		})
+	}
+}
+
+// A node that does not lead tries to flush when its tails have grown, not for each entry, if that is refused or leaves what
+// nobody can flush.
+func TestReplicaTriesWhenTailsHaveGrown(t *testing.T) {
+	const limit = 16 * growPart
+	for name, test := range map[string]struct {
+		refusal  error
+		unwanted int64 // what partitions that have failed take
+	}{
+		"a full state.db":  {errNoSpace, 0},
+		"failed partition": {nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openReplicas(t, 3, testDescriptor(1, messages.TrustNone), Options{TailEvents: limit})
+			w := takeOver(t, r.nodes[0].store, 0)
+			s := r.nodes[2].store
+			s.tails.Count(0, tail.Size{Bytes: test.unwanted * s.shares.tail / 2})
+			var tries atomic.Int32
+			faulty.CommitsOf(s.state).Before.Set(func() error {
+				tries.Add(1)
+				return test.refusal
+			})
+			for n := range limit - 1 {
+				w.append(1)
+				if untilHead(t, s, w.s); n%16 == 0 {
+					w.flush()
+				}
+			}
+			// Two may try for the same growth: whoever applies entries, and whoever flushes without a caller.
+			if got := tries.Load(); got == 0 || got > 2*growPart {
+				t.Errorf("got %d tries for %d entries, want at most %d", got, limit, 2*growPart)
+			}
 		})
 	}
 }

@@ -3,7 +3,6 @@ package format
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
@@ -118,7 +117,7 @@ func (e *Entry) Encode() []byte {
 func DecodeEntry(b []byte) (e Entry, err error) {
 	r := ByteReader{Rest: b}
 	if version := r.byte(); version != entryVersion && !r.Bad {
-		return e, fmt.Errorf("%w: got %d, want %d", ErrVersion, version, entryVersion)
+		return e, unknownVersion(version, entryVersion, entryVersion)
 	}
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		e.Epochs = append(e.Epochs, Epoch{

@@ -1,6 +1,9 @@
 package format
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Causes of damage.
 var (
@@ -11,3 +14,15 @@ var (
 	ErrMisplaced = errors.New("value belongs to another key")
 	ErrMissing   = errors.New("value is missing")
 )
+
+// ErrNewer is [ErrVersion] of what a newer program has written.
+var ErrNewer = fmt.Errorf("%w, a newer one", ErrVersion)
+
+// unknownVersion says that a version is none of those from first to last.
+func unknownVersion(got, first, last byte) error {
+	cause := ErrVersion
+	if got > last {
+		cause = ErrNewer
+	}
+	return fmt.Errorf("%w: got %d, want %d to %d", cause, got, first, last)
+}

@@ -190,7 +190,7 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 		return ErrTruncated
 	}
 	if value[0] < eventVersion || value[0] > eventPeriods {
-		return fmt.Errorf("%w: got %d, want %d to %d", ErrVersion, value[0], eventVersion, eventPeriods)
+		return unknownVersion(value[0], eventVersion, eventPeriods)
 	}
 	payload := value[EventHeaderLen:]
 	v.CRC = binary.BigEndian.Uint32(value[1:])
@@ -207,7 +207,7 @@ func (v *EventView) Decode(lsn messages.LSN, value []byte) error {
 	case r.Bad || len(r.Rest) != 0:
 		return ErrLayout
 	case newer != 0:
-		return fmt.Errorf("%w: it has a section %d of the runtime, want 1 to %d", ErrVersion, newer, tagTrace)
+		return fmt.Errorf("%w: it has a section %d of the runtime, want 1 to %d", ErrNewer, newer, tagTrace)
 	}
 	return nil
 }

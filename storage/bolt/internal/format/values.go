@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 
 	"github.com/partita-go/partita/messages"
@@ -48,7 +47,7 @@ func unsealVersion(bucket, key, value []byte, first, last byte) (r ByteReader, v
 		return r, 0, err
 	}
 	if version = r.byte(); (version < first || version > last) && !r.Bad {
-		return r, version, fmt.Errorf("%w: got %d, want %d to %d", ErrVersion, version, first, last)
+		return r, version, unknownVersion(version, first, last)
 	}
 	return r, version, nil
 }

@@ -344,6 +344,95 @@ func TestFlippedBranches(t *testing.T) {
 	expect.Equal(t, 0, x.readAll("nothing damaged any more"))
 }
 
+// A branch whose key is above the first key of its page hides that one from whoever writes, though a cursor that steps
+// over finds it. If its head were written anew, the old one would stay where it lies, and come back when its page is
+// written for a neighbour: its workspace's numbers would be given twice.
+func TestRaisedBranchKey(t *testing.T) {
+	m := newModel(openState(t))
+	const last = 60
+	for ws := range messages.WSID(last) {
+		m.append(ws+1, messages.SequenceNumber{}, nil)
+	}
+	m.flush(t)
+	var first messages.WSID
+	view(t, m.state, func(tx *bbolt.Tx) error {
+		root := int64(tx.Bucket(format.BucketWorkspaces).Root())
+		element := root*pageSize + boltfile.PageHeaderLen + 16 // the second one
+		content := contentOf(t, m.state)
+		key := element + int64(binary.NativeEndian.Uint32(content[element:]))
+		first = messages.WSID(format.Uint64(content[key:][:format.WorkspaceKeyLen]))
+		_, err := m.state.Handle.WriteAt(format.AppendWorkspaceKey(nil, first+1), key)
+		return err
+	})
+	if first <= 1 || first >= last {
+		t.Fatalf("got workspace %d at the begin of a page, want one in the middle", first)
+	}
+	for _, ws := range []messages.WSID{first, first + 1} {
+		m.append(ws, messages.SequenceNumber{}, nil)
+		err := m.state.Update(func(tx *bbolt.Tx) error {
+			return m.writeWorkspace(NewWriter(tx, &boltfile.ByteArena{}, m.value), ws)
+		})
+		if ws == first && damaged(err) {
+			return
+		}
+		expect.NoError(t, err)
+		m.pending = nil
+	}
+	got, err := WLogEnd(m.state, first)
+	t.Fatalf("got end %d of %d, %v, want damage before", got, len(m.workspaces[first].lsns), err)
+}
+
+// The same for the entry of a pack: it would be written beside the old one.
+func TestRaisedBranchKeyOfPacks(t *testing.T) {
+	x := newFilled(t)
+	tried := 0
+	for _, key := range x.branchKeysOf(format.BucketIndex) {
+		content := x.content()
+		k := format.ParseRecordKey(content[key:][:format.IndexKeyLen])
+		if k.ID.Seq == messages.SeqWLogOffset {
+			continue
+		}
+		tried++
+		last := key + format.IndexKeyLen - 1
+		for content[last] == math.MaxUint8 {
+			last--
+		}
+		x.flip(last, content[last]^(content[last]+1))
+		view(t, x.state, func(tx *bbolt.Tx) error {
+			w := NewWriter(tx, nil, nil)
+			expect.NoError(t, w.Load(k.Workspace))
+			for _, n := range []messages.Number{k.ID.Number, k.ID.Number + 1} {
+				if _, err := w.packFor(w.Head.Find(k.ID.Seq), n); !damaged(err) {
+					t.Errorf("%+v, record %d: got %v, want damage", k, n, err)
+				}
+			}
+			return nil
+		})
+		x.flip(last, content[last]^(content[last]+1))
+	}
+	if tried == 0 {
+		t.Error("no page begins with a pack")
+	}
+}
+
+// branchKeysOf returns where the keys of a bucket's root are in the file, without the first one.
+func (x *filled) branchKeysOf(bucket []byte) (places []int64) {
+	x.t.Helper()
+	content := x.content()
+	view(x.t, x.state, func(tx *bbolt.Tx) error {
+		root := int(tx.Bucket(bucket).Root())
+		info, err := tx.Page(root)
+		expect.NoError(x.t, err)
+		expect.Equal(x.t, "branch", info.Type)
+		for i := 1; i < info.Count; i++ {
+			element := root*pageSize + boltfile.PageHeaderLen + 16*i
+			places = append(places, int64(element)+int64(binary.NativeEndian.Uint32(content[element:])))
+		}
+		return nil
+	})
+	return places
+}
+
 // What is not there any more, or lies under another key, is missed.
 func TestHiddenEntries(t *testing.T) {
 	x := newFilled(t)

@@ -19,10 +19,10 @@ const headList = 64
 
 // ReadHead reads the head of a workspace into h. One without events has the zero value, and neither lists nor packs.
 func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
+	b := tx.Bucket(format.BucketWorkspaces)
 	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
-	c := tx.Bucket(format.BucketWorkspaces).Cursor()
-	k, v := c.Seek(key)
-	if bytes.Equal(k, key) {
+	// Put writes where Get looks. A cursor goes one page further: it may find what Put would not replace.
+	if v := b.Get(key); v != nil {
 		_, err := DecodeHead(key, v, h)
 		return err
 	}
@@ -30,7 +30,7 @@ func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
 	if k, _ := tx.Bucket(format.BucketIndex).Cursor().Seek(key); bytes.HasPrefix(k, key) {
 		return format.DamagedHead(ws, format.ErrMissing)
 	}
-	return besideMissing(c, format.BucketWorkspaces, key, k, v, checkHead)
+	return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
 }
 
 // DecodeHead reads an entry of bucket workspaces into h.

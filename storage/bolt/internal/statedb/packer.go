@@ -209,7 +209,15 @@ func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.P
 		return at, nil
 	}
 	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}}
-	return packAt(w.index.Cursor(), key, s.First)
+	if at, err = packAt(w.index.Cursor(), key, s.First); err != nil {
+		return at, err
+	}
+	// A cursor goes one page further than Put: what Put would not replace must not be written beside.
+	key.ID.Number = at.First
+	if found := format.AppendIndexKey(nil, key); w.index.Get(found) == nil {
+		return at, astray(format.BucketIndex, found)
+	}
+	return at, nil
 }
 
 // mergeRows merges two lists of rows that are ordered by number. Of a number that is in both the newer one counts.

@@ -20,11 +20,6 @@ func missing(c *bbolt.Cursor, bucket, key []byte, check func(k, v []byte) error)
 	if bytes.Equal(k, key) {
 		return astray(bucket, key) // it is there, and Get went elsewhere
 	}
-	return besideMissing(c, bucket, key, k, v, check)
-}
-
-// besideMissing is missing for a cursor that has sought the key, and stands at k and v instead.
-func besideMissing(c *bbolt.Cursor, bucket, key, k, v []byte, check func(k, v []byte) error) error {
 	if k != nil {
 		if err := check(k, v); err != nil {
 			return err

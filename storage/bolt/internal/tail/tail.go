@@ -208,13 +208,11 @@ func (t *Tail) StepEnd(from, to messages.PLogOffset) messages.PLogOffset {
 // that freed.
 func (t *Tail) Drop(to messages.PLogOffset) Size {
 	before := t.Size
-	if t.index != nil {
-		t.index.age()
-	}
 	for o := t.First(); o < to; o++ {
 		e := t.At(o)
 		if t.Last[e.Workspace] == o {
 			delete(t.Last, e.Workspace)
+			delete(t.index.of, e.Workspace)
 		}
 		recordsEnd := t.RecordsEnd(o)
 		for i := e.Records; i < recordsEnd; i++ {
@@ -286,6 +284,13 @@ func (t *Totals) Count(events int, size Size) {
 	t.Events.Add(int64(events))
 	t.Bytes.Add(size.Bytes)
 	t.Rows.Add(size.Rows)
+}
+
+// Set makes the totals those of another.
+func (t *Totals) Set(of *Totals) {
+	t.Events.Store(of.Events.Load())
+	t.Bytes.Store(of.Bytes.Load())
+	t.Rows.Store(of.Rows.Load())
 }
 
 // IDRef is an event of the tail that has a deduplication id.

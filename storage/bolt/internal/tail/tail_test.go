@@ -94,12 +94,11 @@ func TestTailFindsRecords(t *testing.T) {
 	check("an index that grows")
 	l.Drop(100)
 	check("an index that shrinks")
-	if l.index.of == nil {
+	l.Age()
+	if l.Drop(101); l.index.get(0) == nil {
 		t.Error("got no index, want one as long as it is used")
 	}
-	l.Drop(101)
-	l.Drop(102)
-	if l.index.of != nil {
+	if l.Age(); l.index.get(0) != nil {
 		t.Error("got an index that nobody uses")
 	}
 	check("an index that is made anew")
@@ -107,6 +106,64 @@ func TestTailFindsRecords(t *testing.T) {
 	check("all is gone")
 	push(0, 1)
 	check("one again")
+}
+
+// An index is of one workspace, and takes in no more than what was asked for walks over: whoever appends waits for it.
+func TestIndexGrows(t *testing.T) {
+	var l Tail
+	l.Restart(1)
+	const many, few = 3 * recordWalk, 10
+	push := func(ws messages.WSID, n messages.Number) {
+		l.Push(Entry{Workspace: ws}, messages.DedupID{}, nil, []Record{{Number: n, Seq: seq}})
+	}
+	for n := range messages.Number(many) {
+		push(1, n)
+		push(2, n)
+	}
+	find := func(n messages.Number, want bool, indexed int) {
+		t.Helper()
+		if o, ok := l.WriterOf(recordKey(1, n)); ok != want || ok && l.Records.At(l.At(o).Records).Number != n {
+			t.Errorf("record %d: got offset %d, %v", n, o, ok)
+		}
+		if got := len(l.index.get(1).of); got != indexed {
+			t.Errorf("record %d: got %d records in the index, want %d", n, got, indexed)
+		}
+	}
+	find(many-recordWalk, true, recordWalk)
+	find(many-1, true, recordWalk)
+	for n := range messages.Number(few) {
+		push(1, many+n)
+	}
+	find(many+few-1, true, recordWalk+few)
+	find(few, true, many)
+	find(many+few, false, many+few)
+	find(0, true, many+few)
+	expect.Equal(t, 1, len(l.index.of), "workspaces with an index")
+	for o := l.First(); o < l.End()-few; o++ { // nothing more of workspace 2
+		l.Drop(o + 1)
+	}
+	find(many, true, few)
+	find(many-1, false, few)
+	l.Drop(l.End() - 1)
+	push(2, 1)
+	if l.Drop(l.End() - 1); len(l.index.of) != 0 {
+		t.Error("got an index of a workspace that the tail does not have")
+	}
+}
+
+// Where there is an index it is asked, and nobody walks first.
+func TestIndexComesFirst(t *testing.T) {
+	var l Tail
+	l.Restart(1)
+	for n := range messages.Number(recordWalk) {
+		l.Push(Entry{Workspace: 1}, messages.DedupID{}, nil, []Record{{Number: n, Seq: seq}})
+	}
+	l.WriterOf(recordKey(1, 0))
+	const marked = 7
+	l.index.get(1).of[recordKey(1, recordWalk-1).ID] = marked
+	if o, _ := l.WriterOf(recordKey(1, recordWalk-1)); o != marked {
+		t.Errorf("got offset %d, want %d, as the index has it", o, marked)
+	}
 }
 
 // What the tail knows of records and ids is what its entries say.
