@@ -15,6 +15,8 @@ type transport struct {
 	raft.Transport
 	acks   acks
 	absent absent
+	// follows reports whether a node follows this one, which leads in a term of raft's.
+	follows func(id raft.ServerID, term uint64) bool
 	// closed is closed when the log is.
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -53,7 +55,7 @@ func (t *transport) AppendEntries(
 		args.Entries = some
 	}
 	if !isHeartbeat(args) {
-		t.absent.await(id, t.closed)
+		t.absent.await(id, t.closed, func() bool { return !t.follows(id, args.Term) })
 	}
 	asked := t.acks.now()
 	err := t.Transport.AppendEntries(id, target, args, resp)
