@@ -165,7 +165,8 @@ func (p *Port) receive(c net.Conn) error {
 		return err
 	}
 	s, a := (*streams)(nil), otherName
-	if p.isCertified(c, h.from) {
+	// Of another version only that is known.
+	if h.version != helloVersion || p.isCertified(c, h.from) {
 		s, a = p.judge(h)
 	}
 	said := []byte{byte(a)}
