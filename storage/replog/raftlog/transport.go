@@ -99,15 +99,9 @@ func (t *transport) RequestVote(
 	return again(func() error { return t.Transport.RequestVote(id, target, args, resp) })
 }
 
-// TimeoutNow implements [raft.Transport]: the other node is to lead.
-func (t *transport) TimeoutNow(
-	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
-) error {
-	return again(func() error { return t.Transport.TimeoutNow(id, target, args, resp) })
-}
-
 // again asks until it is sure that the stream was not an old one, of a node that was started again since. Raft takes no answer
-// for a refusal, and asks anew a failover later.
+// for a refusal, and asks anew a failover later. TimeoutNow is not asked again: a node that has heard it may lead already, and
+// would begin another election.
 func again(ask func() error) (err error) {
 	for range pooledStreams + 1 {
 		if err = ask(); err == nil || !hasBroken(err) {
