@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -19,18 +20,34 @@ func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return args.PrevLogEntry == 0 && args.PrevLogTerm == 0 && len(args.Entries) == 0 && args.LeaderCommitIndex == 0
 }
 
-// await waits until a node answers, if it has not, or until the log is closed: raft counts what fails then.
-func (a *absent) await(id raft.ServerID, closed <-chan struct{}) {
-	a.mu.Lock()
-	back := a.back[id]
-	a.mu.Unlock()
+// lookEvery is how often whoever waits looks whether that is in vain.
+const lookEvery = 50 * time.Millisecond
+
+// await waits until a node answers, if it has not, or until the log is closed, or until that is in vain: raft counts what
+// fails then. Raft cannot stop what waits here, nor can a transfer go on.
+func (a *absent) await(id raft.ServerID, closed <-chan struct{}, vain func() bool) {
+	back := a.has(id)
 	if back == nil {
 		return
 	}
-	select {
-	case <-back:
-	case <-closed:
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for !vain() {
+		select {
+		case <-back:
+			return
+		case <-closed:
+			return
+		case <-look.C:
+		}
 	}
+}
+
+// has returns what is closed when a node answers, nil if it has answered.
+func (a *absent) has(id raft.ServerID) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.back[id]
 }
 
 // note notes whether a node has answered.

@@ -35,7 +35,7 @@ func TestEntriesWaitForANodeThatIsBack(t *testing.T) { synctest.Test(t, testEntr
 
 func testEntriesWait(t *testing.T) {
 	d := &deaf{sent: make(chan *raft.AppendEntriesRequest, 2)}
-	tr := &transport{Transport: d, closed: make(chan struct{})}
+	tr := &transport{Transport: d, closed: make(chan struct{}), follows: func(raft.ServerID, uint64) bool { return true }}
 	send := func(args *raft.AppendEntriesRequest) error {
 		return tr.AppendEntries("b", "b", args, &raft.AppendEntriesResponse{})
 	}
@@ -82,7 +82,7 @@ func TestWaitingEntriesEnd(t *testing.T) { synctest.Test(t, testWaitingEntries) 
 
 func testWaitingEntries(t *testing.T) {
 	d := &deaf{sent: make(chan *raft.AppendEntriesRequest, 2)}
-	tr := &transport{Transport: d, closed: make(chan struct{})}
+	tr := &transport{Transport: d, closed: make(chan struct{}), follows: func(raft.ServerID, uint64) bool { return true }}
 	send := func() error {
 		return tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 1, PrevLogEntry: 1}, &raft.AppendEntriesResponse{})
 	}

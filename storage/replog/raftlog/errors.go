@@ -33,6 +33,11 @@ var (
 	// From: Add and Remove of a log.
 	// Do: look at its members; hand the log over before the owner is removed.
 	ErrMember = errors.New("wrong member of the log")
+	// ErrAway is returned when a log was to be handed over to a node that has not answered the owner.
+	//
+	// From: Transfer of a log.
+	// Do: wait until the node is back, or choose another one. The owner leads on.
+	ErrAway = errors.New("the other node has not answered")
 )
 
 var (

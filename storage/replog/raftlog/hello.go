@@ -16,25 +16,25 @@ import (
 //	shard    4  which log it is for, or that it is for requests
 //	from     1  length, and as many bytes: who opens it
 //	to       1  length, and as many bytes: who is meant
-//	life    16  which one of that name opens it
+//	lives    2  how many, and as many shards and lives: which one of that name opens it
 //	meant   16  which one of the other name is meant, 0 if it was never met
 //
-// The other side says one byte: an answer; and, if it is welcome, which one of its name it is, in 16 bytes. Raft's own
-// messages follow, or requests.
+// The other side says one byte: an answer; and, if it is welcome, its own lives. Raft's own messages follow, or requests.
 //
 // to is there since raft counts the votes of the nodes that it has asked: a wrong address must not make one node two. meant is
 // there since two clusters may have the same names: who reaches one of the other's is refused before anybody remembers it. A
-// stream for requests has the life of one of the node's logs, if one is open.
+// log's stream has the life of that log. One for requests has those of all the node's logs that are open, and means nobody:
+// two nodes may have met in any of their logs.
 type hello struct {
 	version  byte
 	shard    replog.Shard
 	from, to replog.NodeID
-	life     life
+	lives    lives
 	meant    life
 }
 
 const (
-	helloVersion = 3
+	helloVersion = 4
 	maxNodeID    = 255
 )
 
@@ -68,7 +68,7 @@ func (h hello) bytes() []byte {
 		b = append(b, byte(len(id)))
 		b = append(b, id...)
 	}
-	b = append(b, h.life[:]...)
+	b = h.lives.append(b)
 	return append(b, h.meant[:]...)
 }
 
@@ -95,16 +95,15 @@ func readHello(r io.Reader) (h hello, err error) {
 		}
 		*id = replog.NodeID(name)
 	}
-	for _, l := range []*life{&h.life, &h.meant} {
-		if _, err := io.ReadFull(r, l[:]); err != nil {
-			return h, err
-		}
+	if h.lives, err = readLives(r); err != nil {
+		return h, err
 	}
-	return h, nil
+	_, err = io.ReadFull(r, h.meant[:])
+	return h, err
 }
 
 // exchange writes the first bytes, and reads the answer: which one of its name the other side is.
-func (h hello) exchange(c net.Conn) (other life, err error) {
+func (h hello) exchange(c net.Conn) (other lives, err error) {
 	if _, err := c.Write(h.bytes()); err != nil {
 		return other, err
 	}
@@ -117,8 +116,7 @@ func (h hello) exchange(c net.Conn) (other life, err error) {
 	}
 	switch a := answer(b[0]); {
 	case a == welcome:
-		_, err = io.ReadFull(c, other[:])
-		return other, err
+		return readLives(c)
 	case a == otherLife:
 		return other, fmt.Errorf("%w: %w: %s", errRefused, ErrForgotten, answers[a])
 	case a == notMeant:

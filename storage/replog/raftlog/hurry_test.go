@@ -83,3 +83,24 @@ func TestOldStreams(t *testing.T) {
 		}
 	}
 }
+
+// gone is a transport of streams whose other ends are closed.
+type gone struct {
+	raft.Transport
+	asked int
+}
+
+func (g *gone) TimeoutNow(raft.ServerID, raft.ServerAddress, *raft.TimeoutNowRequest, *raft.TimeoutNowResponse) error {
+	g.asked++
+	return io.EOF
+}
+
+// TestNobodyIsToldTwiceToLead: a node may have heard it, though its answer is lost. It may lead then.
+func TestNobodyIsToldTwiceToLead(t *testing.T) {
+	t.Parallel()
+	g := &gone{}
+	tr := &transport{Transport: g}
+	if err := tr.TimeoutNow("b", "b", nil, nil); !errors.Is(err, io.EOF) || g.asked != 1 {
+		t.Errorf("got %v, asked %d times, want once", err, g.asked)
+	}
+}

@@ -3,6 +3,7 @@ package raftlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -124,7 +125,17 @@ func (l *Log) resign(term uint64) {
 	l.ring()
 }
 
-// Transfer implements [replog.Log]. It waits for the append that is under way, and lets no other one begin.
+// follows reports whether a node is in the log that this one leads in a term of raft's. It does not while the leadership
+// begins or is handed over.
+func (l *Log) follows(id raft.ServerID, term uint64) bool {
+	l.mu.Lock()
+	leads := l.state.Term != 0 && l.term == term
+	l.mu.Unlock()
+	return leads && l.member(replog.NodeID(id)) != nil
+}
+
+// Transfer implements [replog.Log]. It waits for the append that is under way, and lets no other one begin. ErrAway if the
+// other node has not answered.
 func (l *Log) Transfer(ctx context.Context, to replog.NodeID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -133,6 +144,18 @@ func (l *Log) Transfer(ctx context.Context, to replog.NodeID) error {
 		return err
 	}
 	defer l.leave()
+	if err := l.leads(); err != nil {
+		return err
+	}
+	// Nobody could write until raft has given it up.
+	if l.transport.absent.has(raft.ServerID(to)) != nil {
+		return fmt.Errorf("%w: node %q", ErrAway, to)
+	}
+	return l.giveTo(ctx, to)
+}
+
+// giveTo lets another node lead, or this one lead anew.
+func (l *Log) giveTo(ctx context.Context, to replog.NodeID) error {
 	if err := l.handOver(); err != nil {
 		return err
 	}

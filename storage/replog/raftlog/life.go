@@ -1,7 +1,9 @@
 package raftlog
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/partita-go/partita/storage"
@@ -11,6 +13,35 @@ import (
 // life tells the directories of one name apart. Each is drawn when it is made. A node that has lost its disk, and begins anew
 // under its old name, has forgotten for whom it has voted, and what it has stored for others: it must not count again.
 type life [16]byte
+
+// lives are a node's own, by the log.
+type lives map[replog.Shard]life
+
+// append adds what a stream has of them.
+func (all lives) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(len(all)))
+	for shard, l := range all {
+		b = binary.BigEndian.AppendUint32(b, uint32(shard))
+		b = append(b, l[:]...)
+	}
+	return b
+}
+
+// readLives reads exactly that.
+func readLives(r io.Reader) (lives, error) {
+	var b [4 + len(life{})]byte
+	if _, err := io.ReadFull(r, b[:2]); err != nil {
+		return nil, err
+	}
+	all := make(lives)
+	for range binary.BigEndian.Uint16(b[:2]) {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, err
+		}
+		all[replog.Shard(binary.BigEndian.Uint32(b[:4]))] = life(b[4:])
+	}
+	return all, nil
+}
 
 // peers are the other nodes as this one has met them first. What it knows of them is on its disk. nil knows nobody, and
 // takes everybody.

@@ -110,6 +110,7 @@ func (l *Log) open(from replog.Position) error {
 	if err != nil {
 		return errors.Join(err, disk.close())
 	}
+	t.follows = l.follows
 	l.disk, l.transport = disk, t
 	if err := l.runRaft(); err != nil {
 		return errors.Join(err, t.Close(), disk.close())

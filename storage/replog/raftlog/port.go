@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -166,14 +165,14 @@ func (p *Port) receive(c net.Conn) error {
 		return err
 	}
 	s, a := (*streams)(nil), otherName
-	if p.isCertified(c, h.from) {
+	// Of another version only that is known.
+	if h.version != helloVersion || p.isCertified(c, h.from) {
 		s, a = p.judge(h)
 	}
 	said := []byte{byte(a)}
 	if s != nil {
 		c = p.wrap(h.from, c)
-		own := p.lifeOf(s)
-		said = append(said, own[:]...)
+		said = p.livesOf(s).append(said)
 	}
 	if _, err := c.Write(said); err != nil {
 		return err
@@ -214,7 +213,7 @@ func (p *Port) judge(h hello) (*streams, answer) {
 		return nil, noLog
 	}
 	if h.shard == requestShard {
-		if !p.mayBe(h.from, h.life) {
+		if !p.mayBe(h.from, h.lives) {
 			return nil, otherLife
 		}
 		return s, welcome
@@ -222,7 +221,7 @@ func (p *Port) judge(h hello) (*streams, answer) {
 	if h.meant != (life{}) && h.meant != s.peers.life() {
 		return nil, notMeant
 	}
-	if same, err := s.peers.know(h.from, h.life); err != nil {
+	if same, err := s.peers.know(h.from, h.lives[h.shard]); err != nil {
 		return nil, noLog
 	} else if !same {
 		return nil, otherLife
@@ -230,37 +229,44 @@ func (p *Port) judge(h hello) (*streams, answer) {
 	return s, welcome
 }
 
-// lifeOf returns which one of its name this node is in a stream: for requests it is that of its first log which is open.
-func (p *Port) lifeOf(s *streams) (l life) {
+// livesOf returns which one of its name this node is in a stream: for requests it is those of all its logs that are open.
+func (p *Port) livesOf(s *streams) lives {
 	if s.shard != requestShard {
-		return s.peers.life()
+		return lives{s.shard: s.peers.life()}
 	}
-	if all := p.known(); len(all) > 0 {
-		l = all[0].life()
+	own := make(lives)
+	for shard, known := range p.known() {
+		own[shard] = known.life()
 	}
-	return l
+	return own
 }
 
-// mayBe reports whether a node with requests is the one that this node's logs have met first, as far as that is known.
-func (p *Port) mayBe(id replog.NodeID, l life) bool {
+// mayBe reports whether a node with requests may be the one that this node has met: in one log it is, or there is no log, open
+// on both, in which they have met. Nodes meet in those logs only that one of them has led, or wanted to.
+func (p *Port) mayBe(id replog.NodeID, its lives) bool {
 	none := true
-	for _, known := range p.known() {
+	for shard, known := range p.known() {
+		l, open := its[shard]
 		met := known.met(id)
-		if met == l {
+		switch {
+		case !open || met == life{}:
+		case met == l:
 			return true
+		default:
+			none = false
 		}
-		none = none && met == life{}
 	}
-	return none || l == life{}
+	return none
 }
 
 // known returns whom the logs that are open know.
-func (p *Port) known() (all []*peers) {
+func (p *Port) known() map[replog.Shard]*peers {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, shard := range slices.Sorted(maps.Keys(p.logs)) {
-		if k := p.logs[shard].peers; k != nil {
-			all = append(all, k)
+	all := make(map[replog.Shard]*peers)
+	for shard, s := range p.logs {
+		if s.peers != nil {
+			all[shard] = s.peers
 		}
 	}
 	return all
@@ -285,7 +291,7 @@ func (p *Port) dial(ctx context.Context, to replog.NodeID, s *streams) (net.Conn
 	}
 	stop := context.AfterFunc(p.ended, func() { _ = raw.Close() })
 	defer stop()
-	h := hello{version: helloVersion, shard: s.shard, from: p.o.Node, to: to, life: p.lifeOf(s), meant: s.peers.met(to)}
+	h := hello{version: helloVersion, shard: s.shard, from: p.o.Node, to: to, lives: p.livesOf(s), meant: s.peers.met(to)}
 	c, err := p.greet(ctx, raw, where, h, s)
 	if err != nil {
 		_ = raw.Close()
@@ -317,24 +323,25 @@ func (p *Port) greet(ctx context.Context, raw net.Conn, where string, h hello, s
 	if err := c.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	other, err := h.exchange(c)
+	others, err := h.exchange(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.recognize(h, s, other); err != nil {
+	if err := p.recognize(h, s, others); err != nil {
 		return nil, err
 	}
 	return c, c.SetDeadline(time.Time{})
 }
 
 // recognize refuses another node than the one that was met first under its name.
-func (p *Port) recognize(h hello, s *streams, other life) error {
+func (p *Port) recognize(h hello, s *streams, others lives) error {
 	if h.shard == requestShard {
-		if !p.mayBe(h.to, other) {
-			return fmt.Errorf("%w: %s: got %x", errRefused, answers[notMeant], other[:4])
+		if !p.mayBe(h.to, others) {
+			return fmt.Errorf("%w: %s", errRefused, answers[notMeant])
 		}
 		return nil
 	}
+	other := others[h.shard]
 	same, err := s.peers.know(h.to, other)
 	if err == nil && !same {
 		met := s.peers.met(h.to)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +74,16 @@ func TestOnePortForSeveralLogs(t *testing.T) {
 
 func TestRefusedStreams(t *testing.T) {
 	t.Parallel()
-	a, b := newPorts(t, false)
+	for name, secure := range map[string]bool{"open": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRefusedStreams(t, secure)
+		})
+	}
+}
+
+func testRefusedStreams(t *testing.T, secure bool) {
+	a, b := newPorts(t, secure)
 	open(t, b, 1)
 	for name, test := range map[string]struct {
 		h    hello
@@ -91,8 +101,15 @@ func TestRefusedStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := test.h.exchange(c); errors.Is(err, errRefused) != (test.want != welcome) {
-			t.Errorf("%s: got %v", name, err)
+		stream := c
+		if secure {
+			config := a.o.TLS.Clone()
+			config.ServerName = "127.0.0.1"
+			stream = tls.Client(c, config)
+		}
+		_, err = test.h.exchange(stream)
+		if said := answers[test.want]; errors.Is(err, errRefused) != (said != "") || err != nil && !strings.Contains(err.Error(), said) {
+			t.Errorf("%s: got %v, want %q", name, err, said)
 		}
 		_ = c.Close()
 	}

@@ -15,6 +15,8 @@ type transport struct {
 	raft.Transport
 	acks   acks
 	absent absent
+	// follows reports whether a node follows this one, which leads in a term of raft's.
+	follows func(id raft.ServerID, term uint64) bool
 	// closed is closed when the log is.
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -53,7 +55,7 @@ func (t *transport) AppendEntries(
 		args.Entries = some
 	}
 	if !isHeartbeat(args) {
-		t.absent.await(id, t.closed)
+		t.absent.await(id, t.closed, func() bool { return !t.follows(id, args.Term) })
 	}
 	asked := t.acks.now()
 	err := t.Transport.AppendEntries(id, target, args, resp)
@@ -97,15 +99,9 @@ func (t *transport) RequestVote(
 	return again(func() error { return t.Transport.RequestVote(id, target, args, resp) })
 }
 
-// TimeoutNow implements [raft.Transport]: the other node is to lead.
-func (t *transport) TimeoutNow(
-	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
-) error {
-	return again(func() error { return t.Transport.TimeoutNow(id, target, args, resp) })
-}
-
 // again asks until it is sure that the stream was not an old one, of a node that was started again since. Raft takes no answer
-// for a refusal, and asks anew a failover later.
+// for a refusal, and asks anew a failover later. TimeoutNow is not asked again: a node that has heard it may lead already, and
+// would begin another election.
 func again(ask func() error) (err error) {
 	for range pooledStreams + 1 {
 		if err = ask(); err == nil || !hasBroken(err) {
