@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/cluster"
-	"github.com/partita-go/partita/storage/replog"
 )
 
 // answering is a node of a cluster that answers as the test says. That real ones do so too, is tests/cluster's.
@@ -100,12 +99,9 @@ func TestClusterMembers(t *testing.T) {
 // TestClusterCompare: nodes that differ are a failure.
 func TestClusterCompare(t *testing.T) {
 	a := newAnswering(t)
-	member := func(node replog.NodeID, sum, unknown string) cluster.PositionJSON {
-		return cluster.PositionJSON{Node: node, Sum: sum, Unknown: unknown}
-	}
-	a.comparison = cluster.Comparison{
-		Same: true, Head: 7, Compared: 2, Members: []cluster.PositionJSON{member("n1", "0a", ""), member("n2", "0a", ""), member("n3", "", "it is away")},
-	}
+	a.comparison = cluster.Comparison{Same: true, Head: 7, Compared: 2, Members: []cluster.PositionJSON{
+		{Node: "n1", Head: 7, Sum: "0a"}, {Node: "n2", Head: 7, Sum: "0a"}, {Node: "n3", Unknown: "it is away"},
+	}}
 	got := run(t, "cluster", "compare", "--url", a.URL).has(t, exitFine)
 	if want := "n1 has 0a at entry 7\nn2 has 0a at entry 7\nn3 was not compared: it is away\n2 nodes have the same up to entry 7\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
