@@ -261,7 +261,9 @@ func (s *Shard) ask(ctx context.Context, to replog.NodeID, path string, value an
 }
 
 // maxTold is the largest answer of a node about itself, in bytes: it may tell something of each partition.
-func (s *Shard) maxTold() int64 { return maxProblem + maxEnd*int64(s.o.Application.Descriptor.Partitions) }
+func (s *Shard) maxTold() int64 {
+	return maxProblem + maxEnd*int64(s.o.Application.Descriptor.Partitions)
+}
 
 // complete fills in what the caller knows of the error.
 func complete(to *partition.AppendTo, err error) error {
