@@ -112,8 +112,10 @@ func (f *forward) hold(h *held) error {
 }
 
 // there lets another node answer.
-func (f *forward) there(r *http.Request, id replog.NodeID) error {
-	var failed error
+func (f *forward) there(r *http.Request, id replog.NodeID) (failed error) {
+	if all, is := f.w.(*recorded); is {
+		defer all.forgetBroken(r.Context(), &failed)
+	}
 	sent := false
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { sent = true },

@@ -2,6 +2,9 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,6 +61,22 @@ func (r *recorded) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(r.status)
 	_, _ = w.Write(r.body.Bytes()) // who does not listen any more is not told
+}
+
+// errBrokenOff is why there is no answer, though it had begun.
+var errBrokenOff = errors.New("the answer of the other node has broken off")
+
+// forgetBroken is deferred around what a proxy records. A proxy panics when an answer breaks off, so that net/http breaks that
+// to the client off, too. Of this one the client has nothing yet: it is lost as one that has not begun.
+func (r *recorded) forgetBroken(ctx context.Context, failed *error) {
+	switch reason := recover(); reason {
+	case nil:
+	case http.ErrAbortHandler:
+		*r = *newRecorded()
+		*failed = &lostError{true, cmp.Or(context.Cause(ctx), errBrokenOff)}
+	default:
+		panic(reason)
+	}
 }
 
 // gather lets the owner of each shard answer a request, and returns the answers, by shard.

@@ -47,7 +47,7 @@ func (n *Node) newHandler() http.Handler {
 
 // route answers with what this node has, if that is asked for, else as the owner does.
 func (n *Node) route(w http.ResponseWriter, r *http.Request) {
-	if isForPeers(r.URL.Path) || r.URL.Path == readyPath {
+	if isForPeers(r.URL.Path) || r.URL.Path == readyPath || r.URL.Path == clusterPath {
 		n.local().ServeHTTP(w, r) // it does not have that, or not with this method
 		return
 	}
@@ -101,7 +101,7 @@ func kindOf(path string) (kind string, more bool) {
 
 // isForPeers reports whether only other nodes may ask for a path, through the port of the log.
 func isForPeers(path string) bool {
-	return path == seedPath || path == ownPrefix || strings.HasPrefix(path, ownPrefix+"/")
+	return path == seedPath || path == positionPath || path == endsPath || path == ownPrefix || strings.HasPrefix(path, ownPrefix+"/")
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -104,7 +104,10 @@ func TestHTTPAtEachNode(t *testing.T) {
 		w.has(http.StatusUnprocessableEntity, id, http.MethodPost, "/v1/workspaces/1/events", `{"kind": 1, "wanted": [{"sequence": 99}]}`)
 		w.has(http.StatusUnsupportedMediaType, id, http.MethodPost, "/v1/workspaces/1/events", event, "Content-Type", "text/plain")
 		w.has(http.StatusRequestEntityTooLarge, id, http.MethodPost, "/v1/workspaces/1/events", `{"body":"`+strings.Repeat("x", 1<<20)+`"}`)
-		w.has(http.StatusNotFound, id, http.MethodGet, "/v1/nothing", "")
+		for _, target := range []string{"/v1/nothing", seedPath, endsPath, positionPath + "?head=1", ownPrefix + "/v1/log"} {
+			w.has(http.StatusNotFound, id, http.MethodGet, target, "")
+		}
+		w.has(http.StatusNotFound, id, http.MethodPost, clusterPath, "{}")
 		w.has(http.StatusMethodNotAllowed, id, http.MethodPost, "/v1/log", "")
 		for _, target := range []string{
 			"/v1/workspaces/1/log", "/v1/workspaces/1/numbers", "/v1/log", "/v1/partitions/1/log", "/v1/partitions", "/v1/application",

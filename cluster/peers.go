@@ -35,6 +35,8 @@ const (
 	maxHeader  = 1 << 20
 	// maxProblem is the largest answer that is read whole, in bytes.
 	maxProblem = 64 << 10
+	// maxEnd is how many bytes of an answer the end of a partition's log may have.
+	maxEnd = 24
 	// maxAnswer is that of an append.
 	maxAnswer = 64 << 20
 	// ownPrefix is where the appends of other nodes' own programs come.
@@ -237,7 +239,7 @@ func (s *Shard) request(ctx context.Context, method string, to replog.NodeID, pa
 	return request, err
 }
 
-// ask asks another node for what it answers as JSON.
+// ask asks another node for what it answers as JSON. The error is a lostError if there is no answer, or not all of it.
 func (s *Shard) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
 	request, err := s.request(ctx, http.MethodGet, to, path, nil)
 	if err != nil {
@@ -245,14 +247,22 @@ func (s *Shard) ask(ctx context.Context, to replog.NodeID, path string, value an
 	}
 	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {
-		return err
+		return &lostError{true, causeOf(ctx, err)}
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		content, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	content, err := io.ReadAll(io.LimitReader(response.Body, s.maxTold()))
+	switch {
+	case err != nil:
+		return &lostError{true, causeOf(ctx, err)}
+	case response.StatusCode != http.StatusOK:
 		return refusal(response.StatusCode, response.Header, content)
 	}
-	return json.NewDecoder(io.LimitReader(response.Body, maxProblem)).Decode(value)
+	return json.Unmarshal(content, value)
+}
+
+// maxTold is the largest answer of a node about itself, in bytes: it may tell something of each partition.
+func (s *Shard) maxTold() int64 {
+	return maxProblem + maxEnd*int64(s.o.Application.Descriptor.Partitions)
 }
 
 // complete fills in what the caller knows of the error.

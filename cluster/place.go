@@ -92,19 +92,21 @@ func (s *Shard) preferred() replog.NodeID {
 }
 
 // better returns the preferred node, if that is another one, and whether it could lead now: it follows this one, keeps up, has
-// room, and was not told to let another one lead.
+// room, and nobody wanted another one to lead, as far as any node knows.
 func (s *Shard) better(ctx context.Context) (id replog.NodeID, ready bool) {
 	if id = s.preferred(); id == "" || id == s.o.Node {
 		return id, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	head := s.part().log.Standing().Applied.Head
-	var m NodeJSON
-	if err := s.ask(ctx, id, clusterPath, &m); err != nil {
-		return id, false
+	for _, m := range s.askOthers(ctx) {
+		if m.HandedOver {
+			return id, false
+		}
+		if m.Node == id {
+			ready = m.Leader == s.o.Node && m.Stopped == "" && m.Full == "" && m.Failed == "" && m.Head+nearby >= head
+		}
 	}
-	return id, m.Leader == s.o.Node && m.Stopped == "" && m.Full == "" && m.Failed == "" && !m.HandedOver && m.Head+nearby >= head
+	return id, ready
 }
 
 // mayPlace reports whether the preferred node may be let lead once more, and counts that.

@@ -37,6 +37,9 @@ func (s *Shard) govern() {
 			s.mend(now.Stopped)
 			continue
 		}
+		if now.Leader != "" && now.Leader != s.o.Node && now.Leader == s.preferred() {
+			s.setHandedOver(false) // that is as it should be again
+		}
 		select {
 		case <-changed:
 		case <-s.node.running.Done():

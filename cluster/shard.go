@@ -37,7 +37,7 @@ type Shard struct {
 	changed chan struct{}
 	// failed is why the last reign could not begin, or what Lead has returned.
 	failed error
-	// handedOver says that somebody wanted another node to lead, and this one has not since.
+	// handedOver says that somebody wanted another node to lead, and neither this one nor the preferred one has since.
 	handedOver bool
 
 	// relieved is when another node was to lead last, since the store here had no room.
@@ -151,8 +151,8 @@ func (s *Shard) ready(ctx context.Context) error {
 }
 
 // Transfer lets another node lead, which must have kept up. It returns when this one does not lead any more. If there are
-// several shards, and this node is the preferred one of this shard, it does not ask for it back until it was restarted. An
-// [*OwnerError] if it does not lead now; another error if the other node cannot, or does not answer: this one leads on then.
+// several shards, nobody lets the preferred node lead until this one was restarted, or has led again. An [*OwnerError] if it
+// does not lead now; another error if the other node cannot, or does not answer: this one leads on then.
 //
 // ErrOptions if it is none of Options.Peers, or this one: nothing has changed then.
 func (s *Shard) Transfer(ctx context.Context, to replog.NodeID) error {
@@ -164,7 +164,7 @@ func (s *Shard) Transfer(ctx context.Context, to replog.NodeID) error {
 	}
 	err := s.asOwner(s.part().log.Transfer(ctx, to))
 	if err == nil {
-		s.setHandedOver(true)
+		s.setHandedOver(to != s.preferred())
 	}
 	return err
 }

@@ -56,10 +56,12 @@ func (n *Node) settleShards() error {
 	case !isMissing(raftDir(n.o.Dir, 0)):
 		return n.checkShards(n.o.Dir, "1")
 	}
-	if stores := n.stores(); stores > 0 {
-		if err := n.checkShards(n.o.Dir, strconv.Itoa(stores)); err != nil {
-			return err
-		}
+	stores, err := n.stores()
+	if err == nil && stores > 0 {
+		err = n.checkShards(n.o.Dir, strconv.Itoa(stores))
+	}
+	if err != nil {
+		return err
 	}
 	if n.o.Shards == 1 || !n.o.Create && !n.o.Join {
 		return nil
@@ -70,12 +72,19 @@ func (n *Node) settleShards() error {
 	return writeFile(name, strconv.Itoa(n.o.Shards)+"\n")
 }
 
-// stores returns how many stores there are.
-func (n *Node) stores() (count int) {
-	for count < MaxShards && !isMissing(ShardDir(n.o.Dir, count)) {
+// stores returns how many stores there are. It refuses those of some shards only: the shard that has none would begin anew.
+func (n *Node) stores() (count int, err error) {
+	for i := range MaxShards {
+		if isMissing(ShardDir(n.o.Dir, i)) {
+			continue
+		}
+		if count < i {
+			return 0, fmt.Errorf("%w: Dir: got %s, want %s too: it is missing",
+				ErrOptions, ShardDir(n.o.Dir, i), ShardDir(n.o.Dir, count))
+		}
 		count++
 	}
-	return count
+	return count, nil
 }
 
 func (n *Node) checkShards(where, got string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,15 +242,22 @@ func TestClusterOfShards(t *testing.T) {
 	r.led(1, func(id replog.NodeID) bool { return id == owners[0] })
 	// The node that leads no shard any more leaves, and comes back.
 	w.eventually(owners[0], removePath, owners[1])
-	for _, m := range read[StatusJSON](w, owners[0], clusterPath).Members {
-		if m.Votes != (m.Node != owners[1]) {
-			t.Errorf("got %+v, want it to vote: %v", m, !m.Votes)
-		}
-	}
+	w.voters(owners[0], func(id replog.NodeID) bool { return id != owners[1] })
 	w.eventually(owners[2], addPath, owners[1])
-	for _, m := range read[StatusJSON](w, owners[0], clusterPath).Members {
-		if !m.Votes {
-			t.Errorf("got %+v, want it to vote", m)
+	w.voters(owners[0], func(replog.NodeID) bool { return true })
+}
+
+// voters waits until a node knows which nodes vote in all shards: who leads knows it first.
+func (w *web) voters(id replog.NodeID, want func(replog.NodeID) bool) {
+	w.Helper()
+	wrong := func(m NodeJSON) bool { return m.Votes != want(m.Node) }
+	for end := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+		all := read[StatusJSON](w, id, clusterPath).Members
+		if !slices.ContainsFunc(all, wrong) {
+			return
+		}
+		if time.Now().After(end) {
+			w.Fatalf("node %s: got %+v, want others to vote", id, all)
 		}
 	}
 }

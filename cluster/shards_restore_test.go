@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
@@ -62,5 +63,34 @@ func TestShardsOfBackups(t *testing.T) {
 	_, err := r.open("n1", func(o *Options) { o.Dir = mixed })
 	if !errors.Is(err, storage.ErrForeign) || !strings.Contains(err.Error(), ShardDir(mixed, 1)) {
 		t.Errorf("stores in wrong places: got %v, want ErrForeign that says where", err)
+	}
+}
+
+// TestStoreOfAShardIsMissing of those that were restored: its numbers would begin anew.
+func TestStoreOfAShardIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, there := range [][]int{{1, 2}, {0, 2}, {2}, {MaxShards - 1}} {
+		dir := t.TempDir()
+		missing := ShardDir(dir, 0)
+		for _, i := range there {
+			if i == 0 {
+				missing = ShardDir(dir, 1)
+			}
+			if err := os.MkdirAll(ShardDir(dir, i), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, count := range []int{1, shards} {
+			n, err := Start(t.Context(), Options{
+				Node: "n1", Peers: map[replog.NodeID]string{"n1": "127.0.0.1:0", "n2": "127.0.0.1:1"}, Dir: dir, Create: true, Shards: count,
+				Application: partition.Application{Descriptor: descriptor()},
+			})
+			if err == nil {
+				err = n.Close(t.Context())
+			}
+			if !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), missing) {
+				t.Errorf("%d shards, stores %v: got %v, want ErrOptions that names %s", count, there, err, missing)
+			}
+		}
 	}
 }

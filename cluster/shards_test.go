@@ -134,22 +134,49 @@ func TestAppOfAShard(t *testing.T) {
 	}
 }
 
-// TestHandedOverShardStays where somebody wanted it, though another node is preferred.
+// TestHandedOverShardStays where somebody wanted it, though another node is preferred, whoever has handed it over.
 func TestHandedOverShardStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sharded)
 	owners := r.spread()
-	if err := r.node(owners[0]).Shards()[0].Transfer(r.ctx, owners[1]); err != nil {
-		t.Fatal(err)
-	}
-	r.led(0, func(id replog.NodeID) bool { return id == owners[1] })
-	s := r.node(owners[1]).Shards()[0]
-	if best, ready := s.better(r.ctx); best != owners[0] || ready {
-		t.Errorf("got node %s, ready %v, want %s, which has handed over", best, ready, owners[0])
-	}
+	r.handOverShard(0, owners[1])
+	r.stays(0, owners[1], owners[0])
+	r.handOverShard(0, owners[2])
 	r.stop(owners[0])
-	r.start(owners[0])
+	r.start(owners[0]) // it has forgotten, and the other one has not
+	r.stays(0, owners[2], owners[0])
+	r.stop(owners[1])
+	r.start(owners[1])
 	r.led(0, func(id replog.NodeID) bool { return id == owners[0] })
+}
+
+// handOverShard lets another node lead a shard, which may have to catch up first.
+func (r *rig) handOverShard(shard int, to replog.NodeID) {
+	r.Helper()
+	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		if id := r.owners()[shard]; id == to {
+			return
+		} else if id != "" {
+			if err := r.node(id).Shards()[shard].Transfer(r.ctx, to); err != nil && time.Now().After(end) {
+				r.Fatal(err)
+			}
+		}
+	}
+}
+
+// stays waits until a node that is preferred could lead instead of another one, and checks that it is not to.
+func (r *rig) stays(shard int, owner, preferred replog.NodeID) {
+	r.Helper()
+	s := r.node(owner).Shards()[shard]
+	follows := func(m NodeJSON) bool { return m.Node == preferred && m.Leader == owner && m.Head == s.Status().Head }
+	for end := time.Now().Add(patience); !slices.ContainsFunc(s.askOthers(r.ctx), follows); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatalf("node %s does not follow", preferred)
+		}
+	}
+	if best, ready := s.better(r.ctx); best != preferred || ready {
+		r.Errorf("got node %s, ready %v, want %s, which is not to lead", best, ready, preferred)
+	}
 }
 
 // TestShardsAreSettled when the directory is made.

@@ -40,7 +40,8 @@ type Status struct {
 	Full error
 	// Failed is why the application could not begin here, or what Lead has returned, nil if neither has failed.
 	Failed error
-	// HandedOver says that somebody wanted another node to lead, see [Shard.Transfer], and this one has not since.
+	// HandedOver says that somebody wanted another node to lead, see [Shard.Transfer], and neither this one nor the preferred one
+	// has since.
 	HandedOver bool
 }
 
@@ -87,7 +88,7 @@ type NodeJSON struct {
 	Stopped  string `json:"stopped,omitempty"`
 	Full     string `json:"full,omitempty"`
 	Failed   string `json:"failed,omitempty"`
-	// HandedOver says that somebody wanted another node to lead, and this one has not since.
+	// HandedOver says that somebody wanted another node to lead, and neither this one nor the preferred one has since.
 	HandedOver bool `json:"handed_over,omitempty"`
 }
 

@@ -94,7 +94,7 @@ func (k *serverKeeper) changeCluster(ctx context.Context, change, member, node s
 // addNode lets a node take part. A server waits for some seconds until it has caught up: it is asked again as long as the node
 // comes nearer.
 func (k *serverKeeper) addNode(ctx context.Context, node string, shard *pflag.Flag) error {
-	had := uint64(0)
+	var before map[int]standing
 	for tries := 1; ; tries++ {
 		err := k.changeCluster(ctx, "add", "node", node, shard)
 		if err == nil {
@@ -104,30 +104,58 @@ func (k *serverKeeper) addNode(ctx context.Context, node string, shard *pflag.Fl
 		if k.readCluster(ctx, &s) != nil {
 			return err
 		}
-		head, votes, known := standingOf(s.Members, node, shard)
+		now := standingsOf(s.Members, node, shard)
+		votes := len(now) > 0
+		for _, at := range now {
+			votes = votes && at.votes
+		}
 		switch {
-		case !known:
-			return err
 		case votes && tries > 1: // an answer was lost
 			return nil
-		case votes || head <= had:
+		case votes || !isNearer(now, before):
 			return err
 		}
-		had = head
+		before = now
 	}
 }
 
-// standingOf returns how many entries a node has of the shards that are meant, together, and whether it votes in all of them.
-func standingOf(members []cluster.NodeJSON, node string, shard *pflag.Flag) (head uint64, votes, known bool) {
-	votes = true
+// standing is where a node stands in a shard.
+type standing struct {
+	// head is how many entries it has, and most how many any node has.
+	head, most uint64
+	votes      bool
+}
+
+// standingsOf returns where a node stands in each shard that is meant and that it is in.
+func standingsOf(members []cluster.NodeJSON, node string, shard *pflag.Flag) map[int]standing {
+	all, most := make(map[int]standing), make(map[int]uint64)
 	for i := range members {
 		m := &members[i]
-		if string(m.Node) != node || shard.Changed && shard.Value.String() != strconv.Itoa(m.Shard) {
-			continue
+		most[m.Shard] = max(most[m.Shard], m.Head)
+		if string(m.Node) == node && (!shard.Changed || shard.Value.String() == strconv.Itoa(m.Shard)) {
+			all[m.Shard] = standing{head: m.Head, votes: m.Votes}
 		}
-		head, votes, known = head+m.Head, votes && m.Votes, true
 	}
-	return head, votes, known
+	for i, at := range all {
+		at.most = most[i]
+		all[i] = at
+	}
+	return all
+}
+
+// isNearer reports whether a node has come nearer in any shard than it was before, or than if it had nothing. In a shard where
+// its turn has not come it falls behind meanwhile.
+func isNearer(now, before map[int]standing) bool {
+	for i, at := range now {
+		was, known := before[i]
+		if !known {
+			was = standing{most: at.most}
+		}
+		if !was.votes && (at.votes || at.most-at.head < was.most-was.head) {
+			return true
+		}
+	}
+	return false
 }
 
 func clusterStatusCommand() *cobra.Command {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/partita-go/partita/cluster"
-	"github.com/partita-go/partita/storage/replog"
 )
 
 // answering is a node of a cluster that answers as the test says. That real ones do so too, is tests/cluster's.
@@ -19,10 +18,14 @@ type answering struct {
 	mu sync.Mutex
 	// changes are what was asked for.
 	changes []string
-	// refusals is how often a change is refused yet; head is what node n4 has, and step how much more at each look.
-	refusals   int
-	head, step uint64
-	votes      bool
+	// refusals is how often a change is refused yet; head is what node n4 has, and step how much more at each look. others is
+	// how much more node n1 has at each.
+	refusals           int
+	head, step, others uint64
+	votes              bool
+	// later are how n4 stands in other shards than the first one, at each look.
+	later      [][]cluster.NodeJSON
+	looks      int
 	comparison cluster.Comparison
 }
 
@@ -51,7 +54,16 @@ func newAnswering(t *testing.T) *answering {
 			value = a.comparison
 		default:
 			a.head += a.step
-			value = cluster.StatusJSON{Members: []cluster.NodeJSON{{Node: "n1", Head: 99, Votes: true}, {Node: "n4", Head: a.head, Votes: a.votes}}}
+			most := 99 + a.others*uint64(a.looks)
+			all := []cluster.NodeJSON{{Node: "n1", Head: most, Votes: true}, {Node: "n4", Head: a.head, Votes: a.votes}}
+			if len(a.later) > 0 {
+				all = append(all, a.later[min(a.looks, len(a.later)-1)]...)
+				for i := range all[2:] {
+					all = append(all, cluster.NodeJSON{Node: "n1", Shard: i + 1, Head: most, Votes: true})
+				}
+			}
+			a.looks++
+			value = cluster.StatusJSON{Members: all}
 		}
 		if err := json.NewEncoder(w).Encode(value); err != nil {
 			t.Error(err)
@@ -76,11 +88,12 @@ func TestClusterMembers(t *testing.T) {
 		"has nothing":       {&answering{refusals: 99}, "add", 1, "took too long", exitBlind},
 		"votes already":     {&answering{refusals: 99, step: 1, votes: true}, "add", 1, "took too long", exitBlind},
 		"removed":           {&answering{}, "remove", 1, "node n4 takes no part any more\n", exitFine},
+		"never arrives":     {&answering{refusals: 99, step: 10, others: 10}, "add", 2, "took too long", exitBlind},
 		"cannot be removed": {&answering{refusals: 1, step: 1}, "remove", 1, "took too long", exitBlind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAnswering(t)
-			a.refusals, a.head, a.step, a.votes = test.a.refusals, test.a.head, test.a.step, test.a.votes
+			a.refusals, a.head, a.step, a.others, a.votes = test.a.refusals, test.a.head, test.a.step, test.a.others, test.a.votes
 			got := run(t, "cluster", test.command, "--node", "n4", "--url", a.URL)
 			if test.status == exitFine {
 				if got.has(t, exitFine); got.stdout != test.says {
@@ -97,15 +110,50 @@ func TestClusterMembers(t *testing.T) {
 	run(t, "cluster", "add").fails(t, exitBlind, "--node")
 }
 
+// TestClusterMembersOfShards: a node that is added to several shards is waited for as long as it comes nearer in one.
+func TestClusterMembersOfShards(t *testing.T) {
+	in := func(shard int, head uint64, votes bool) cluster.NodeJSON {
+		return cluster.NodeJSON{Node: "n4", Shard: shard, Head: head, Votes: votes}
+	}
+	waits := [][]cluster.NodeJSON{{in(1, 9, false), in(2, 9, false)}, {in(1, 59, false), in(2, 9, false)}, {in(1, 98, true), in(2, 9, false)}}
+	done := [][]cluster.NodeJSON{{in(1, 9, false), in(2, 9, false)}, {in(1, 99, true), in(2, 99, true)}}
+	for name, test := range map[string]struct {
+		later  [][]cluster.NodeJSON
+		others uint64
+		flags  []string
+		tries  int
+		fine   bool
+	}{
+		"one after the other":      {waits, 30, nil, 4, false},
+		"votes in all at last":     {done, 0, nil, 2, true},
+		"votes in one only":        {waits[2:], 0, nil, 2, false},
+		"votes in the one meant":   {waits[1:], 0, []string{"--shard", "1"}, 2, true},
+		"not nearer in that one":   {waits, 30, []string{"--shard", "2"}, 2, false},
+		"is not in the one meant":  {waits, 0, []string{"--shard", "3"}, 1, false},
+		"voted before in that one": {waits, 0, []string{"--shard", "0"}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAnswering(t)
+			a.refusals, a.head, a.votes, a.later, a.others = 99, 99, true, test.later, test.others
+			got := run(t, append([]string{"cluster", "add", "--node", "n4", "--url", a.URL}, test.flags...)...)
+			if test.fine {
+				got.has(t, exitFine)
+			} else {
+				got.fails(t, exitBlind, "took too long")
+			}
+			if len(a.changes) != test.tries {
+				t.Errorf("it was asked for %q, want %d times", a.changes, test.tries)
+			}
+		})
+	}
+}
+
 // TestClusterCompare: nodes that differ are a failure.
 func TestClusterCompare(t *testing.T) {
 	a := newAnswering(t)
-	member := func(node replog.NodeID, sum, unknown string) cluster.PositionJSON {
-		return cluster.PositionJSON{Node: node, Sum: sum, Unknown: unknown}
-	}
-	a.comparison = cluster.Comparison{
-		Same: true, Head: 7, Compared: 2, Members: []cluster.PositionJSON{member("n1", "0a", ""), member("n2", "0a", ""), member("n3", "", "it is away")},
-	}
+	a.comparison = cluster.Comparison{Same: true, Head: 7, Compared: 2, Members: []cluster.PositionJSON{
+		{Node: "n1", Head: 7, Sum: "0a"}, {Node: "n2", Head: 7, Sum: "0a"}, {Node: "n3", Unknown: "it is away"},
+	}}
 	got := run(t, "cluster", "compare", "--url", a.URL).has(t, exitFine)
 	if want := "n1 has 0a at entry 7\nn2 has 0a at entry 7\nn3 was not compared: it is away\n2 nodes have the same up to entry 7\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
