@@ -40,3 +40,6 @@ func (e *OwnerError) Is(target error) bool { return target == replog.ErrNotOwner
 
 // errSeeding is what a node answers that seeds another one already.
 var errSeeding = errors.New("this node seeds another one: one at a time")
+
+// errBrokenOff is why there is no answer, though it had begun.
+var errBrokenOff = errors.New("the answer of the other node has broken off")

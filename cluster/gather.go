@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -62,9 +61,6 @@ func (r *recorded) send(w http.ResponseWriter) {
 	w.WriteHeader(r.status)
 	_, _ = w.Write(r.body.Bytes()) // who does not listen any more is not told
 }
-
-// errBrokenOff is why there is no answer, though it had begun.
-var errBrokenOff = errors.New("the answer of the other node has broken off")
 
 // forgetBroken is deferred around what a proxy records. A proxy panics when an answer breaks off, so that net/http breaks that
 // to the client off, too. Of this one the client has nothing yet: it is lost as one that has not begun.
