@@ -246,7 +246,10 @@ func newSockets(t testing.TB, secure bool) *sockets {
 func (s *sockets) address(id replog.NodeID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ports[id].Addr().String()
+	if p := s.ports[id]; p != nil {
+		return p.Addr().String()
+	}
+	return ""
 }
 
 func (s *sockets) options(_ testing.TB, o *Options) { o.Port = s.ports[o.Node] }
