@@ -97,11 +97,7 @@ func TestNodeJoinsShards(t *testing.T) {
 		r.verify(added)
 	})
 	w.eventually("n2", addPath, added)
-	for _, m := range read[StatusJSON](w, "n3", clusterPath).Members {
-		if !m.Votes {
-			t.Errorf("got %+v, want it to vote", m)
-		}
-	}
+	w.voters("n3", func(replog.NodeID) bool { return true })
 	for ws := messages.WSID(1); ws <= 8; ws++ {
 		if got := r.append(n, ws, 10+int(ws)); got.Numbers[0].Number != 2 {
 			t.Errorf("workspace %d: got number %d, want 2", ws, got.Numbers[0].Number)
