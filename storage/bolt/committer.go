@@ -162,9 +162,6 @@ func (c *committer) refuseAside() {
 
 func (c *committer) begin() {
 	c.held, c.bytes = c.held[:0], 0
-	if r := c.s.replica; r != nil {
-		c.head = r.head.Load()
-	}
 }
 
 // commitStaged commits what was accepted, and replies.
@@ -193,6 +190,10 @@ func (r *writeRequest) bytes() (n int) {
 func (c *committer) admit(r *writeRequest) {
 	if !r.Claim() {
 		return
+	}
+	// What was refused meanwhile may have taken so long that the log has moved on.
+	if p := c.s.replica; p != nil && len(c.staged.accepted) == 0 {
+		c.head = p.head.Load()
 	}
 	err := c.s.brokenBy()
 	switch {

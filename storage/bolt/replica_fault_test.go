@@ -11,6 +11,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/queue"
 	"github.com/partita-go/partita/storage/bolt/internal/tail"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/memory"
@@ -74,6 +75,19 @@ func TestUnknownIsDecidedByTheNextEpoch(t *testing.T) {
 			takeOver(t, w.s, 0).append(2)
 			r.same(t, w.s, 4+there)
 		})
+	}
+}
+
+// What is accepted behind a refusal is judged by what the log has then, however long that has taken.
+func TestHeadIsThatOfTheFirstAccepted(t *testing.T) {
+	_, w := openThree(t)
+	c := newCommitter(w.s)
+	c.begin()
+	w.append(1)
+	r := &writeRequest{Ticket: queue.NewTicket(), partition: &w.s.partitions[0], epoch: w.epoch + 1, takeEpoch: true}
+	c.admit(r)
+	if want := w.s.replica.head.Load(); len(c.staged.accepted) != 1 || c.head != want {
+		t.Errorf("got %d requests accepted at head %d, want 1 at %d", len(c.staged.accepted), c.head, want)
 	}
 }
 
