@@ -76,7 +76,7 @@ func (c *cluster) lead(name string) {
 		if time.Now().After(end) {
 			c.Fatalf("node %s does not lead", name)
 		}
-		_, _ = exec.Command(program, "cluster", "transfer", "--to", name, "--url", c.nodes[owner].url).CombinedOutput()
+		_, _ = exec.Command(program, "cluster", "transfer", "--shard", "0", "--to", name, "--url", c.nodes[owner].url).CombinedOutput()
 	}
 }
 
