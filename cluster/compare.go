@@ -57,17 +57,12 @@ func (s *Shard) answerPosition(w http.ResponseWriter, r *http.Request) {
 
 // answerCompare compares what the nodes have that answer.
 func (n *Node) answerCompare(w http.ResponseWriter, r *http.Request) {
-	of := make([]Comparison, len(n.shards))
-	var compared sync.WaitGroup
-	for i, s := range n.shards {
-		compared.Go(func() { of[i] = s.compare(r.Context()) })
-	}
-	compared.Wait()
+	of := each(n, func(s *Shard) Comparison { return s.compare(r.Context()) })
 	all := of[0]
-	for i := range of[1:] {
-		all.Same = all.Same && of[i+1].Same
-		all.Compared = min(all.Compared, of[i+1].Compared)
-		all.Members = append(all.Members, of[i+1].Members...)
+	for _, c := range of[1:] {
+		all.Same = all.Same && c.Same
+		all.Compared = min(all.Compared, c.Compared)
+		all.Members = append(all.Members, c.Members...)
 	}
 	answer(w, &all)
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/messages"
@@ -83,13 +82,7 @@ func (n *Node) answerLog(w http.ResponseWriter, r *http.Request) {
 
 // catchUp waits until this node has of all shards what their owners have.
 func (n *Node) catchUp(ctx context.Context) error {
-	errs := make([]error, len(n.shards))
-	var all sync.WaitGroup
-	for i, s := range n.shards {
-		all.Go(func() { errs[i] = s.catchUp(ctx) })
-	}
-	all.Wait()
-	return cmp.Or(errs...)
+	return cmp.Or(each(n, func(s *Shard) error { return s.catchUp(ctx) })...)
 }
 
 func (s *Shard) catchUp(ctx context.Context) error {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/partita-go/partita/httpapi"
 )
@@ -77,17 +76,13 @@ func (r *recorded) forgetBroken(ctx context.Context, failed *error) {
 
 // gather lets the owner of each shard answer a request, and returns the answers, by shard.
 func (n *Node) gather(r *http.Request, body []byte) []*recorded {
-	all := make([]*recorded, len(n.shards))
-	var asked sync.WaitGroup
-	for i, s := range n.shards {
-		all[i] = newRecorded()
-		one := r.Clone(r.Context())
+	return each(n, func(s *Shard) *recorded {
+		said, one := newRecorded(), r.Clone(r.Context())
 		one.Header.Del("Accept-Encoding") // it is to be read
 		if r.Method == http.MethodHead {
 			one.Method = http.MethodGet
 		}
-		asked.Go(func() { s.forwardWith(all[i], one, body) })
-	}
-	asked.Wait()
-	return all
+		s.forwardWith(said, one, body)
+		return said
+	})
 }

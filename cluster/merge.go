@@ -132,7 +132,7 @@ func merge[T any](pages []httpapi.Page[T], compare func(a, b T) int) (all []T, m
 func limitOf(r *http.Request) int {
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil {
-		return 100 // as the API has it
+		return httpapi.DefaultLimit
 	}
 	return limit
 }

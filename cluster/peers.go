@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,8 +120,8 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		httpapi.Refuse(w, r, err)
 		return
 	}
-	if own := s.ownAnswers()[r.URL.Path]; own != nil {
-		own(w, r)
+	if own := ownAnswers[r.URL.Path]; own != nil {
+		own(s, w, r)
 		return
 	}
 	reign := s.awaitReign(r.Context())
@@ -143,20 +144,18 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // ownAnswers are those about this node, by their paths.
-func (s *Shard) ownAnswers() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		clusterPath:  func(w http.ResponseWriter, _ *http.Request) { answer(w, s.json()) },
-		positionPath: s.answerPosition,
-		seedPath:     s.answerSeed,
-		endsPath:     s.answerEnds,
-	}
+var ownAnswers = map[string]func(*Shard, http.ResponseWriter, *http.Request){
+	clusterPath:  func(s *Shard, w http.ResponseWriter, _ *http.Request) { answer(w, s.json()) },
+	positionPath: (*Shard).answerPosition,
+	seedPath:     (*Shard).answerSeed,
+	endsPath:     (*Shard).answerEnds,
 }
 
 // mark says which shard a request to another node is about.
 func (s *Shard) mark(h http.Header) {
 	h.Del(headerShard)
-	if of := len(s.node.shards); of > 1 {
-		h.Set(headerShard, fmt.Sprintf("%d/%d", s.index, of))
+	if len(s.node.shards) > 1 {
+		h.Set(headerShard, s.of)
 	}
 }
 
@@ -164,8 +163,8 @@ func (s *Shard) mark(h http.Header) {
 // or takes a partition for another shard's.
 func (n *Node) marked(r *http.Request) (*Shard, error) {
 	text := cmp.Or(r.Header.Get(headerShard), "0/1")
-	index, of := 0, 0
-	if _, err := fmt.Sscanf(text, "%d/%d", &index, &of); err != nil || of != len(n.shards) || index < 0 || index >= of {
+	index := slices.IndexFunc(n.shards, func(s *Shard) bool { return s.of == text })
+	if index < 0 {
 		return nil, httpapi.Malformed(headerShard, fmt.Sprintf("got %.40q, want one of the %d shards of node %s", text, len(n.shards), n.o.Node))
 	}
 	s := n.shards[index]

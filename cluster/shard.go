@@ -22,8 +22,9 @@ import (
 // Shard is what a node has of some partitions: their part of the log, and their store. It is safe for concurrent use.
 type Shard struct {
 	node *Node
-	// index is its number.
+	// index is its number, of is that among how many: see headerShard.
 	index  int
+	of     string
 	o      *Options
 	own    atomic.Pointer[part]
 	system *actor.ActorSystem
@@ -57,7 +58,7 @@ func newShard(n *Node, index int) *Shard {
 	if o.Shards > 1 {
 		o.Logger = o.Logger.With(zap.Int("shard", index))
 	}
-	s := &Shard{node: n, index: index, o: &o, system: quiet.NewSystem(), changed: make(chan struct{})}
+	s := &Shard{node: n, index: index, of: fmt.Sprintf("%d/%d", index, o.Shards), o: &o, system: quiet.NewSystem(), changed: make(chan struct{})}
 	s.parts = partition.NewAppParts(s.system, n.o.Runtime)
 	return s
 }

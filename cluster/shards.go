@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/partition"
@@ -171,5 +172,16 @@ func (s *Shard) Owned() (all []messages.PartitionID) {
 	for p := s.index; p < int(s.o.Application.Descriptor.Partitions); p += len(s.node.shards) {
 		all = append(all, messages.PartitionID(p))
 	}
+	return all
+}
+
+// each asks all shards at the same time, and returns what they say, in their order.
+func each[T any](n *Node, ask func(*Shard) T) []T {
+	all := make([]T, len(n.shards))
+	var asked sync.WaitGroup
+	for i, s := range n.shards {
+		asked.Go(func() { all[i] = ask(s) })
+	}
+	asked.Wait()
 	return all
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/partita-go/partita/httpapi"
@@ -127,13 +126,7 @@ const askTime = time.Second
 // answerCluster tells where all nodes stand. Those that do not answer are told as such.
 func (n *Node) answerCluster(w http.ResponseWriter, r *http.Request) {
 	all := StatusJSON{NodeJSON: n.shards[0].json(), Shards: len(n.shards)}
-	of := make([][]NodeJSON, len(n.shards))
-	var asked sync.WaitGroup
-	for i, s := range n.shards {
-		asked.Go(func() { of[i] = s.members(r.Context()) })
-	}
-	asked.Wait()
-	all.Members = slices.Concat(of...)
+	all.Members = slices.Concat(each(n, func(s *Shard) []NodeJSON { return s.members(r.Context()) })...)
 	answer(w, &all)
 }
 
@@ -176,7 +169,7 @@ func (s *Shard) answerReady(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ready says whether this node can take requests, whatever their shard.
+// answerReady says whether this node can take requests, whatever their shard.
 func (n *Node) answerReady(w http.ResponseWriter, r *http.Request) {
 	for _, s := range n.shards[1:] {
 		said := newRecorded()

@@ -15,7 +15,8 @@ import (
 
 // Bounds of a page.
 const (
-	defaultLimit = 100
+	// DefaultLimit is how much a page has at the most if the request does not say it.
+	DefaultLimit = 100
 	maxLimit     = 200
 	// maxWait is how long a long poll may last, in seconds.
 	maxWait = 60
@@ -85,7 +86,7 @@ func (c *call) readLog(open func(field, after string) (source, error)) error {
 	if c.query.Has(paramAfter) && c.query.Get(paramAfter) == "" {
 		return &problem{kind: malformed, field: paramAfter, detail: "it is empty; leave it out to begin at the beginning"}
 	}
-	limit, err := c.whole(paramLimit, defaultLimit, 1, maxLimit)
+	limit, err := c.whole(paramLimit, DefaultLimit, 1, maxLimit)
 	if err != nil {
 		return err
 	}

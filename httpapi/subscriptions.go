@@ -127,7 +127,7 @@ func (c *call) linkAfter(last string) string {
 }
 
 func (a *API) listSubscriptions(c *call) error {
-	limit, err := c.whole(paramLimit, defaultLimit, 1, maxLimit)
+	limit, err := c.whole(paramLimit, DefaultLimit, 1, maxLimit)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (a *API) parked(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.whole(paramLimit, defaultLimit, 1, maxLimit)
+	limit, err := c.whole(paramLimit, DefaultLimit, 1, maxLimit)
 	if err != nil {
 		return err
 	}

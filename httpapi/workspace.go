@@ -153,7 +153,7 @@ func (a *API) records(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.whole(paramLimit, defaultLimit, 1, maxLimit)
+	limit, err := c.whole(paramLimit, DefaultLimit, 1, maxLimit)
 	if err != nil {
 		return err
 	}

@@ -128,6 +128,13 @@ func (d *ends) put(ws messages.WSID, e *workspaceEnds) {
 	d.size += 1 + len(e.records)
 }
 
+// makeRoom makes room for so many ends in the young generation, which may have as many as limit.
+func (d *ends) makeRoom(size, limit int) {
+	if d.limit = limit; d.size+size > limit/2 {
+		d.age()
+	}
+}
+
 // age makes the young generation the old one.
 func (d *ends) age() { d.old, d.young, d.size = d.young, nil, 0 }
 
@@ -201,10 +208,7 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 	}
 	d := &p.ends
 	d.plogFree = d.plogFree || l.plogFree && l.from <= p.last+1
-	d.limit = limit
-	if d.size+l.size() > limit/2 {
-		d.age()
-	}
+	d.makeRoom(l.size(), limit)
 	for ws, e := range l.of {
 		if d.size >= limit {
 			break
@@ -248,11 +252,8 @@ func (p *partition) rememberRead(ws messages.WSID, e *workspaceEnds, checkpoint 
 	if p.checkpoint != checkpoint {
 		return
 	}
-	d := &p.ends
-	if d.limit = limit; d.size+e.size() > limit/2 {
-		d.age()
-	}
-	d.add(ws, e, &p.tail)
+	p.ends.makeRoom(e.size(), limit)
+	p.ends.add(ws, e, &p.tail)
 }
 
 // add takes over what was learned of a workspace and is not known yet.

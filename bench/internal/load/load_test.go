@@ -9,21 +9,11 @@ import (
 	"time"
 )
 
-// pause takes time inside a synctest bubble.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Load{Callers: 4, Warmup: time.Second, Window: 10 * time.Second, Grace: time.Second}
 		outcome, err := l.Run(t.Context(), func(ctx context.Context, _ int) error {
-			return pause(ctx, 10*time.Millisecond)
+			return Pause(ctx, 10*time.Millisecond)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +72,7 @@ func TestErrorsAreCounted(t *testing.T) {
 			if calls.Add(1)%10 == 0 {
 				return refused
 			}
-			return pause(ctx, time.Millisecond)
+			return Pause(ctx, time.Millisecond)
 		})
 		if err != nil {
 			t.Fatal(err)

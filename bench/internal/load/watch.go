@@ -27,14 +27,17 @@ func (r *run) watch(ctx context.Context, l Load) error {
 	return l.Watch.End()
 }
 
-// waitUntil reports whether the time came before the context ended.
-func waitUntil(ctx context.Context, t time.Time) bool {
-	timer := time.NewTimer(time.Until(t))
+// Pause waits. If ctx ends first, it returns the cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	}
 }
+
+// waitUntil reports whether the time came before the context ended.
+func waitUntil(ctx context.Context, t time.Time) bool { return Pause(ctx, time.Until(t)) == nil }

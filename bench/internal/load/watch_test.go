@@ -38,7 +38,7 @@ func (w *fakeWatch) End() error {
 func watched(t *testing.T, w *fakeWatch, l Load) (Outcome, error) {
 	t.Helper()
 	w.start, l.Callers, l.Watch = time.Now(), 2, w
-	return l.Run(t.Context(), func(ctx context.Context, _ int) error { return pause(ctx, time.Millisecond) })
+	return l.Run(t.Context(), func(ctx context.Context, _ int) error { return Pause(ctx, time.Millisecond) })
 }
 
 func TestWindowLastsUntilTheWatchHasSeenEnough(t *testing.T) {
@@ -103,7 +103,7 @@ func TestContextEndsTheWatch(t *testing.T) {
 				defer cancel()
 				w := &fakeWatch{start: time.Now(), enough: time.Hour}
 				l := Load{Callers: 1, Warmup: time.Second, Window: time.Minute, Longest: time.Hour, Grace: time.Second, Watch: w}
-				_, err := l.Run(ctx, func(ctx context.Context, _ int) error { return pause(ctx, time.Millisecond) })
+				_, err := l.Run(ctx, func(ctx context.Context, _ int) error { return Pause(ctx, time.Millisecond) })
 				if !errors.Is(err, context.DeadlineExceeded) || time.Since(w.start) != at || w.halts != w.beginnings {
 					t.Errorf("got %v after %v, begun %d times and ended %d times", err, time.Since(w.start), w.beginnings, w.halts)
 				}

@@ -156,7 +156,7 @@ func (b bar) judge(figures []float64) (figure, verdict string) {
 	if len(figures) == 0 {
 		return "-", notMeasured
 	}
-	value, name := median(figures), "median"
+	value, name := Median(figures), "median"
 	if b.of == readFaults || b.of == dayFaults {
 		value, name = slices.Max(figures), "worst"
 	}

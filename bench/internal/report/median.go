@@ -51,8 +51,8 @@ func summarize(runs []Result) Summary {
 	return s
 }
 
-// median returns the median of some values, at least one.
-func median(values []float64) float64 {
+// Median returns the median of some values, at least one.
+func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 0 {

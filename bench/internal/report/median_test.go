@@ -63,7 +63,7 @@ func TestMedian(t *testing.T) {
 		values []float64
 		want   float64
 	}{{[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 100, 2}, 3}} {
-		if got := median(tt.values); math.Abs(got-tt.want) > 1e-9 {
+		if got := Median(tt.values); math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%v: got %v, want %v", tt.values, got, tt.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/partita-go/partita/bench/internal/event"
 	"github.com/partita-go/partita/bench/internal/ledger"
+	"github.com/partita-go/partita/bench/internal/load"
 	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/usage"
 	"github.com/partita-go/partita/internal/quiet"
@@ -213,7 +214,7 @@ func whileBusy(ctx context.Context, ask func() error) error {
 		if !ok {
 			return err
 		}
-		if err := waitFor(ctx, busy.RetryAfter); err != nil {
+		if err := load.Pause(ctx, busy.RetryAfter); err != nil {
 			return err
 		}
 	}

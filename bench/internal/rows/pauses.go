@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/partita-go/partita/bench/internal/load"
 )
 
 // longestPause is how long a transaction that pauses does so at most; each time from 0 on
@@ -30,16 +32,5 @@ func (p *pauses) wait(ctx context.Context) error {
 	if p.longest == 0 {
 		return nil
 	}
-	return waitFor(ctx, time.Duration(p.random.Int64N(int64(p.longest)+1)))
-}
-
-func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return load.Pause(ctx, time.Duration(p.random.Int64N(int64(p.longest)+1)))
 }

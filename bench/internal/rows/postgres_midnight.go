@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/partita-go/partita/bench/internal/load"
 	"github.com/partita-go/partita/bench/internal/measure"
 	"github.com/partita-go/partita/bench/internal/report"
 )
@@ -160,7 +161,7 @@ func (j *dailyJob) start(ctx context.Context, conn *pgx.Conn) {
 func (j *dailyJob) run(ctx context.Context) error {
 	for {
 		now := time.Now()
-		err := waitFor(ctx, now.Truncate(dayLength).Add(dayLength).Sub(now))
+		err := load.Pause(ctx, now.Truncate(dayLength).Add(dayLength).Sub(now))
 		if err == nil {
 			_, err = j.conn.Exec(ctx, j.sql)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/partita-go/partita/bench/internal/audit"
 	"github.com/partita-go/partita/bench/internal/event"
+	"github.com/partita-go/partita/bench/internal/load"
 	"github.com/partita-go/partita/bench/internal/measure"
 )
 
@@ -134,7 +135,7 @@ func (p *postgresReading) Follow(ctx, writing context.Context, reader int, see f
 		if n > 0 {
 			continue
 		}
-		if err := waitFor(ctx, pollPeriod); err != nil {
+		if err := load.Pause(ctx, pollPeriod); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/partita-go/partita/bench/internal/report"
 )
 
 // Figures are what was measured, by name: one of each repeat, in their order.
@@ -65,7 +67,7 @@ func (f *Figures) Write(w io.Writer) error {
 	fmt.Fprintln(table, "figure\tmin\tmedian\tmax\tof")
 	for _, name := range f.names {
 		v := f.values[name]
-		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\n", name, slices.Min(v), median(v), slices.Max(v), len(v))
+		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%d\n", name, slices.Min(v), report.Median(v), slices.Max(v), len(v))
 	}
 	fmt.Fprintln(table, "\nbar\tmin\tmedian\tmax\twanted\tverdict")
 	missed := 0
@@ -79,7 +81,7 @@ func (f *Figures) Write(w io.Writer) error {
 			missed++
 		}
 		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.2f\t%s\t%s\n",
-			b.promise, slices.Min(figures), median(figures), slices.Max(figures), b.wanted(), verdict)
+			b.promise, slices.Min(figures), report.Median(figures), slices.Max(figures), b.wanted(), verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -121,7 +123,7 @@ func (b bar) verdict(figures []float64) string {
 }
 
 func (b bar) held(figures []float64) bool {
-	value := median(figures)
+	value := report.Median(figures)
 	if b.worst {
 		value = slices.Max(figures)
 	}
@@ -143,13 +145,4 @@ func (b bar) wanted() string {
 		return fmt.Sprintf("%s at least %g", of, b.atLeast)
 	}
 	return fmt.Sprintf("%s at most %g", of, b.atMost)
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 0 {
-		return (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return sorted[middle]
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/partita-go/partita/bench/internal/load"
 )
 
 // measureBehind kills a node, lets the others write, and measures how fast it catches up when it is back. Its heap is compared
@@ -74,7 +76,7 @@ func (n *nodes) catchUp(ctx context.Context, late, owner *remote) (time.Duration
 		if got.Value >= want.Value {
 			return time.Since(began), nil
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := load.Pause(ctx, 10*time.Millisecond); err != nil {
 			return 0, fmt.Errorf("the node has %d of %d entries: %w", got.Value, want.Value, err)
 		}
 	}

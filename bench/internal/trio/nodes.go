@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/partita-go/partita/bench/internal/load"
 	"github.com/partita-go/partita/bench/internal/process"
 )
 
@@ -172,7 +173,7 @@ func (n *nodes) leader(ctx context.Context) (*remote, error) {
 				return r, nil
 			}
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := load.Pause(ctx, 10*time.Millisecond); err != nil {
 			return nil, fmt.Errorf("no node leads: %w", err)
 		}
 	}
@@ -218,16 +219,4 @@ func (n *nodes) close() (err error) {
 		err = errors.Join(err, r.stop())
 	}
 	return errors.Join(err, os.RemoveAll(n.dir))
-}
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

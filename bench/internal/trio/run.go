@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/partita-go/partita/bench/internal/load"
 )
 
 // many is how many callers there are under full load, readers how many that read, beside how many append while a node
@@ -184,7 +186,7 @@ func (n *nodes) beneath(ctx context.Context, some []*remote, after time.Duration
 	if err := happens(); err != nil {
 		return 0, err
 	}
-	if err := pause(ctx, after); err != nil {
+	if err := load.Pause(ctx, after); err != nil {
 		return 0, err
 	}
 	answers, err := each(some, order{Do: "pause"})
@@ -206,7 +208,7 @@ func (n *nodes) background(ctx context.Context, some []*remote) (end func() erro
 			n.acknowledged += a.Acknowledged
 		}
 		return err
-	}, pause(ctx, settle)
+	}, load.Pause(ctx, settle)
 }
 
 // handOvers measures for how long callers in all nodes wait while one node hands over to the next.

@@ -64,12 +64,13 @@ func (l *Log) rank(leader raft.ServerID) int {
 
 // hurry sets how long raft is silent before it asks for votes, and again. Raft looks at once if that is less than before.
 func (l *Log) hurry(hurried bool) {
-	c := l.raft.ReloadableConfig()
+	now := l.raft.ReloadableConfig()
+	c := now
 	c.HeartbeatTimeout, c.ElectionTimeout = l.o.Failover, l.o.Failover
 	if hurried {
 		c.HeartbeatTimeout, c.ElectionTimeout = l.o.Failover/2, l.o.Failover/2
 	}
-	if c == l.raft.ReloadableConfig() {
+	if c == now {
 		return
 	}
 	if hurried {
