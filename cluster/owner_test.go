@@ -172,6 +172,9 @@ func TestOnlyTheOwnerHasTheApplication(t *testing.T) {
 	owner := r.owner()
 	r.append(owner, 1, 1)
 	for _, n := range r.others(owner) {
+		if err := n.Ready(r.ctx); err != nil { // it may not have heard yet who leads
+			t.Fatal(err)
+		}
 		_, err := n.App()
 		e, ok := errors.AsType[*OwnerError](err)
 		if !ok || !errors.Is(err, replog.ErrNotOwner) || e.Leader != owner.o.Node {
