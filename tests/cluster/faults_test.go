@@ -129,7 +129,8 @@ func TestClusterFaults(t *testing.T) {
 		f.hurt(c, l, owner, other)
 		pause := max(l.await(3), l.worst())
 		pauses[f.name] = append(pauses[f.name], pause)
-		t.Logf("%d: %s: owner %s, other %s: longest pause of a client %v, %d acknowledged", i+1, f.name, owner, other, pause, l.acknowledged())
+		say("%d: %s: owner %s, other %s: longest pause of a client %v, %d acknowledged", i+1, f.name, owner, other, round(pause),
+			l.acknowledged())
 		if t.Failed() {
 			break
 		}
