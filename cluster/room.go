@@ -14,8 +14,8 @@ import (
 const (
 	// roomEvery is how often a node that leads looks whether its store has room.
 	roomEvery = time.Second
-	// reliefEvery is how long it leads on at least, if nobody could take over, or it leads again.
-	reliefEvery = time.Minute
+	// reliefEvery is how long it leads on at least, if nobody could take over, or it leads again: who appends waits meanwhile.
+	reliefEvery = 5 * time.Second
 )
 
 // relieve lets another node lead, if the store here refuses appends since it has no room. It goes on until the term is over.

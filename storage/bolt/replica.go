@@ -111,7 +111,8 @@ func (p proposer) Propose(changes keeper.Proposed) error {
 func (r *replica) Apply(at replog.Position, body []byte) error {
 	err := r.apply(at, body)
 	if err != nil {
-		r.s.breakBy(err)
+		// Whoever leads is another node: a partition that asks what became of its write need not ask here again.
+		r.s.breakBy(fmt.Errorf("%w: its replica has stopped: %w", replog.ErrNotOwner, err))
 	}
 	return err
 }

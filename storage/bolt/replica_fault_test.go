@@ -471,6 +471,10 @@ func TestReplicaWithoutSpace(t *testing.T) {
 			}
 			now, _ := stuck.log.Leadership()
 			expect.ErrorIs(t, now.Stopped, storage.ErrFull)
+			// A partition whose write was cut short waits for no other answer.
+			_, err := stuck.store.TakeEpoch(t.Context(), 0)
+			expect.ErrorIs(t, err, storage.ErrFull)
+			expect.ErrorIs(t, err, replog.ErrNotOwner)
 			if got := stuck.store.partitions[0].tail.Len(); got > limit+1 {
 				t.Errorf("it has %d events in memory", got)
 			}
