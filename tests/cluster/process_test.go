@@ -204,13 +204,30 @@ func (c *cluster) stop(name string) {
 	}
 }
 
-// status is what a node answers about all.
+// status is what a node answers about all: where it stands in the first shard, and all nodes in each.
 type status struct {
+	standing
+	Members []standing `json:"members"`
+}
+
+// standing is where a node stands in a shard.
+type standing struct {
+	Shard   int    `json:"shard"`
 	Node    string `json:"node"`
 	Leader  string `json:"leader"`
 	Serves  bool   `json:"serves"`
 	Head    uint64 `json:"head,string"`
 	Stopped string `json:"stopped"`
+}
+
+// of returns where a node stands in each shard.
+func (s *status) of(name string) (all []standing) {
+	for _, m := range s.Members {
+		if m.Node == name {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // status asks one node where it stands.

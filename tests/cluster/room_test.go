@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,25 +105,36 @@ func (c *cluster) fillFollower(l *load) {
 	l.await(3)
 }
 
-// again gives the small node room, and waits until it takes part: by itself, or started again if it was its log that had none.
+// again gives the small node room, and waits until it takes part in each shard: by itself, or started again if it was its
+// log that had none.
 func (c *cluster) again() {
 	c.Helper()
 	c.room()
-	want, err := c.status(c.owner())
+	var want status
 	for end := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+		var err error
+		if len(want.Members) == 0 {
+			want, err = c.status(c.owner())
+		}
 		var s status
 		if err == nil {
 			s, err = c.status(small)
 		}
+		all := s.of(small)
+		failed := func(m standing) bool { return strings.Contains(m.Stopped, "disk has failed") }
 		switch {
-		case err == nil && s.Stopped == "" && s.Head >= want.Head:
+		case err == nil && len(all) == c.shards && !slices.ContainsFunc(all, want.lacks):
 			return
-		case err == nil && strings.Contains(s.Stopped, "disk has failed"):
+		case err == nil && slices.ContainsFunc(all, failed):
 			c.stop(small)
 			c.start(small)
 		case time.Now().After(end):
-			c.Fatalf("node %s: got %+v, %v, want it with %d entries", small, s, err, want.Head)
+			c.Fatalf("node %s: got %+v, %v, want %+v", small, all, err, want)
 		}
-		err = nil
 	}
+}
+
+// lacks reports whether a node takes no part in a shard, or has not all yet that others had.
+func (s *status) lacks(m standing) bool {
+	return m.Stopped != "" || slices.ContainsFunc(s.Members, func(o standing) bool { return o.Shard == m.Shard && o.Head > m.Head })
 }
