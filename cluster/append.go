@@ -15,8 +15,8 @@ import (
 // ErrOutcomeUnknown of package messages. It goes on until ctx ends: give it a deadline. When that has passed while no node
 // leads, the error is a [*messages.BusyError] with BusyNoQuorum, and nothing was written.
 //
-// An error of another node tells by errors.Is and errors.As what it is, as [httpapi.ProblemError] has it. AppendTo.Wait says
-// what it says there; at another node it does not wait.
+// An error of another node tells by errors.Is and errors.As what it is, as [httpapi.ProblemError] has it. With
+// AppendTo.Wait it tries again while the request lane there is full, until ctx ends: those who wait at the owner come first.
 func (n *Node) Append(ctx context.Context, to partition.AppendTo, draft partition.Draft) (*partition.Appended, error) {
 	var done *partition.Appended
 	here := func(ctx context.Context, s *partition.Sequencer) (err error) {
@@ -80,7 +80,7 @@ func (n *Node) append(
 	ctx context.Context, to *partition.AppendTo,
 	here func(context.Context, *partition.Sequencer) error, there func(context.Context, owner) error,
 ) error {
-	p := &pursuit{shard: n.shardOf(to.Workspace), writes: true, repeatable: !to.DedupID.IsZero(), try: func(ctx context.Context, o owner) error {
+	p := &pursuit{shard: n.shardOf(to.Workspace), writes: true, repeatable: !to.DedupID.IsZero(), waits: to.Wait, try: func(ctx context.Context, o owner) error {
 		if o.here == nil {
 			return there(ctx, o)
 		}

@@ -25,6 +25,7 @@
 //	members.go    nodes are added and removed
 //	compare.go    whether all nodes have the same
 //	append.go     Append and AppendAll, at any node
+//	generators.go NextGenerator, at any node
 //	pursue.go     trying until the owner has answered, whoever that is
 //	peers.go      what nodes ask each other
 //	handler.go    HTTP at any node

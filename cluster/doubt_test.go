@@ -122,6 +122,13 @@ func TestDoubtStays(t *testing.T) {
 	if again := reads.judge(lost); !again || errors.Is(reads.final(lost), messages.ErrOutcomeUnknown) {
 		t.Error("a read that is lost is unknown, or not repeated")
 	}
+	full := &messages.BusyError{Reason: messages.BusyMailboxFull}
+	if p := (pursuit{writes: true}); p.judge(full) {
+		t.Error("an append that does not wait is repeated where the request lane is full")
+	}
+	if p := (pursuit{writes: true, waits: true}); !p.judge(full) || p.judge(busy) || !errors.Is(p.final(full), messages.ErrBusy) {
+		t.Error("an append that waits is not repeated where the request lane is full, or elsewhere")
+	}
 	plain := pursuit{writes: true}
 	if plain.judge(lost) {
 		t.Error("an append without an id is repeated")

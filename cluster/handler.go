@@ -101,7 +101,8 @@ func kindOf(path string) (kind string, more bool) {
 
 // isForPeers reports whether only other nodes may ask for a path, through the port of the log.
 func isForPeers(path string) bool {
-	return path == seedPath || path == positionPath || path == endsPath || path == ownPrefix || strings.HasPrefix(path, ownPrefix+"/")
+	return path == seedPath || path == positionPath || path == endsPath || path == generatorPath ||
+		path == ownPrefix || strings.HasPrefix(path, ownPrefix+"/")
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -63,6 +63,7 @@ func TestOnlyPeersAsk(t *testing.T) {
 		w.has(http.StatusNotFound, id, http.MethodPost, "/own/v1/workspaces/1/events", event)
 		w.has(http.StatusNotFound, id, http.MethodGet, "/own/v1/log", "")
 		w.has(http.StatusNotFound, id, http.MethodGet, seedPath, "")
+		w.has(http.StatusNotFound, id, http.MethodPost, generatorPath, `{"launch": 1}`)
 		w.has(http.StatusNotFound, id, http.MethodPost, "/readyz", "{}")
 	}
 }

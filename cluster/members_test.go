@@ -11,7 +11,8 @@ import (
 	"github.com/partita-go/partita/storage/replog"
 )
 
-// TestNodesAreAddedAndRemoved replaces a node that is lost by one that is new, while appends go on.
+// TestNodesAreAddedAndRemoved replaces a node that is lost by one that is new, while appends go on. It gives no number of a
+// generator that was given.
 func TestNodesAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	const added replog.NodeID = "n4"
@@ -28,6 +29,10 @@ func TestNodesAreAddedAndRemoved(t *testing.T) {
 	writers := r.write(true)
 	writers.await(2)
 	owner := r.owner()
+	generators := numbers(r)
+	for _, n := range r.others(nil) {
+		generators.must(n)
+	}
 	lost := r.others(owner)[0].o.Node
 	asked := r.others(owner)[1].o.Node
 	w.has(http.StatusBadRequest, asked, http.MethodPost, addPath, `{"node": "n4"}`)
@@ -59,6 +64,7 @@ func TestNodesAreAddedAndRemoved(t *testing.T) {
 	for was := r.node(asked); !n.Status().Serves && r.ctx.Err() == nil; <-time.After(5 * time.Millisecond) {
 		w.ask(was.o.Node, http.MethodPost, transferPath, `{"to": "n4"}`)
 	}
+	generators.must(n) // its ids.db is the owner's
 	writers.await(2)
 	writers.end()
 	if got, want := r.bodies(n, 1), r.bodies(r.node(asked), 1); !slices.Equal(got, want) {

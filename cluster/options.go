@@ -54,7 +54,7 @@ type Options struct {
 
 	// Application is what is deployed on the node that leads. Its setting StopLimit defaults to [DefaultStopLimit].
 	Application partition.Application
-	// Store are the settings of the store. Log and Create are Start's.
+	// Store are the settings of the store. Log, Create and NoGenerators are Start's.
 	Store bolt.Options
 	// Runtime is what the application runs with.
 	Runtime partition.Options

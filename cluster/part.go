@@ -41,7 +41,7 @@ func (s *Shard) openPart(ctx context.Context, create bool) (err error) {
 		return err
 	}
 	o := s.o.Store
-	o.Log, o.Create = p.log, create
+	o.Log, o.Create, o.NoGenerators = p.log, create, s.index > 0
 	if p.store, err = bolt.Open(ctx, s.dir(), s.o.Application.Descriptor, o); err != nil {
 		return err
 	}

@@ -140,6 +140,10 @@ func (p *peers) answer(w http.ResponseWriter, r *http.Request) {
 		s.makeChange(tagged, r, c, body, err)
 		return
 	}
+	if r.URL.Path == generatorPath && r.Method == http.MethodPost {
+		s.answerGenerator(tagged, r)
+		return
+	}
 	reign.api.ServeHTTP(tagged, r)
 }
 
@@ -240,9 +244,17 @@ func (s *Shard) request(ctx context.Context, method string, to replog.NodeID, pa
 
 // ask asks another node for what it answers as JSON. The error is a lostError if there is no answer, or not all of it.
 func (s *Shard) ask(ctx context.Context, to replog.NodeID, path string, value any) error {
-	request, err := s.request(ctx, http.MethodGet, to, path, nil)
+	return s.exchange(ctx, http.MethodGet, to, path, nil, value)
+}
+
+// exchange is ask with a body, which is JSON, if it is not nil.
+func (s *Shard) exchange(ctx context.Context, method string, to replog.NodeID, path string, body []byte, value any) error {
+	request, err := s.request(ctx, method, to, path, bytes.NewReader(body))
 	if err != nil {
 		return err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := s.node.peers.transport.RoundTrip(request)
 	if err != nil {

@@ -68,6 +68,8 @@ type pursuit struct {
 	repeatable bool
 	// writes says that it matters whether it was done.
 	writes bool
+	// waits says that it is tried again where the request lane is full.
+	waits bool
 	// try tries once.
 	try func(context.Context, owner) error
 	// limit is how long the owner is looked for, 0 as long as the context lasts. It does not bound a try.
@@ -120,7 +122,13 @@ func (p *pursuit) judge(err error) (again bool) {
 		p.doubt = err
 		return p.repeatable
 	}
-	return again || unknown || hasMoved(err)
+	return again || unknown || hasMoved(err) || p.waits && isFull(err)
+}
+
+// isFull reports whether an error says that there was no place in a request lane.
+func isFull(err error) bool {
+	busy, ok := errors.AsType[*messages.BusyError](err)
+	return ok && busy.Reason == messages.BusyMailboxFull
 }
 
 // hasMoved reports whether something was refused since another node owns the log, or will.

@@ -113,7 +113,8 @@ func (s *Shard) open(ctx context.Context) error {
 // node.
 func (s *Shard) Reader() *partition.Reader { return s.part().reader }
 
-// Store returns this node's store: for backups and figures. It is open as long as the node is, or until the node is mended:
+// Store returns this node's store: for backups and figures. Generators of ids have their numbers from
+// [Node.NextGenerator]. It is open as long as the node is, or until the node is mended:
 // when its store had no room, or was made anew of another node's. Then it is another one.
 func (s *Shard) Store() *bolt.Store { return s.part().store }
 

@@ -15,16 +15,18 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
-// writeRequest is a batch or, without events, a new epoch to be taken. It shares
-// nothing with its caller, who may be gone before it is served.
+// writeRequest is a batch or, without events, a new epoch to be taken. A replica has others, too, of no partition: its log
+// is for them as well. It shares nothing with its caller, who may be gone before it is served.
 type writeRequest struct {
 	queue.Ticket
 	partition *partition
 	epoch     messages.Epoch
 	takeEpoch bool
 	events    []newEvent
-	// proposed are changes of subscriptions, of no partition; nil if there are none.
+	// proposed are changes of subscriptions; nil if there are none.
 	proposed *keeper.Proposed
+	// generator is to be numbered; nil if there is none.
+	generator *format.Generator
 	// unseen says that another replica's partition has accepted it, and this one's has failed: its log only grows.
 	unseen bool
 	// size is what the events will take in the tail.

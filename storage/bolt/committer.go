@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -200,6 +201,8 @@ func (c *committer) admit(r *writeRequest) {
 	case err != nil:
 	case r.proposed != nil:
 		err = c.admitProposed(r)
+	case r.generator != nil:
+		err = c.admitGenerator(r)
 	default:
 		err = c.staged.admit(r)
 	}
@@ -223,10 +226,20 @@ func (c *committer) admitProposed(r *writeRequest) error {
 	return nil
 }
 
+// admitGenerator stages the number of a generator, and notes it here: all that the log has given up to the head of this commit
+// are noted, and if others come first that is not the head any more. A number whose entry is void is nobody's.
+func (c *committer) admitGenerator(r *writeRequest) (err error) {
+	g := r.generator
+	if g.Number, err = c.s.launches.Next(context.Background(), g.Launch); err == nil {
+		c.staged.accepted = append(c.staged.accepted, r)
+	}
+	return err
+}
+
 // restsOnStaged reports whether a refusal of a request may rest on what was accepted for the
 // same commit.
 func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
-	if r.proposed != nil {
+	if r.partition == nil {
 		return false
 	}
 	if errors.Is(refusal, storage.ErrDuplicate) {
@@ -238,8 +251,8 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 
 // commit makes durable what was accepted.
 func (c *committer) commit() error {
-	e := format.Entry{Values: c.seal(), Epochs: c.epochs(), Changes: c.changes()}
-	if len(e.Values) == 0 && len(e.Epochs) == 0 && len(e.Changes) == 0 {
+	e := format.Entry{Values: c.seal(), Epochs: c.epochs(), Changes: c.changes(), Generators: c.generators()}
+	if len(e.Values)+len(e.Epochs)+len(e.Changes)+len(e.Generators) == 0 {
 		return nil
 	}
 	begin := time.Now()
@@ -287,6 +300,16 @@ func (c *committer) changes() (all []format.Change) {
 	for _, r := range c.staged.accepted {
 		if r.proposed != nil {
 			all = append(all, r.proposed.Changes...)
+		}
+	}
+	return all
+}
+
+// generators returns those that were numbered.
+func (c *committer) generators() (all []format.Generator) {
+	for _, r := range c.staged.accepted {
+		if r.generator != nil {
+			all = append(all, *r.generator)
 		}
 	}
 	return all

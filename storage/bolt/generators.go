@@ -14,16 +14,22 @@ import (
 // The counters are in a file of their own, ids.db, which is made by the first call, and open only as long as a call
 // takes: some milliseconds.
 //
+// With Options.Log the log has the number, too, and no other node gives it again. The owner gives numbers: elsewhere that is
+// [replog.ErrNotOwner]. The ids.db of a node may be ahead of that of another one.
+//
 // It returns ErrOutcomeUnknown if nobody knows whether a number was taken; no generator has it then, and the next call can
 // follow. A store that [Restore] has made gives no number of a launch that its copy knows, since the store that was copied
-// may have gone on: it returns the largest uint32, which is beyond all generators. A store with Options.Log returns
-// [errors.ErrUnsupported]: other nodes would give the same numbers.
+// may have gone on: it returns the largest uint32, which is beyond all generators. [errors.ErrUnsupported] with
+// Options.NoGenerators.
 func (s *Store) NextGenerator(ctx context.Context, launch uint32) (uint32, error) {
 	if err := s.mayWrite(ctx); err != nil {
 		return 0, err
 	}
+	if s.options.NoGenerators {
+		return 0, fmt.Errorf("generators of a part of an application: %w", errors.ErrUnsupported)
+	}
 	if s.replica != nil {
-		return 0, fmt.Errorf("generators of a replica: %w", errors.ErrUnsupported)
+		return s.replica.nextGenerator(ctx, launch)
 	}
 	return s.launches.Next(ctx, launch)
 }

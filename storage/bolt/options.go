@@ -72,9 +72,13 @@ type Options struct {
 	// Log takes the place of log.wal, unless it is nil: a commit is an entry of it, and what it accepts, on whichever node
 	// that was written, is what the store has. The store starts it, and closes it. This store is a replica from then on:
 	// without Log it opens for reading only. Methods that need the owner return [replog.ErrNotOwner] elsewhere, but for reads
-	// with a context of [replog.Local]. Generators are not numbered.
+	// with a context of [replog.Local].
 	// It is an error with ReadOnly.
 	Log replog.Log
+
+	// NoGenerators lets NextGenerator return [errors.ErrUnsupported]: another store numbers the generators of the
+	// application, of which this one has some partitions.
+	NoGenerators bool
 
 	// SubscriptionsMaxSize is the same for subscriptions.db and the writes of
 	// subscriptions.

@@ -107,6 +107,19 @@ func (p proposer) Propose(changes keeper.Proposed) error {
 	return queue.HandOver(context.Background(), p.s.writes, r, &r.Ticket, p.s.closing, p.s.committed)
 }
 
+// nextGenerator lets the committer number a generator, and the log have that.
+func (r *replica) nextGenerator(ctx context.Context, launch uint32) (uint32, error) {
+	// Who does not lead may lack what was numbered, and would use numbers up in vain.
+	if err := r.reads.Verify(ctx, r.log); err != nil {
+		return 0, err
+	}
+	w := &writeRequest{Ticket: queue.NewTicket(), generator: &format.Generator{Launch: launch}}
+	if err := queue.HandOver(ctx, r.s.writes, w, &w.Ticket, r.s.closing, r.s.committed); err != nil {
+		return 0, err
+	}
+	return w.generator.Number, nil
+}
+
 // Apply implements [replog.Replica].
 func (r *replica) Apply(at replog.Position, body []byte) error {
 	err := r.apply(at, body)
@@ -123,7 +136,7 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 		return r.diverged(at, err)
 	}
 	if at.Head <= r.s.log.Position.Head { // log.db had it
-		return r.takeChanges(at, &content)
+		return r.takeRest(at, &content)
 	}
 	if err := r.makeRoom(); err != nil {
 		return fmt.Errorf("%s: %w", format.StateFileName, err)
@@ -132,8 +145,8 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	if err != nil {
 		return r.diverged(at, err)
 	}
-	// First: log.db must know of the changes when it has the entry.
-	if err := r.takeChanges(at, &content); err != nil {
+	// First: log.db must know of the changes when it has the entry, and ids.db must have the numbers.
+	if err := r.takeRest(at, &content); err != nil {
 		return err
 	}
 	if err := r.s.log.Take(&logdb.Entry{At: at, Entry: content}); err != nil {
@@ -149,8 +162,14 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	return nil
 }
 
-// takeChanges takes what an entry changes of subscriptions, and goes on to where it stands.
-func (r *replica) takeChanges(at replog.Position, e *format.Entry) error {
+// takeRest takes what an entry says to other files than log.db, and goes on to where it stands. What was numbered is durable
+// then: if the node ends before log.db has the entry, it comes again, and raises nothing.
+func (r *replica) takeRest(at replog.Position, e *format.Entry) error {
+	if len(e.Generators) > 0 {
+		if err := r.s.launches.Raise(e.Generators); err != nil {
+			return err
+		}
+	}
 	if len(e.Changes) > 0 {
 		if err := r.s.subscriptions.Take(r.at, at, e.Changes); err != nil {
 			return err

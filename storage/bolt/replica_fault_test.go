@@ -317,7 +317,7 @@ func TestReplicaOfAnOlderProgram(t *testing.T) {
 		content   func([]byte) []byte
 		want, not error
 	}{
-		"entry":   {entry(2), replog.ErrNewer, replog.ErrDiverged},
+		"entry":   {entry(3), replog.ErrNewer, replog.ErrDiverged},
 		"event":   {event(99), replog.ErrNewer, replog.ErrDiverged},
 		"entry 0": {entry(0), replog.ErrDiverged, replog.ErrNewer},
 		"event 0": {event(0), replog.ErrDiverged, replog.ErrNewer},
@@ -371,13 +371,6 @@ func TestLargeEntry(t *testing.T) {
 	e.Body = make([]byte, replog.GoodEntry+1)
 	expect.NoError(t, w.try(e))
 	r.same(t, w.s, 2)
-}
-
-// A replica gives no number of which others do not know.
-func TestReplicaNumbersNoGenerators(t *testing.T) {
-	_, w := openThree(t)
-	_, err := w.s.NextGenerator(t.Context(), 1)
-	expect.ErrorIs(t, err, errors.ErrUnsupported)
 }
 
 // log.db lets the log forget what it has.

@@ -16,7 +16,8 @@ import (
 )
 
 // TestReplicasAtRandom lets owners change, entries and answers be lost or late, and nodes be cut off and come back, while
-// there are appends and flushes. Each that was acknowledged is in the log of each replica, once; none that was refused is.
+// there are appends and flushes. Each that was acknowledged is in the log of each replica, once; none that was refused is. No generator has
+// the number of another one.
 func TestReplicasAtRandom(t *testing.T) {
 	seeds := 12
 	if testing.Short() {
@@ -45,12 +46,15 @@ type randomRun struct {
 	// stands is where the subscription was moved to last; may are the moves since of which nobody was told.
 	stands uint64
 	may    []uint64
+	// numbered are the generators, of two launches, that have a number.
+	numbered map[[2]uint32]bool
 }
 
 func randomReplicas(t *testing.T, r *rand.Rand) {
 	run := &randomRun{
 		t: t, Rand: r, d: testDescriptor(1, messages.TrustNone),
 		cut: make(map[replog.NodeID]bool), acked: make(map[string]bool), unsure: make(map[string]bool),
+		numbered: make(map[[2]uint32]bool),
 	}
 	run.replicas = openReplicas(t, 3, run.d, Options{})
 	run.w = takeOver(t, run.nodes[0].store, 0)
@@ -62,11 +66,13 @@ func randomReplicas(t *testing.T, r *rand.Rand) {
 		switch n := r.IntN(100); {
 		case n < 50:
 			run.append()
-		case n < 70:
+		case n < 65:
 			run.move()
-		case n < 78:
+		case n < 73:
+			run.number()
+		case n < 80:
 			run.cluster.Doom(run.nodes[run.owner].id, []memory.Fate{memory.Kept, memory.Lost, memory.Late}[r.IntN(3)])
-		case n < 84:
+		case n < 85:
 			run.change(r.IntN(3))
 		case n < 88:
 			run.restart()
@@ -111,6 +117,20 @@ func (r *randomRun) move() {
 		r.may = append(r.may, next)
 	}
 	r.change(r.IntN(3))
+}
+
+// number numbers a generator, whose number no other one has.
+func (r *randomRun) number() {
+	launch := 1 + r.Uint32N(2)
+	n, err := r.w.s.NextGenerator(r.t.Context(), launch)
+	if err != nil {
+		r.change(r.IntN(3))
+		return
+	}
+	if r.numbered[[2]uint32{launch, n}] || n == 0 {
+		r.t.Fatalf("launch %d: number %d was given before", launch, n)
+	}
+	r.numbered[[2]uint32{launch, n}] = true
 }
 
 // looks makes sure that the subscription stands where it was moved to. What is seen stays.

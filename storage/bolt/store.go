@@ -193,12 +193,12 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	s.subscriptions.Await()
-	s.launches.End()
 	s.room.Await()
 	if s.replica != nil {
 		s.releaseErr = s.replica.end()
 		s.subscriptions.EndReplica()
 	}
+	s.launches.End()
 	s.releaseErr = errors.Join(s.releaseErr, s.files.Close())
 	close(s.released)
 }

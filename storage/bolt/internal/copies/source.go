@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // Source is a store that is in use, as whoever copies it sees it.
 type Source struct {
 	*files.Set
-	// IDs lets a function read ids.db, if there is one.
+	// IDs lets a function read ids.db, if there is one. Nobody can number a generator meanwhile.
 	IDs func(context.Context, func(*boltfile.File) error) error
 	// Last is the last LSN that is published.
 	Last func() messages.LSN
@@ -26,13 +27,14 @@ type Source struct {
 // Taker takes the files of a store that is in use.
 type Taker interface {
 	Pages(ctx context.Context, from *boltfile.File, r format.Role) error
+	Whole(ctx context.Context, pages []byte, r format.Role) error
 	Log(ctx context.Context, log *logdb.Log, last messages.LSN) error
 }
 
 // Give hands out the files in their order: the log comes last.
 func (s *Source) Give(ctx context.Context, to Taker) (given Given, err error) {
 	given.Sizes = make(map[format.Role]int64)
-	if err := s.IDs(ctx, func(f *boltfile.File) error { return to.Pages(ctx, f, format.RoleIDs) }); err != nil {
+	if err := s.giveIDs(ctx, to); err != nil {
 		return given, err
 	}
 	if f := s.Subscriptions.Load(); f != nil {
@@ -54,6 +56,19 @@ func (s *Source) Give(ctx context.Context, to Taker) (given Given, err error) {
 	return given, to.Log(ctx, s.Log, given.Last)
 }
 
+// giveIDs hands out ids.db, if there is one. It is small: so it is read first, and who takes it slowly holds nobody up who
+// numbers a generator.
+func (s *Source) giveIDs(ctx context.Context, to Taker) error {
+	var pages bytes.Buffer
+	err := s.IDs(ctx, func(f *boltfile.File) error {
+		return writePages(ctx, f, &copyWriter{w: &pages, tell: func(string, uint64, uint64) {}})
+	})
+	if err != nil || pages.Len() == 0 {
+		return err
+	}
+	return to.Whole(ctx, pages.Bytes(), format.RoleIDs)
+}
+
 // Given is what the files had that were handed out.
 type Given struct {
 	Last messages.LSN
@@ -71,12 +86,9 @@ type ReplicaSource struct {
 }
 
 // Seed writes state.db, then log.db: projections must not be ahead. What comes to log.db meanwhile is written, too, and
-// subscriptions.db when only a little is missing. It may have more than log.db when it is copied, and never has when the
-// copy is complete.
+// subscriptions.db and ids.db when only a little is missing. They may have more than log.db when they are copied, and
+// subscriptions.db never has when the copy is complete.
 func (s *ReplicaSource) Seed(ctx context.Context, out *Stream) error {
-	if err := s.IDs(ctx, func(f *boltfile.File) error { return out.Pages(ctx, f, format.RoleIDs) }); err != nil {
-		return err
-	}
 	if err := out.Pages(ctx, s.State, format.RoleState); err != nil {
 		return err
 	}
@@ -87,7 +99,7 @@ func (s *ReplicaSource) Seed(ctx context.Context, out *Stream) error {
 	if err != nil {
 		return err
 	}
-	// Up to there subscriptions.db has everything now. What is behind that the log brings again.
+	// Up to there both have everything now. What is behind that the log brings again.
 	before, err := s.Log.ReadTail(next)
 	if err != nil {
 		return err
@@ -97,6 +109,9 @@ func (s *ReplicaSource) Seed(ctx context.Context, out *Stream) error {
 		if err := out.Pages(ctx, f, format.RoleSubscriptions); err != nil {
 			return err
 		}
+	}
+	if err := s.giveIDs(ctx, out); err != nil {
+		return err
 	}
 	// The pages may have gone to a slow reader.
 	if next, err = s.writeOwn(ctx, out, next); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -137,6 +138,15 @@ func (t *Target) Pages(ctx context.Context, from *boltfile.File, r format.Role) 
 	return closePages(to, writePages(ctx, from, &copyWriter{w: to, tell: t.Tell, name: r.FileName()}))
 }
 
+// Whole writes a file that was read.
+func (t *Target) Whole(ctx context.Context, pages []byte, r format.Role) error {
+	to, err := t.Directory.MakeFile(r.FileName(), 0)
+	if err != nil {
+		return err
+	}
+	return closePages(to, writeWhole(ctx, pages, &copyWriter{w: to, tell: t.Tell, name: r.FileName()}))
+}
+
 // closePages makes a file durable unless it has failed already, and closes it.
 func closePages(to *os.File, err error) error {
 	if err == nil {
@@ -160,6 +170,17 @@ func writePages(ctx context.Context, from *boltfile.File, w *copyWriter) error {
 		return ctx.Err() // bbolt keeps the text only
 	}
 	return err
+}
+
+// writeWhole writes the pages of a file that was read.
+func writeWhole(ctx context.Context, pages []byte, w *copyWriter) (err error) {
+	w.ctx, w.total = ctx, uint64(len(pages))
+	for part := range slices.Chunk(pages, 1<<20) {
+		if _, err = w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyWriter writes until the context ends, and tells how far it is.

@@ -22,16 +22,23 @@ type Epoch struct {
 //	epochs   count { partition epoch }
 //	events   count { length value }
 //	changes  count { what 1, bucket 1, length key, if something is put: length value }
+//	numbers  count { launch number }, in version 2 alone
 //
 // The integers are unsigned varints, what and bucket are bytes. The values of events are sealed for the LSNs behind the
-// store's last one: an entry at any other place is damaged.
+// store's last one: an entry at any other place is damaged. The version is the lowest that has what there is to say: so
+// programs that know no version 2 read all entries without generators.
 type Entry struct {
 	// Epochs are those that were taken, as they are behind the events.
 	Epochs []Epoch
 	Values [][]byte
 	// Changes are those of subscriptions.db, in their order.
 	Changes []Change
+	// Generators are those of ids that were numbered.
+	Generators []Generator
 }
+
+// Generator is one of decimal ids. Of its launch it is the last, unless that is ahead already: no number is given twice.
+type Generator struct{ Launch, Number uint32 }
 
 // Change is one entry of subscriptions.db that is written, or deleted if value is nil.
 type Change struct {
@@ -85,18 +92,25 @@ func readChange(r *ByteReader) (c Change) {
 	return c
 }
 
-const entryVersion = 1
+const (
+	entryVersion           = 1
+	entryVersionGenerators = 2
+)
 
 // Encode returns the entry's bytes.
 func (e *Entry) Encode() []byte {
-	size := 1 + (2+2*len(e.Epochs)+len(e.Values))*binary.MaxVarintLen64
+	size := 1 + (4+2*len(e.Epochs)+len(e.Values)+2*len(e.Generators))*binary.MaxVarintLen64
 	for _, v := range e.Values {
 		size += len(v)
 	}
 	for i := range e.Changes {
 		size += e.Changes[i].Size()
 	}
-	b := append(make([]byte, 0, size), entryVersion)
+	version := byte(entryVersion)
+	if len(e.Generators) > 0 {
+		version = entryVersionGenerators
+	}
+	b := append(make([]byte, 0, size), version)
 	b = binary.AppendUvarint(b, uint64(len(e.Epochs)))
 	for _, taken := range e.Epochs {
 		b = binary.AppendUvarint(b, uint64(taken.Partition))
@@ -110,14 +124,38 @@ func (e *Entry) Encode() []byte {
 	for i := range e.Changes {
 		b = e.Changes[i].append(b)
 	}
+	if version == entryVersion {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(e.Generators)))
+	for _, g := range e.Generators {
+		b = binary.AppendUvarint(b, uint64(g.Launch))
+		b = binary.AppendUvarint(b, uint64(g.Number))
+	}
 	return b
+}
+
+// readGenerators reads those that were numbered. An entry of their version has one at least.
+func readGenerators(r *ByteReader) (all []Generator) {
+	n := r.Count(2)
+	for ; n > 0 && !r.Bad; n-- {
+		all = append(all, Generator{uint32(r.Uvarint(math.MaxUint32)), uint32(r.Uvarint(math.MaxUint32))})
+		if all[len(all)-1].Number == 0 {
+			r.fail()
+		}
+	}
+	if len(all) == 0 {
+		r.fail()
+	}
+	return all
 }
 
 // DecodeEntry is safe on any bytes. The values and the changes are part of them.
 func DecodeEntry(b []byte) (e Entry, err error) {
 	r := ByteReader{Rest: b}
-	if version := r.byte(); version != entryVersion && !r.Bad {
-		return e, unknownVersion(version, entryVersion, entryVersion)
+	version := r.byte()
+	if (version < entryVersion || version > entryVersionGenerators) && !r.Bad {
+		return e, unknownVersion(version, entryVersion, entryVersionGenerators)
 	}
 	for n := r.Count(2); n > 0 && !r.Bad; n-- {
 		e.Epochs = append(e.Epochs, Epoch{
@@ -129,6 +167,9 @@ func DecodeEntry(b []byte) (e Entry, err error) {
 	}
 	for n := r.Count(3); n > 0 && !r.Bad; n-- {
 		e.Changes = append(e.Changes, readChange(&r))
+	}
+	if version == entryVersionGenerators {
+		e.Generators = readGenerators(&r)
 	}
 	if r.Bad || len(r.Rest) != 0 {
 		return Entry{}, ErrLayout

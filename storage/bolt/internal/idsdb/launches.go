@@ -19,22 +19,44 @@ const closed = math.MaxUint32
 // largest number for ever.
 func Next(f *boltfile.File, launch uint32) (n uint32, err error) {
 	err = f.Update(func(tx *bbolt.Tx) error {
-		last, count, err := look(f, tx, launch)
-		if err != nil {
-			return err
-		}
-		n = uint32(min(last+1, closed))
-		if last == 0 {
-			if err := PutCount(tx, count+1); err != nil {
-				return err
-			}
-		}
-		return put(tx, keyOf(launch), uint64(n))
+		return update(f, tx, launch, func(last uint64) uint64 {
+			last = min(last+1, closed)
+			n = uint32(last)
+			return last
+		})
 	})
 	if err != nil {
 		return 0, err
 	}
 	return n, nil
+}
+
+// Raise lets launches give none of some numbers any more, nor any before them. It is written although it may be there: who
+// wrote it may not know whether the disk has it.
+func Raise(f *boltfile.File, all []format.Generator) error {
+	return f.Update(func(tx *bbolt.Tx) error {
+		for _, g := range all {
+			err := update(f, tx, g.Launch, func(last uint64) uint64 { return max(last, uint64(g.Number)) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// update lets a launch, which need not be there, have another last number.
+func update(f *boltfile.File, tx *bbolt.Tx, launch uint32, next func(last uint64) uint64) error {
+	last, count, err := look(f, tx, launch)
+	if err != nil {
+		return err
+	}
+	if last == 0 {
+		if err := PutCount(tx, count+1); err != nil {
+			return err
+		}
+	}
+	return put(tx, keyOf(launch), next(last))
 }
 
 // Check makes sure that all launches are there, and whole.

@@ -58,21 +58,24 @@ func (b *Book) Next(ctx context.Context, launch uint32) (n uint32, err error) {
 		return 0, err
 	}
 	defer release()
-	f, err := b.files.MakeIDs(ctx)
-	if err != nil {
-		return 0, err
-	}
-	n, err = idsdb.Next(f, launch)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
+	err = b.write(ctx, func(f *boltfile.File) error {
+		n, err = idsdb.Next(f, launch)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
 	return n, nil
 }
 
-// Read lets fn read the file, if there is one.
+// Raise notes numbers that a replicated log has given: they are durable when it returns. It may be called until End.
+func (b *Book) Raise(all []format.Generator) error {
+	b.taken <- struct{}{}
+	defer func() { <-b.taken }()
+	return b.write(context.Background(), func(f *boltfile.File) error { return idsdb.Raise(f, all) })
+}
+
+// Read lets fn read the file, if there is one. Nobody else has it meanwhile, and a replicated log may wait for it.
 func (b *Book) Read(ctx context.Context, fn func(*boltfile.File) error) error {
 	release, err := b.take(ctx)
 	if err != nil {

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/replog"
+)
+
+// spoil lets each write to a file fail that this process has open.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reads.Close()
+	own, err := reads.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoiled := 0
+	for _, name := range open {
+		if info, err := os.Stat(name); err != nil || !os.SameFile(info, own) {
+			continue // some are closed meanwhile
+		}
+		fd, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fd == int(reads.Fd()) {
+			continue
+		}
+		if err := syscall.Dup3(int(reads.Fd()), fd, syscall.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		spoiled++
+	}
+	if spoiled != 1 {
+		t.Fatalf("%s is open %d times, want once", path, spoiled)
+	}
+}
+
+// TestOwnerWhoseStoreHasFailed: a store whose disk fails closes itself, and its side of the log, which does not know why. The
+// node says why, hands over, and takes part again when it is started again.
+func TestOwnerWhoseStoreHasFailed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	w := r.serve()
+	was := r.owner()
+	r.append(was, 1, 1)
+	spoil(t, filepath.Join(StoreDir(was.o.Dir), "log.db"))
+	next := r.others(was)[0]
+	r.append(next, 1, 2)
+	for end := time.Now().Add(patience); was.Status().Stopped == nil; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it takes part: %+v", was.Status())
+		}
+	}
+	for _, err := range []error{was.Status().Stopped, was.Ready(r.ctx), was.Store().Failed()} {
+		if !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, syscall.EBADF) {
+			t.Errorf("got %v, want an unknown outcome of a bad file", err)
+		}
+	}
+	if s := was.Status(); s.Serves || s.Leader != "" {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := was.Append(r.ctx, to(1, 3), one(3)); !errors.Is(err, replog.ErrNotOwner) || !errors.Is(err, syscall.EBADF) {
+		t.Errorf("got %v, want that it takes no part, and why", err)
+	}
+	owner := r.owner(was.o.Node)
+	r.append(next, 1, 4)
+	var status StatusJSON
+	if err := json.Unmarshal([]byte(w.has(http.StatusOK, owner.o.Node, http.MethodGet, clusterPath, "")), &status); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range status.Members {
+		if (m.Stopped != "") != (m.Node == was.o.Node) || m.Serves != (m.Node == owner.o.Node) {
+			t.Errorf("got %+v", m)
+		}
+	}
+	r.stop(was.o.Node)
+	r.awaitEvents(r.start(was.o.Node), 3)
+}

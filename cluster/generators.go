@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/ids"
+)
+
+var _ ids.GeneratorCounter = (*Node)(nil)
+
+// generatorPath is where the owner of the first shard numbers generators of other nodes.
+const generatorPath = clusterPath + "/generator"
+
+// generator is what a node asks for, with the launch alone, and what it is told.
+type generator struct {
+	Launch uint32 `json:"launch"`
+	Number uint32 `json:"number"`
+}
+
+// NextGenerator takes the number of a generator of decimal ids, from any node: here if this node owns the first shard, which
+// numbers the generators of the application, else by the owner. No generator of any node has the number of another one: give
+// the node to [ids.NewDecimalGenerator]. It goes on to the next owner, as Append does, until ctx ends: give it a deadline. A
+// number of which nobody knows whether it was taken is nobody's, and another one is taken.
+//
+// The errors are those of NextGenerator of a bolt.Store. When ctx ends while no node leads, that is a [*messages.BusyError]
+// with BusyNoQuorum.
+func (n *Node) NextGenerator(ctx context.Context, launch uint32) (number uint32, err error) {
+	first := n.shards[0]
+	p := &pursuit{shard: first, repeatable: true, try: func(ctx context.Context, o owner) (err error) {
+		if o.here != nil {
+			number, err = first.part().store.NextGenerator(ctx, launch)
+			return err
+		}
+		body, err := json.Marshal(generator{Launch: launch})
+		if err != nil {
+			return err
+		}
+		var told generator
+		err = first.exchange(ctx, http.MethodPost, o.node, generatorPath, body, &told)
+		number = told.Number
+		return err
+	}}
+	if err := p.run(ctx); err != nil {
+		return 0, err
+	}
+	return number, nil
+}
+
+// answerGenerator numbers a generator of another node.
+func (s *Shard) answerGenerator(w http.ResponseWriter, r *http.Request) {
+	var g generator
+	body, err := s.part().api.ReadBody(w, r)
+	if err == nil {
+		err = json.Unmarshal(body, &g)
+	}
+	if err == nil {
+		g.Number, err = s.part().store.NextGenerator(r.Context(), g.Launch)
+	}
+	if err != nil {
+		httpapi.Refuse(w, r, err)
+		return
+	}
+	answer(w, g)
+}
