@@ -140,6 +140,8 @@ type shares struct {
 	tables int64
 	// ends is how many ends of keys all partitions remember in a generation.
 	ends int
+	// known is what a filter of the deduplication ids in state.db takes at most.
+	known int64
 }
 
 func (o *Options) shares() shares {
@@ -152,6 +154,7 @@ func (o *Options) shares() shares {
 		rangeBytes:  max(m/32, 1<<10),
 		tables:      m / 8,
 		ends:        int(min(max(m/1024, 64), math.MaxInt32)),
+		known:       m / 16,
 	}
 }
 

@@ -542,6 +542,7 @@ func (p *projection) putEntries(tx *bbolt.Tx, entries []dedup.Entry) error {
 		return nil
 	}
 	s := p.s
+	s.known.Add(entries)
 	stuck, err := dedup.Put(tx, &p.arena, entries, s.stuck)
 	if err != nil {
 		return err
