@@ -12,7 +12,7 @@ const (
 	lineBytes = lineWords * 8
 	// hashBits is how many bits a hash sets. With leastBits an entry, three would be as good, with wantedBits eight.
 	hashBits = 4
-	// wantedBits is how many bits an entry gets: then 1 in 150 looks into state.db is for nothing.
+	// wantedBits is how many bits an entry gets: then 1 in 140 looks into state.db is for nothing.
 	wantedBits = 12
 	// leastBits is how few there may be: 1 in 6.
 	leastBits = 4
