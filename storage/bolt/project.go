@@ -542,11 +542,12 @@ func (p *projection) putEntries(tx *bbolt.Tx, entries []dedup.Entry) error {
 		return nil
 	}
 	s := p.s
-	s.known.Add(entries)
 	stuck, err := dedup.Put(tx, &p.arena, entries, s.stuck)
 	if err != nil {
 		return err
 	}
+	// They are in order by now, so that lines follow each other.
+	s.known.Add(entries)
 	tx.OnCommit(func() {
 		s.stuck = stuck
 		s.meter.StuckMerges.Store(int64(len(stuck)))

@@ -85,28 +85,26 @@ func (f *Filter) Add(entries []Entry) {
 }
 
 // roomFor returns the layer for the next entries: the last one while it has the bits wanted, then a larger one, and when
-// that may not be made, the last one down to the least bits. Behind that the filter is off.
+// that may not be made, any down to the least bits. Behind that the filter is off.
 func (f *Filter) roomFor(entries int) *layer {
-	if f.off {
-		return nil
-	}
 	wanted := firstLayer
-	var last *layer
 	if n := len(f.layers); n > 0 {
-		last = f.layers[n-1]
-		wanted = growth * last.bytes() * 8 / wantedBits
-	}
-	if last != nil && last.takes(entries, wantedBits) {
-		return last
+		last := f.layers[n-1]
+		if last.room(wantedBits) >= entries {
+			return last
+		}
+		wanted = growth * (last.bytes() * 8 / wantedBits)
 	}
 	if l := f.grow(max(wanted, entries), entries); l != nil {
 		return l
 	}
-	if last == nil || !last.takes(entries, leastBits) {
-		f.turnOff()
-		return nil
+	for _, l := range f.layers {
+		if l.room(leastBits) >= entries {
+			return l
+		}
 	}
-	return last
+	f.turnOff()
+	return nil
 }
 
 // grow adds a layer with the bits wanted for so many entries, or what may be had; nil if that is too little for the

@@ -31,8 +31,8 @@ func newLayer(size int) *layer {
 
 func (l *layer) bytes() int { return len(l.words) * 8 }
 
-// takes reports whether a layer has so many bits for each of its entries if it gets some more.
-func (l *layer) takes(more, bitsEach int) bool { return (l.entries+more)*bitsEach <= l.bytes()*8 }
+// room is for how many more entries there are so many bits each; below 0 there are fewer already.
+func (l *layer) room(bitsEach int) int { return l.bytes()*8/bitsEach - l.entries }
 
 // line returns the line of a hash, and what says which bits.
 func (l *layer) line(hash uint64) (line []atomic.Uint64, rest uint64) {
