@@ -164,7 +164,8 @@ func TestIDsOfARebuiltStore(t *testing.T) {
 }
 
 // TestDamagedIDsAreToldAfterAnOpen: damage that an open finds is told to whoever needs what lies there, as if there were
-// no filter. Damage of what the filter has read before hides nothing: an id that is there is refused.
+// no filter. Damage of what the filter has read before hides nothing: an id that is there is refused, and one of which
+// it is known that it is not is taken.
 func TestDamagedIDsAreToldAfterAnOpen(t *testing.T) {
 	dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 	s := open(t, dir, d, Options{})
@@ -173,15 +174,17 @@ func TestDamagedIDsAreToldAfterAnOpen(t *testing.T) {
 	w.appendNamed(3, first)
 	w.flush()
 	awaitKnown(s)
-	spoilSlot(t, s, 1, (&format.DedupKey{Workspace: 3, ID: first}).Hash(s.files.ID))
+	hash := (&format.DedupKey{Workspace: 3, ID: first}).Hash(s.files.ID)
+	others := idsInHalf(s, 3, hash>>63, 2)
+	spoilSlot(t, s, 1, hash)
 	w.mustLose(w.batchOf(3, first), 2)
+	w.appendNamed(3, others[0])
 	closeStore(t, s)
 	s = open(t, dir, d, Options{})
 	w = takeOver(t, s, 0)
-	other := idsInHalf(s, 3, (&format.DedupKey{Workspace: 3, ID: first}).Hash(s.files.ID)>>63, 1)[0]
-	w.mustLose(w.batchOf(3, first), 2)
+	w.mustLose(w.batchOf(3, first), 3)
 	s.known.Await()
-	w.mustLose(w.batchOf(3, other), 2)
+	w.mustLose(w.batchOf(3, others[1]), 3)
 }
 
 // TestTooManyIDs: a store with more ids than the filter has room for looks all of them up, and finds them.

@@ -233,18 +233,24 @@ func (f *Filter) fillRange(l *layer, first, last uint64) error {
 		}
 		for i := range runs.All {
 			r := NewRunReader(tx, &runs, &runs.All[i])
-			for r.narrow(first, last); ; r.Entries = nil {
-				if err := r.Fill(); err != nil {
-					return err
-				}
-				if len(r.Entries) == 0 {
-					break
-				}
-				for _, e := range r.Entries {
-					l.add(e.Hash)
-				}
+			r.narrow(first, last)
+			if err := l.addRun(&r); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// addRun adds the hashes that are read of a run.
+func (l *layer) addRun(r *RunReader) error {
+	for {
+		if err := r.Fill(); err != nil || len(r.Entries) == 0 {
+			return err
+		}
+		for _, e := range r.Entries {
+			l.add(e.Hash)
+		}
+		r.Entries = nil
+	}
 }
