@@ -308,7 +308,7 @@ func (g *staging) checkIDs(r *writeRequest) error {
 	if checkpoint := r.lookUpInTail(); checkpoint != r.lookedUpAt {
 		// The tail was looked at first: what has left it since is in state.db before
 		// this lookup begins.
-		if err := r.lookups.FindStored(g.s.files.ID, g.s.state, g.s.log); err != nil && !errors.Is(err, storage.ErrDamaged) {
+		if err := r.lookups.FindStored(g.s.known, g.s.state, g.s.log); err != nil && !errors.Is(err, storage.ErrDamaged) {
 			return err
 		}
 	}

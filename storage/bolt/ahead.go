@@ -19,11 +19,7 @@ import (
 // behind it is in the tail. If anything is amiss, the committer looks again and says
 // so.
 func (s *Store) lookAhead(r *writeRequest) {
-	for i := range r.events {
-		if n := &r.events[i]; n.hasID() {
-			r.lookups = append(r.lookups, dedup.Lookup{Key: format.DedupKey{Workspace: n.ws, ID: n.dedup}})
-		}
-	}
+	r.listLookups(s.files.ID)
 	checks := s.schema.Trust < messages.TrustAll && len(r.events) > 0
 	if !checks && len(r.lookups) == 0 {
 		return
@@ -33,8 +29,23 @@ func (s *Store) lookAhead(r *writeRequest) {
 		// What it meets is told by the committer, who looks again.
 		_ = s.checkAhead(r)
 	}
-	if len(r.lookups) > 0 && r.lookups.FindStored(s.files.ID, s.state, s.log) == nil {
+	if len(r.lookups) > 0 && r.lookups.FindStored(s.known, s.state, s.log) == nil {
 		r.lookedUpAt = checkpoint
+	}
+}
+
+// listLookups lists the deduplication ids, unless that has been done.
+func (r *writeRequest) listLookups(id format.StoreID) {
+	if len(r.lookups) > 0 {
+		return
+	}
+	for i := range r.events {
+		if n := &r.events[i]; n.hasID() {
+			if r.lookups == nil {
+				r.lookups = make(dedup.Lookups, 0, len(r.events)-i)
+			}
+			r.lookups = append(r.lookups, dedup.NewLookup(format.DedupKey{Workspace: n.ws, ID: n.dedup}, id))
+		}
 	}
 }
 

@@ -235,8 +235,8 @@ func (b *batchCheck) gave(at int, n messages.SequenceNumber) bool {
 }
 
 // Submit implements [storage.Submitter]. It takes what can be judged by what is in
-// memory: not a batch with deduplication ids, and none of which it is not remembered
-// where its keys end in state.db.
+// memory: not a batch with a deduplication id that state.db may have, and none of which
+// it is not remembered where its keys end in state.db.
 func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Context) error) {
 	r, err := s.request(&b)
 	if err != nil {
@@ -244,23 +244,26 @@ func (s *Store) Submit(b storage.Batch, done func(error)) (rest func(context.Con
 		return nil
 	}
 	r.Then = done
-	if !r.needsLookup(s.schema.Trust) && s.door.LetIn(s.writes, r) {
+	if !s.needsLookup(r) && s.door.LetIn(s.writes, r) {
 		return nil
 	}
 	return func(ctx context.Context) error { return r.submit(ctx, s) }
 }
 
-func (r *writeRequest) needsLookup(trust messages.TrustLevel) bool {
-	for i := range r.events {
-		if r.events[i].hasID() {
-			return true
-		}
-	}
-	if trust == messages.TrustAll {
+// needsLookup reports whether somebody must look into state.db for a request, which may
+// read the disk. Ids are looked up as of the partition's checkpoint, which is read first.
+func (s *Store) needsLookup(r *writeRequest) bool {
+	r.listLookups(s.files.ID)
+	checks := s.schema.Trust < messages.TrustAll
+	if !checks && len(r.lookups) == 0 {
 		return false
 	}
-	_, covered := r.coveredAt(trust)
-	return !covered
+	checkpoint, covered := r.coveredAt(s.schema.Trust)
+	if checks && !covered || !r.lookups.AllAbsent(s.known) {
+		return true
+	}
+	r.lookedUpAt = checkpoint
+	return false
 }
 
 // submit looks up what must be, and waits for room.

@@ -57,6 +57,7 @@ func TestLostIDsAreNamed(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+			s.known = nil // as if it had met the damage
 			w := takeOver(t, s, 0)
 			w.appendNamed(3, first)
 			w.flush()
@@ -92,6 +93,7 @@ func TestLostIDsAreNamed(t *testing.T) {
 // The list of runs is damaged: no id can be looked up, appends without one go on.
 func TestLostRunsAreNamed(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	s.known = nil // as if it had met the damage
 	w := takeOver(t, s, 0)
 	w.appendNamed(3, messages.DedupID{1})
 	w.flush()

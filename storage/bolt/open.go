@@ -9,6 +9,7 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
+	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/files"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
@@ -75,6 +76,9 @@ func openStore(ctx context.Context, dir string, d *messages.Descriptor, o Option
 func newOpening(f *files.Set, o Options) *opening {
 	s := &Store{files: f, log: f.Log, state: f.State, options: o, shares: o.shares(), schema: schema.New(&f.Descriptor)}
 	s.shares.periodBytes = statedb.PeriodBytes(&f.Descriptor)
+	if !o.ReadOnly {
+		s.known = dedup.NewFilter(s.state, s.shares.known)
+	}
 	s.partitions = make([]partition, f.Descriptor.Partitions)
 	for i := range s.partitions {
 		s.partitions[i].id = messages.PartitionID(i)

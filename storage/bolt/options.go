@@ -47,9 +47,10 @@ type Options struct {
 	// it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried for when
 	// half of that is used, and, for each partition, for the data of records that are not flushed: above that Append is
 	// refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which are
-	// cut into transactions of a size that goes with it, for what log.wal has and log.db has not yet, and for where the
-	// keys of workspaces end. A process takes up to twice as much, as Go collects garbage. Less than 32 MiB is slow.
-	// Default 256 MiB.
+	// cut into transactions of a size that goes with it, for what log.wal has and log.db has not yet, for where the
+	// keys of workspaces end, and, a sixteenth, for a filter of the deduplication ids in state.db: above two a byte, an
+	// append with one takes some microseconds more. A process takes up to twice as much, as Go collects garbage. Less than
+	// 32 MiB is slow. Default 256 MiB.
 	Memory int64
 
 	// LockTimeout is how long to wait for another process to release a file.
@@ -144,6 +145,8 @@ type shares struct {
 	tables int64
 	// ends is how many ends of keys all partitions remember in a generation.
 	ends int
+	// known is what a filter of the deduplication ids in state.db takes at most.
+	known int64
 }
 
 func (o *Options) shares() shares {
@@ -156,6 +159,7 @@ func (o *Options) shares() shares {
 		rangeBytes:  max(m/32, 1<<10),
 		tables:      m / 8,
 		ends:        int(min(max(m/1024, 64), math.MaxInt32)),
+		known:       m / 16,
 	}
 }
 

@@ -546,6 +546,8 @@ func (p *projection) putEntries(tx *bbolt.Tx, entries []dedup.Entry) error {
 	if err != nil {
 		return err
 	}
+	// They are in order by now, so that lines follow each other.
+	s.known.Add(entries)
 	tx.OnCommit(func() {
 		s.stuck = stuck
 		s.meter.StuckMerges.Store(int64(len(stuck)))

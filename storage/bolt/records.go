@@ -87,8 +87,8 @@ func (s *Store) Find(ctx context.Context, ws messages.WSID, id messages.DedupID)
 	if found != 0 {
 		return found, nil
 	}
-	lookup := dedup.Lookups{{Key: key}}
-	if err := lookup.FindStored(s.files.ID, s.state, s.log); err != nil {
+	lookup := dedup.Lookups{dedup.NewLookup(key, s.files.ID)}
+	if err := lookup.FindStored(s.known, s.state, s.log); err != nil {
 		return 0, err
 	}
 	if lookup[0].Found == 0 {

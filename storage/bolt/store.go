@@ -65,6 +65,8 @@ type Store struct {
 	// stuck are the merges of deduplication ids that have met damage since Open. Only
 	// the flusher changes it.
 	stuck dedup.StuckMerges
+	// known knows of most deduplication ids that state.db has not got them; nil if the store is only read.
+	known *dedup.Filter
 
 	// replica is nil unless a replicated log takes the place of log.wal.
 	replica *replica
@@ -193,6 +195,7 @@ func (s *Store) release() {
 	<-s.committed
 	<-s.flushed
 	s.subscriptions.Await()
+	s.known.Await()
 	s.room.Await()
 	if s.replica != nil {
 		s.releaseErr = s.replica.end()

@@ -29,6 +29,12 @@ func NewRunReader(tx *bbolt.Tx, runs *Runs, r *Run) RunReader {
 	return reader
 }
 
+// narrow leaves out the hashes before a first and behind a last one.
+func (r *RunReader) narrow(first, last uint64) {
+	r.next, r.last = max(r.next, first), min(r.last, last)
+	r.done = r.done || r.next > r.last
+}
+
 // Fill makes sure that there are entries unless the run is at its end. After damage it
 // is.
 func (r *RunReader) Fill() error {

@@ -4,5 +4,7 @@
 //	merge.go   how runs are merged
 //	reader.go  hashes in one transaction: which events may have an id
 //	lookup.go  ids in state.db and the log: which event has it
+//	filter.go  which hashes the index cannot have, known in memory
+//	layer.go   what a filter is made of
 //	all.go     all that the index has, for whoever checks it
 package dedup

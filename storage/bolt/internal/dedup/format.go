@@ -256,3 +256,15 @@ func (d *Runs) counts(r *Run, hash uint64) bool {
 
 // has reports whether a run has been filled up to a hash.
 func (r *Run) has(hash uint64) bool { return r.Through != 0 && hash <= r.Through }
+
+// entries is how many entries all runs have together.
+func (d *Runs) entries() int {
+	n := uint64(0)
+	for i := range d.All {
+		// What is merged counts where it goes.
+		if r := &d.All[i]; r.Into == 0 {
+			n += min(r.entries, math.MaxInt/8-n)
+		}
+	}
+	return int(n)
+}

@@ -16,6 +16,8 @@ import (
 // Lookup is an id that is looked up: in the tail by the store, which sets Found, and behind it here.
 type Lookup struct {
 	Key format.DedupKey
+	// Hash is that of the key.
+	Hash uint64
 	// Found is the offset of the event that has it, 0 if none is known yet.
 	Found messages.WLogOffset
 	// Damage is why nobody can know whether an event in state.db has it.
@@ -24,16 +26,32 @@ type Lookup struct {
 	candidates []messages.LSN
 }
 
+// NewLookup returns a lookup of a key in the store of an id.
+func NewLookup(key format.DedupKey, id format.StoreID) Lookup {
+	return Lookup{Key: key, Hash: key.Hash(id)}
+}
+
 // Lookups are those of a request, or of a reader.
 type Lookups []Lookup
 
-// FindStored looks the ids that were not found yet up in state.db, and in the log
-// which of the events found there have them. Damage is the own of each lookup that
-// meets it; the first of it is returned.
-func (lookups Lookups) FindStored(id format.StoreID, state *boltfile.File, log *logdb.Log) error {
-	for next := 0; next < len(lookups); next++ {
+// AllAbsent reports whether a filter is sure that state.db has none of the ids.
+func (lookups Lookups) AllAbsent(f *Filter) bool {
+	for i := range lookups {
+		if !f.Absent(lookups[i].Hash) {
+			return false
+		}
+	}
+	return true
+}
+
+// FindStored looks the ids that were not found yet, and of which a filter is not sure
+// that they are not there, up in state.db, and in the log which of the events found
+// there have them. Damage is the own of each lookup that meets it; the first of it is
+// returned.
+func (lookups Lookups) FindStored(f *Filter, state *boltfile.File, log *logdb.Log) error {
+	for next := 0; lookups.skip(f, &next); next++ {
 		// A page that bbolt cannot read ends the view, but not the other lookups.
-		err := lookups.findCandidates(id, state, &next)
+		err := lookups.findCandidates(f, state, &next)
 		if err == nil {
 			break
 		}
@@ -48,7 +66,7 @@ func (lookups Lookups) FindStored(id format.StoreID, state *boltfile.File, log *
 		if l.Found != 0 {
 			continue
 		}
-		if l.Damage == nil {
+		if l.Damage == nil && len(l.candidates) > 0 {
 			l.Damage = l.confirm(log)
 		}
 		if l.Damage != nil && !errors.Is(l.Damage, storage.ErrDamaged) {
@@ -59,18 +77,28 @@ func (lookups Lookups) FindStored(id format.StoreID, state *boltfile.File, log *
 	return first
 }
 
+// skip moves next on to the first id that has to be looked up, and reports whether there is one.
+func (lookups Lookups) skip(f *Filter, next *int) bool {
+	for ; *next < len(lookups); *next++ {
+		l := &lookups[*next]
+		if l.candidates, l.Damage = l.candidates[:0], nil; l.Found == 0 && !f.Absent(l.Hash) {
+			return true
+		}
+	}
+	return false
+}
+
 // findCandidates looks ids up in state.db from the next one on, and leaves next
 // where it ended.
-func (lookups Lookups) findCandidates(id format.StoreID, state *boltfile.File, next *int) error {
+func (lookups Lookups) findCandidates(f *Filter, state *boltfile.File, next *int) error {
 	return state.View(func(tx *bbolt.Tx) error {
 		r, err := NewReader(tx)
 		if err != nil {
 			return err
 		}
-		for ; *next < len(lookups); *next++ {
-			if l := &lookups[*next]; l.Found == 0 {
-				l.candidates, l.Damage = r.Candidates(l.candidates[:0], l.Key.Hash(id))
-			}
+		for ; lookups.skip(f, next); *next++ {
+			l := &lookups[*next]
+			l.candidates, l.Damage = r.Candidates(l.candidates, l.Hash)
 		}
 		return nil
 	})
