@@ -11,16 +11,16 @@ import (
 const throughput = 300
 
 // idlePerProcessor bounds the idle goroutines of a dispatcher, times GOMAXPROCS.
-// Enough for the actors that are woken at the same time; an idle goroutine costs
-// its stack, 8 KB or so.
-const idlePerProcessor = 16
+// Enough for the actors that are woken at the same time, as hundreds of partitions are that
+// had a batch in the same commit; an idle goroutine costs its stack, 8 KB or so.
+const idlePerProcessor = 64
 
 // Dispatcher runs actors on goroutines that it uses again: a fresh goroutine would
 // grow its stack anew at each wake-up. It implements [actor.Dispatcher], and is
 // safe for concurrent use.
 //
 // It never refuses work, and never queues work behind a busy goroutine, because
-// actors may block: if no goroutine is idle, it starts one. At most 16 x GOMAXPROCS
+// actors may block: if no goroutine is idle, it starts one. At most 64 x GOMAXPROCS
 // stay idle. The last to become idle is used first, its stack is warm.
 type Dispatcher struct {
 	maxIdle int

@@ -14,7 +14,7 @@ import (
 
 // goroutines returns how many goroutines a dispatcher has.
 func goroutines(d *base.Dispatcher) int {
-	stacks := make([]byte, 1<<22)
+	stacks := make([]byte, 1<<24)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return bytes.Count(stacks, fmt.Appendf(nil, "(*Dispatcher).run(%p", d))
 }
@@ -42,7 +42,7 @@ func TestDispatcherNeverQueuesBehindBusyGoroutines(t *testing.T) {
 
 func TestDispatcherReusesABoundedNumberOfGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bound := 16 * runtime.GOMAXPROCS(0)
+		bound := 64 * runtime.GOMAXPROCS(0)
 		d := base.NewDispatcher()
 		block(d, bound/2)()
 		if n := goroutines(d); n != bound/2 {

@@ -23,8 +23,16 @@ type lasts struct {
 	owned bool
 }
 
-func newLasts(kind *kindDef) lasts {
-	l := lasts{last: make([]messages.Number, len(kind.sequences))}
+// fewNumbers are the last numbers of as many sequences as most kinds have, in one piece with what has them.
+type fewNumbers [8]messages.Number
+
+// newLasts returns those of a workspace without numbers. few, if it is not nil, is memory of their own.
+func newLasts(kind *kindDef, few *fewNumbers) (l lasts) {
+	if n := len(kind.sequences); few != nil && n <= len(few) {
+		l.last = few[:n:n]
+	} else {
+		l.last = make([]messages.Number, n)
+	}
 	if kind.restarts != nil {
 		l.periods = make([]calendar.Date, len(kind.sequences))
 	}

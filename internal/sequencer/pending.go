@@ -35,7 +35,12 @@ func newPending(serial uint64) *pending {
 func (p *pending) of(ws messages.WSID, kind *kindDef) *delta {
 	d := p.workspaces[ws]
 	if d == nil {
-		d = &delta{kind: kind, lasts: newLasts(kind)}
+		own := &struct {
+			delta
+			few fewNumbers
+		}{}
+		d = &own.delta
+		d.kind, d.lasts = kind, newLasts(kind, &own.few)
 		d.owned = true
 		p.workspaces[ws] = d
 	}

@@ -89,9 +89,13 @@ func (w *workspace) deltaIn(p *pending) *delta {
 }
 
 func newWorkspace(id messages.WSID, kind *kindDef) *workspace {
-	w := &workspace{id: id}
-	w.become(kind)
-	return w
+	own := &struct {
+		workspace
+		few fewNumbers
+	}{}
+	own.id = id
+	own.begin(kind, &own.few)
+	return &own.workspace
 }
 
 // take is take of the workspace, which may not begin if it is 0.
@@ -117,8 +121,10 @@ func (w *workspace) take(kind *kindDef) error {
 
 // become changes the kind of a workspace that has no event, in place: others may
 // wait with this very copy.
-func (w *workspace) become(kind *kindDef) {
-	w.kind, w.lasts, w.spans = kind, newLasts(kind), nil
+func (w *workspace) become(kind *kindDef) { w.begin(kind, nil) }
+
+func (w *workspace) begin(kind *kindDef, few *fewNumbers) {
+	w.kind, w.lasts, w.spans = kind, newLasts(kind, few), nil
 	if kind.restarts != nil {
 		w.spans = make([]span, len(kind.sequences))
 	}

@@ -236,8 +236,8 @@ func (g *staging) stage(p *partition, n *newEvent) int {
 	g.ends = slices.Grow(g.ends, 1)[:place+1]
 	e := &g.ends[place]
 	*e = stagedEnds{workspaceEnds: workspaceEnds{records: e.records[:0]}}
-	if end := p.ends.find(n.ws); end != nil && end.wlog < n.wlog {
-		e.wlog, e.kind, e.records, e.whole = end.wlog, end.kind, append(e.records, end.records...), end.whole
+	if end := p.ends.find(n.ws); end.known() && end.wlog < n.wlog {
+		e.wlog, e.kind, e.records, e.whole = end.wlog, end.kind, end.appendTo(e.records), end.whole
 		e.known, e.remembered = true, true
 	} else if _, last := p.tail.LastOf(n.ws); last != nil {
 		e.wlog, e.kind, e.known = last.WLog, last.Kind, true

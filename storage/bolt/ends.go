@@ -17,9 +17,7 @@ import (
 // There are two generations: what is learned or appended to belongs to the young one, and
 // when that has its share the old one is forgotten, so that what is in use stays.
 type ends struct {
-	young, old map[messages.WSID]*workspaceEnds
-	// size is how many ends the young generation has.
-	size int
+	young, old *generation
 	// limit is how many the young generation may have.
 	limit int
 	// plogFree says that state.db has no entry behind the end of the partition's log.
@@ -40,22 +38,7 @@ type workspaceEnds struct {
 // Whether it continues its workspace's log, the committer sees.
 func (d *ends) covers(n *newEvent, trust messages.TrustLevel) bool {
 	e := d.find(n.ws)
-	return e != nil && n.wlog > e.wlog && (trust > messages.TrustNone || e.areBelow(n.records))
-}
-
-// isContinuedBy reports whether an event is the workspace's next one.
-func (e *workspaceEnds) isContinuedBy(n *newEvent) bool {
-	return n.wlog == e.wlog+1 && (e.wlog == 0 || n.wsKind == e.kind)
-}
-
-// areBelow reports whether all new records lie above the ends.
-func (e *workspaceEnds) areBelow(records []tail.Record) bool {
-	for _, r := range records {
-		if r.IsNew && !e.isBelow(r) {
-			return false
-		}
-	}
-	return true
+	return e.known() && n.wlog > e.wlog && (trust > messages.TrustNone || e.areBelow(n.records))
 }
 
 // isBelow reports whether a record lies above the end of its sequence, which is known.
@@ -84,59 +67,61 @@ func (e *workspaceEnds) raise(r tail.Record) {
 // raise takes an event in that was appended.
 func (d *ends) raise(n *newEvent) {
 	e := d.rejuvenate(n.ws)
-	if e == nil {
+	if !e.known() {
 		return
 	}
 	// A foreign key may lie above it.
 	e.wlog, e.kind = max(e.wlog, n.wlog), n.wsKind
 	// What is remembered grows by the sequences that have had no records, as long as there is room.
-	e.whole = e.whole && d.size < d.limit
-	before := len(e.records)
+	e.whole = e.whole && e.in == d.young && d.young.size() < d.limit
 	for _, r := range n.records {
 		e.raise(r)
 	}
-	d.size += len(e.records) - before
 }
 
-// find returns what is remembered of a workspace, nil if nothing is.
-func (d *ends) find(ws messages.WSID) *workspaceEnds {
-	if e := d.young[ws]; e != nil {
+// find returns what is remembered of a workspace.
+func (d *ends) find(ws messages.WSID) kept {
+	if e := d.young.find(ws); e.known() {
 		return e
 	}
-	return d.old[ws]
+	return d.old.find(ws)
 }
 
 // rejuvenate is find for a workspace that is in use: it becomes young, if there is room.
-func (d *ends) rejuvenate(ws messages.WSID) *workspaceEnds {
-	e := d.old[ws]
-	if e == nil {
-		return d.young[ws]
+func (d *ends) rejuvenate(ws messages.WSID) kept {
+	e := d.old.find(ws)
+	if !e.known() {
+		return d.young.find(ws)
 	}
-	if d.size+1+len(e.records) > d.limit {
+	if d.young.size()+e.size() > d.limit {
 		return e
 	}
-	delete(d.old, ws)
-	d.put(ws, e)
-	return e
+	delete(d.old.places, ws)
+	young := d.put(ws, *e.keptEnds)
+	for place := e.records; place != 0; place = e.in.records[place-1].next {
+		r := &e.in.records[place-1]
+		young.add(r.seq, r.number)
+	}
+	return young
 }
 
-func (d *ends) put(ws messages.WSID, e *workspaceEnds) {
+// put makes a workspace young, without records.
+func (d *ends) put(ws messages.WSID, e keptEnds) kept {
 	if d.young == nil {
-		d.young = make(map[messages.WSID]*workspaceEnds)
+		d.young = new(generation)
 	}
-	d.young[ws] = e
-	d.size += 1 + len(e.records)
+	return d.young.put(ws, e)
 }
 
 // makeRoom makes room for so many ends in the young generation, which may have as many as limit.
 func (d *ends) makeRoom(size, limit int) {
-	if d.limit = limit; d.size+size > limit/2 {
+	if d.limit = limit; d.young.size()+size > limit/2 {
 		d.age()
 	}
 }
 
 // age makes the young generation the old one.
-func (d *ends) age() { d.old, d.young, d.size = d.young, nil, 0 }
+func (d *ends) age() { d.old, d.young = d.young, nil }
 
 // learned is what a look into state.db has shown.
 type learned struct {
@@ -210,7 +195,7 @@ func (p *partition) remember(l learned, checkpoint messages.PLogOffset, limit in
 	d.plogFree = d.plogFree || l.plogFree && l.from <= p.last+1
 	d.makeRoom(l.size(), limit)
 	for ws, e := range l.of {
-		if d.size >= limit {
+		if d.young.size() >= limit {
 			break
 		}
 		d.add(ws, e, &p.tail)
@@ -259,25 +244,24 @@ func (p *partition) rememberRead(ws messages.WSID, e *workspaceEnds, checkpoint 
 // add takes over what was learned of a workspace and is not known yet.
 func (d *ends) add(ws messages.WSID, l *workspaceEnds, t *tail.Tail) {
 	e := d.rejuvenate(ws)
-	if e == nil {
-		e = &workspaceEnds{wlog: l.wlog, kind: l.kind}
+	if !e.known() {
+		now := keptEnds{wlog: l.wlog, kind: l.kind}
 		if _, last := t.LastOf(ws); last != nil {
 			if l.wlog > last.WLog {
 				return // a foreign head lies ahead: that is not the log's end
 			}
-			e.wlog, e.kind = last.WLog, last.Kind
+			now.wlog, now.kind = last.WLog, last.Kind
 		} else {
-			e.whole = l.whole
+			now.whole = l.whole
 		}
-		d.put(ws, e)
+		e = d.put(ws, now)
 	}
 	for _, end := range l.records {
-		if e.knows(end.Seq) {
+		if e.end(end.Seq) != nil {
 			continue
 		}
 		if n, ok := t.LastNumber(ws, end); ok {
-			e.records = append(e.records, messages.SequenceNumber{Seq: end.Seq, Number: n})
-			d.size++
+			e.add(end.Seq, n)
 		}
 	}
 }

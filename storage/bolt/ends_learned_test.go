@@ -27,10 +27,10 @@ func TestEndsAge(t *testing.T) {
 		t.Helper()
 		var got []messages.WSID
 		for ws := range messages.WSID(10) {
-			if e := p.ends.find(ws); e != nil {
+			if e := p.ends.find(ws); e.known() {
 				got = append(got, ws)
-				if len(e.records) != 1 {
-					t.Errorf("workspace %d: got ends %v, want one", ws, e.records)
+				if e.size() != 2 {
+					t.Errorf("workspace %d: got ends %v, want one", ws, e.appendTo(nil))
 				}
 			}
 		}
@@ -43,8 +43,8 @@ func TestEndsAge(t *testing.T) {
 	remember(3, 4)
 	remembers(1, 2, 3, 4)
 	p.ends.raise(&newEvent{ws: 1, wlog: 7, wsKind: testKind})
-	if e := p.ends.find(1); e.wlog != 7 || p.ends.size != 6 || len(p.ends.old) != 1 {
-		t.Errorf("got %+v, %d young ends and %d old workspaces, want offset 7, 6 and 1", e, p.ends.size, len(p.ends.old))
+	if e := p.ends.find(1); e.wlog != 7 || p.ends.young.size() != 6 || len(p.ends.old.places) != 1 {
+		t.Errorf("got %+v, %d young ends and %d old workspaces, want offset 7, 6 and 1", e, p.ends.young.size(), len(p.ends.old.places))
 	}
 	remember(5)
 	remembers(1, 3, 4, 5)
@@ -61,8 +61,8 @@ func TestEndsOfRecordsAreNotLearned(t *testing.T) {
 		p := &s.partitions[0]
 		p.mu.RLock()
 		var got int
-		if e := p.ends.find(1); e != nil {
-			got = len(e.records)
+		if e := p.ends.find(1); e.known() {
+			got = e.size() - 1
 		}
 		p.mu.RUnlock()
 		if want := map[messages.TrustLevel]int{messages.TrustNone: 2}[trust]; got != want {

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestEndsOfNumbersAreRemembered(t *testing.T) {
 				want = true
 			}
 			if e := w.s.partitions[0].ends.find(ws); trust < messages.TrustAll {
-				expect.Equal(t, map[messages.TrustLevel]int{messages.TrustNone: 2}[trust], len(e.records), "sequences")
+				expect.Equal(t, map[messages.TrustLevel]int{messages.TrustNone: 2}[trust], e.size()-1, "sequences")
 			}
 		}
 	}
@@ -174,7 +175,7 @@ func TestEndsLearnedBeforeAFlush(t *testing.T) {
 	p.mu.Lock()
 	p.remember(l, 1, 100)
 	p.mu.Unlock()
-	if e := p.ends.find(2); e != nil {
+	if e := p.ends.find(2); e.known() {
 		t.Errorf("remembered %+v", e)
 	}
 }
@@ -191,11 +192,26 @@ func TestEndsBeforeAForeignPLogEntry(t *testing.T) {
 	}
 }
 
-func sizeOfEnds(of map[messages.WSID]*workspaceEnds) (n int) {
-	for _, e := range of {
+// sizeOfEnds is how many ends are found in a generation.
+func sizeOfEnds(g *generation) (n int) {
+	for _, e := range g.all() {
 		n += e.size()
 	}
 	return n
+}
+
+// all returns what is found in a generation.
+func (g *generation) all() iter.Seq2[messages.WSID, kept] {
+	return func(yield func(messages.WSID, kept) bool) {
+		if g == nil {
+			return
+		}
+		for ws := range g.places {
+			if !yield(ws, g.find(ws)) {
+				return
+			}
+		}
+	}
 }
 
 // endsModel is what a partition has, and what it remembers of it with little room.
@@ -261,8 +277,8 @@ func (m *endsModel) flush() {
 
 // check makes sure that nothing is above what is remembered, and that this is not too much.
 func (m *endsModel) check(t expect.T, most int) {
-	for _, of := range []map[messages.WSID]*workspaceEnds{m.ends.young, m.ends.old} {
-		for ws, got := range of {
+	for _, g := range []*generation{m.ends.young, m.ends.old} {
+		for ws, got := range g.all() {
 			all := m.all[ws]
 			if all == nil {
 				all = new(workspaceEnds)
@@ -276,8 +292,8 @@ func (m *endsModel) check(t expect.T, most int) {
 		}
 	}
 	young, old := sizeOfEnds(m.ends.young), sizeOfEnds(m.ends.old)
-	if young > m.ends.size || m.ends.size > most || old > 2*most {
-		t.Fatalf("got %d young ones, counted as %d, and %d old ones, want at most %d", young, m.ends.size, old, most)
+	if young != m.ends.young.size() || young > most || old > 2*most {
+		t.Fatalf("got %d young ones, counted as %d, and %d old ones, want at most %d", young, m.ends.young.size(), old, most)
 	}
 }
 
@@ -333,17 +349,32 @@ func TestEndsAreBounded(t *testing.T) {
 	for w := range messages.WSID(10 * limit) {
 		many.of[w+ws] = &workspaceEnds{}
 	}
-	if p.remember(many, 1, limit); len(p.ends.young) > limit {
-		t.Errorf("got %d at once, want at most %d", len(p.ends.young), limit)
+	if p.remember(many, 1, limit); p.ends.young.size() > limit {
+		t.Errorf("got %d at once, want at most %d", p.ends.young.size(), limit)
 	}
 }
 
 // What is remembered has room for just as much as its limit says.
 func TestEndsInUseStayYoung(t *testing.T) {
 	for size, young := range map[int]bool{6: true, 7: false} {
-		d := ends{limit: 10, size: size, old: map[messages.WSID]*workspaceEnds{1: {records: make([]messages.SequenceNumber, 3)}}}
-		expect.Equal(t, true, d.rejuvenate(1) != nil)
-		expect.Equal(t, young, d.young[1] != nil, size)
+		d := ends{limit: 10}
+		e := d.put(1, keptEnds{wlog: 4, kind: testKind, whole: true})
+		for seq := range messages.SeqID(3) {
+			e.add(seq, 7)
+		}
+		want := e.appendTo(nil)
+		d.age()
+		for range size {
+			d.put(2, keptEnds{})
+		}
+		e = d.rejuvenate(1)
+		expect.Equal(t, young, e.in == d.young, size)
+		got := e.appendTo(nil)
+		slices.SortFunc(got, messages.SequenceNumber.ComparePlace)
+		slices.SortFunc(want, messages.SequenceNumber.ComparePlace)
+		expect.Equal(t, want, got, "sequences")
+		expect.Equal(t, messages.WLogOffset(4), e.wlog)
+		expect.Equal(t, true, e.whole && e.kind == testKind)
 	}
 }
 

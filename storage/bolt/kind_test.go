@@ -39,7 +39,7 @@ func TestKindOfARefusedAppend(t *testing.T) {
 	if err := w.try(e); !errors.Is(err, storage.ErrOutOfOrder) {
 		t.Fatalf("offset 10 of an empty log: got %v, want out of order", err)
 	}
-	if w.s.partitions[0].ends.find(1) == nil {
+	if !w.s.partitions[0].ends.find(1).known() {
 		t.Fatal("the store has not looked for its end")
 	}
 	e = w.event(1)

@@ -124,8 +124,9 @@ func (p *pending) tell(t taken, err error) {
 		for _, v := range t.values {
 			p.bytes -= int64(len(v))
 		}
-		// Readers may have the old list.
-		p.values = slices.Clone(p.values[len(t.values):])
+		// Readers may have the old list. Under load as many as were taken come again.
+		rest := p.values[len(t.values):]
+		p.values = append(make([][]byte, 0, min(len(p.values), 64*len(rest))), rest...)
 		p.first += messages.LSN(len(t.values))
 		if n := len(t.entries); n > 0 {
 			p.head = t.entries[n-1].at.Head
