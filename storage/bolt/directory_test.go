@@ -213,14 +213,15 @@ func TestLeftWALIsRemovedOnlyItself(t *testing.T) {
 	left, d, events := leftLarge(t)
 	full := smallMap
 	full.MaxSize = int64(len(filesOf(t, left)[format.LogFileName]))
-	s := open(t, left, d, full)
+	s, err := Open(t.Context(), left, d, full)
+	expect.NoError(t, err)
 	content := filesOf(t, left)[format.WALFileName]
 	expect.NoError(t, os.Remove(walPath(left)))
 	writeFiles(t, left, map[string]string{format.WALFileName: content})
 	s.log.File.DB.MaxSize = 0
 	w := takeOver(t, s, 0)
 	expect.ErrorIs(t, w.try(w.event(1)), storage.ErrForeign)
-	expect.NoError(t, s.Close(t.Context()))
+	expect.ErrorIs(t, s.Close(t.Context()), storage.ErrForeign)
 	expect.Equal(t, content, filesOf(t, left)[format.WALFileName])
 	opensWith(t, left, d, events)
 }

@@ -146,7 +146,7 @@ func (f *fuzzedFile) kept(t *testing.T, s *Store) int {
 	data := []byte(filesOf(t, f.dir)[format.WALFileName])
 	for i := range f.commits {
 		c := &f.commits[i]
-		for at := c.Behind - wal.Size(c.Values); uint64(c.First) == n+1 && at < c.Behind; at += wal.SectorLen {
+		for at := c.Begin; uint64(c.First) == n+1 && at < c.Behind; at += wal.SectorLen {
 			if bytes.Equal(data[at:at+wal.SectorLen], wal.NoSector[:]) {
 				return int(n)
 			}

@@ -96,7 +96,7 @@ func (op *opening) recover(ctx context.Context) error {
 		op.checkReplica,  // its log may go on here
 		op.checkOrigin,   // the projections are of this log, and it is not shorter than they say
 		op.log.Vouch,     // what was read of log.db is on the disk
-		op.log.Settle,    // log.db gets what log.wal has, and log.wal is removed
+		op.log.Settle,    // log.db gets what log.wal has
 		// What the projections lack goes into the tails, or into state.db if that is new or lags too far behind.
 		func() error { return op.fillTails(ctx) },
 		op.finishUnfinished,   // a flush that a crash cut off

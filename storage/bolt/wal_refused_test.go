@@ -118,7 +118,6 @@ func TestWALOlderOneComesBack(t *testing.T) {
 	writeFiles(t, dir, map[string]string{format.WALFileName: old})
 	s, err := Open(t.Context(), dir, d, smallMap)
 	expect.NoError(t, err)
-	noWAL(t, dir)
 	w := takeOver(t, s, 0)
 	w.append(2)
 	want = collectEvents(t, s.Log(t.Context(), 1))

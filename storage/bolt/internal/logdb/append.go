@@ -117,7 +117,7 @@ func (l *Log) beginWAL(last messages.LSN) error {
 	if l.WAL.File != nil {
 		return nil
 	}
-	if err := l.settleWAL(func() error { return l.AwaitApplied(context.Background(), last) }); err != nil {
+	if err := l.removeLeft(last); err != nil {
 		return err
 	}
 	if err := l.InPlace(); err != nil {

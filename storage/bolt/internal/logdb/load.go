@@ -84,16 +84,17 @@ func (l *Log) loadWAL(store format.StoreID, end messages.LSN) error {
 	if err := r.Check(end + 1); err != nil {
 		return err
 	}
-	if err := l.compareWAL(r.Commits, end); err != nil {
+	if err := l.compareWAL(r, end); err != nil {
 		return err
 	}
 	for i := range r.Commits {
-		c := &r.Commits[i]
-		if c.End() > end+1 {
-			l.pending.push(c.Values[end+1-c.First:])
+		if c := &r.Commits[i]; c.End() > end+1 {
+			values, _ := r.Values(c, nil, nil)
+			l.pending.push(values[end+1-c.First:])
 			end = c.End() - 1
 		}
 	}
+	r.Commits = nil
 	return nil
 }
 
@@ -135,11 +136,18 @@ var errOtherEvent = errors.New("the write-ahead log has another event there")
 
 // compareWAL makes sure that log.db has, up to its end, the events that log.wal has: those
 // were acknowledged, and log.wal may be the only one that still has them.
-func (l *Log) compareWAL(commits []wal.Commit, end messages.LSN) error {
+func (l *Log) compareWAL(left *wal.Reader, end messages.LSN) error {
 	return l.Read(func(r *Reader) error {
-		for i := range commits {
-			for j, v := range commits[i].Values {
-				lsn := commits[i].First + messages.LSN(j)
+		var values [][]byte
+		var data []byte
+		for i := range left.Commits {
+			c := &left.Commits[i]
+			if c.First > end {
+				return nil
+			}
+			values, data = left.Values(c, values[:0], data[:0])
+			for j, v := range values {
+				lsn := c.First + messages.LSN(j)
 				if lsn <= end && !bytes.Equal(r.Value(lsn), v) {
 					return &storage.DamagedError{Where: l.File.PlaceOf(format.BucketLog, "LSN %d", lsn), Cause: errOtherEvent}
 				}

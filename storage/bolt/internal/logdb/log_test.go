@@ -161,77 +161,72 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 }
 
-// What both files have is written anew in transactions that are bounded, and nothing but that.
-func TestRewriteLogInPieces(t *testing.T) {
-	l, _ := begun(t)
-	l.settled(t, valuesOf(100)...)
-	sizes := make([]int64, 0, 2)
-	before := &faulty.CommitsOf(l.File).Before
-	before.Set(func() error { sizes = append(sizes, int64(len(l.left.Commits))); return nil })
-	defer before.Clear()
-	half := make([]byte, applyMost/2)
-	l.left = new(wal.Reader)
-	for i := range 3 {
-		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(10 + i), Values: [][]byte{half}})
-	}
-	expect.NoError(t, l.rewriteLog())
-	expect.Equal(t, []int64{3, 1}, sizes)
-	expect.NoError(t, l.File.View(func(tx *bbolt.Tx) error {
-		expect.Equal(t, 1, tx.Bucket(format.BucketLog).Stats().KeyN)
-		return nil
-	}))
+// opened returns the log of a directory that a crash has left, ready to be appended to.
+func opened(t *testing.T, dir string) *Log {
+	t.Helper()
+	l := read(t, dir)
+	expect.NoError(t, l.Vouch())
+	expect.NoError(t, l.Settle())
+	l.Start(func(error) {})
+	return l
 }
 
-// All commits are written anew, each with all its events: none of them stays where it was.
-func TestRewriteWholeCommits(t *testing.T) {
-	l, _ := begun(t)
-	want := make([][]byte, 16)
-	for i := range want {
-		want[i] = bytes.Repeat([]byte{byte(i + 1)}, 20_000) // so that they stand in several pages
-	}
-	l.settled(t, want...)
-	values, places := loggedAt(t, l.File)
-	expect.Equal(t, want, values)
-	l.left = new(wal.Reader)
-	for i := 0; i < len(values); i += 8 {
-		l.left.Commits = append(l.left.Commits, wal.Commit{First: messages.LSN(i + 1), Values: values[i : i+8]})
-	}
-	expect.NoError(t, l.rewriteLog())
-	again, moved := loggedAt(t, l.File)
-	expect.Equal(t, values, again)
-	for i := range places {
-		if places[i] == moved[i] {
-			t.Errorf("LSN %d was not written anew", i+1)
+// A log.wal of which log.db needs nothing any more stays as it is until somebody appends, and then is forgotten in each
+// meta page.
+func TestWALThatIsForgotten(t *testing.T) {
+	l, dir := begun(t)
+	l.settled(t, valuesOf(100, 200)...)
+	crash := crashed(t, dir)
+	before := contentOf(t, crash, format.LogFileName)
+	again := opened(t, crash)
+	expect.Equal(t, before, contentOf(t, crash, format.LogFileName))
+	commits := 0
+	faulty.CommitsOf(again.File).Before.Set(func() error { commits++; return nil })
+	again.append(t, valuesOf(100)...)
+	expect.Equal(t, boltfile.MetaPages+1, commits, "the last one names the new one")
+	expect.Equal(t, l.WAL.ID == again.WAL.ID, false)
+}
+
+// The first append behind a crash breaks off at any of the commits before it, by a failure or for want of space: what
+// was there is there.
+func TestForgettingBreaksOff(t *testing.T) {
+	dir := killed(t)
+	for _, cause := range []error{errors.New("any"), syscall.ENOSPC} {
+		for commit := range boltfile.MetaPages + 1 {
+			crash := crashed(t, dir)
+			l := opened(t, crash)
+			n := 0
+			faulty.CommitsOf(l.File).Before.Set(func() error {
+				if n++; n > commit {
+					return cause
+				}
+				return nil
+			})
+			if err := l.Append(5, valuesOf(100), nil); err == nil {
+				t.Fatalf("%v, commit %d: got no error", cause, commit)
+			}
+			left := read(t, crashed(t, crash))
+			first, pending := left.Pending()
+			expect.Equal(t, 6, int(first)+len(pending), cause, commit)
 		}
 	}
 }
 
-// loggedAt returns what log.db has, and where in the map of the file.
-func loggedAt(t *testing.T, log *boltfile.File) (values [][]byte, places []*byte) {
-	t.Helper()
-	expect.NoError(t, log.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(format.BucketLog).ForEach(func(_, v []byte) error {
-			values, places = append(values, bytes.Clone(v)), append(places, &v[0])
-			return nil
-		})
-	}))
-	return values, places
-}
-
-// A log.wal of which log.db needs nothing any more is removed, and nothing is written anew.
-func TestWALThatIsForgotten(t *testing.T) {
-	l, dir := begun(t)
-	l.settled(t, valuesOf(100, 200)...)
-	expect.NoError(t, l.forgetWAL())
-	crash := crashed(t, dir)
-	again := read(t, crash)
-	commits := 0
-	faulty.CommitsOf(again.File).Before.Set(func() error { commits++; return nil })
-	for range 2 {
-		expect.NoError(t, again.Settle())
-		expect.Equal(t, boltfile.MetaPages, commits, "it is forgotten in each meta page, once")
+// The log.wal that a crash has left stays until log.db has all that is in it, also if it had no room for that at first, and
+// by now for a part.
+func TestLeftWALStaysUntilLogHasIt(t *testing.T) {
+	l := read(t, killed(t))
+	expect.NoError(t, l.Vouch())
+	before := &faulty.CommitsOf(l.File).Before
+	before.Fail(syscall.ENOSPC)
+	expect.NoError(t, l.Settle())
+	before.Clear()
+	l.pending.failed = nil
+	l.Start(func(error) {})
+	l.append(t, valuesOf(100)...)
+	if next := l.pending.state().next; next < 6 {
+		t.Errorf("log.wal was replaced, and log.db has no LSN %d yet", next)
 	}
-	expect.Equal(t, []string{format.LogFileName}, namesIn(t, crash))
 }
 
 // If the system has dropped a commit of log.db that was read, nothing vouches for it.

@@ -1,6 +1,7 @@
 package logdb
 
 import (
+	"context"
 	"errors"
 	"os"
 
@@ -47,73 +48,21 @@ func (l *Log) vouchWAL() error {
 	return errors.Join(err, handle.Close())
 }
 
-// Settle brings to log.db what a crash has left in log.wal. Without space it stays
-// pending where it is.
+// Settle brings to log.db what log.wal alone has. Without space it stays pending where it is. What both have is on the
+// disk in log.db: bbolt writes a meta page when a sync of all that it refers to has succeeded, so a sync that failed, or
+// never ended, leaves nothing in doubt but that page, for which Vouch has vouched.
+//
+// log.wal stays until somebody appends, or closes the log: to forget it takes four syncs, and nobody waits for that yet.
 func (l *Log) Settle() error {
-	err := l.settleWAL(l.applyAll)
-	if errors.Is(err, storage.ErrFull) {
-		err = l.vouchWAL()
-		l.left.B = nil // it is large
-	}
-	return err
-}
-
-// settleWAL removes the log.wal that a crash has left, as soon as log.db has all that is in
-// it; apply brings there what is pending. An error says that it must stay.
-func (l *Log) settleWAL(apply func() error) error {
 	if l.left == nil {
 		return nil
 	}
-	for _, step := range []func() error{l.rewriteLog, apply, l.forgetWAL, l.WAL.Unlink} {
-		if err := step(); err != nil {
-			return err
-		}
+	err := l.applyAll()
+	if errors.Is(err, storage.ErrFull) {
+		err = l.vouchWAL()
 	}
-	l.left = nil
-	return nil
-}
-
-// rewriteLog writes anew what stands in both files. If the sync of log.db has failed before
-// the store was closed, the system may show what the disk has not.
-func (l *Log) rewriteLog() error {
-	for len(l.left.Commits) > 0 {
-		n, bytes := 0, int64(0)
-		for ; n < len(l.left.Commits) && bytes < applyMost; n++ {
-			bytes += wal.Size(l.left.Commits[n].Values)
-		}
-		chunk := l.left.Commits[:n]
-		err := l.File.Update(func(tx *bbolt.Tx) error {
-			log := tx.Bucket(format.BucketLog)
-			log.FillPercent = boltfile.LogFill
-			for i := range chunk {
-				if err := rewriteCommit(log, &chunk[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		l.left.Commits = l.left.Commits[n:]
-	}
-	l.left.Commits = nil
-	return nil
-}
-
-// rewriteCommit leaves alone what is still pending.
-func rewriteCommit(log *bbolt.Bucket, c *wal.Commit) error {
-	var key [format.LSNKeyLen]byte
-	for i, v := range c.Values {
-		k := format.AppendLSNKey(key[:0], c.First+messages.LSN(i))
-		if string(log.Get(k)) != string(v) {
-			continue
-		}
-		if err := log.Put(k, v); err != nil {
-			return err
-		}
-	}
-	return nil
+	l.left.B = nil // it is large
+	return err
 }
 
 // endWAL brings what is left to log.db, and removes log.wal. If log.db cannot take it, it
@@ -124,7 +73,7 @@ func (l *Log) endWAL() error {
 	}
 	close(l.applier.stop)
 	<-l.applier.ended
-	if l.WAL.File == nil {
+	if l.WAL.File == nil && l.left == nil {
 		return nil
 	}
 	if _, values := l.Pending(); len(values) > 0 {
@@ -134,6 +83,25 @@ func (l *Log) endWAL() error {
 		return nil //nolint:nilerr // it stays for the next open, and nothing is lost
 	}
 	return l.WAL.Remove()
+}
+
+// removeLeft removes the log.wal that a crash has left, as soon as log.db has the last LSN. An error says that it must
+// stay.
+func (l *Log) removeLeft(last messages.LSN) error {
+	if l.left == nil {
+		return nil
+	}
+	if err := l.AwaitApplied(context.Background(), last); err != nil {
+		return err
+	}
+	if err := l.forgetWAL(); err != nil {
+		return err
+	}
+	if err := l.WAL.Unlink(); err != nil {
+		return err
+	}
+	l.left = nil
+	return nil
 }
 
 // forgetWAL notes in log.db that it has everything, in both of its meta pages: it may be

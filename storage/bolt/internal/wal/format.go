@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -129,9 +130,6 @@ func EncodeCommit(b []byte, id ID, at int64, first messages.LSN, values [][]byte
 	}
 }
 
-// SectorCRC returns the checksum of a sector of a commit.
-func SectorCRC(id ID, at int64, s []byte) uint32 { return new(sectorCovered).crc(id, at, s) }
-
 // sectorCovered is what a checksum covers before a sector's data. It serves for all sectors of a commit, since it
 // cannot lie on the stack.
 type sectorCovered [IDLen + walCoveredLen]byte
@@ -174,24 +172,23 @@ func (w *sectorWriter) uint32(n uint32) {
 // zeroes fills what is left.
 func (w *sectorWriter) zeroes() { clear(w.b[w.at:]) }
 
-// DecodeCommit returns the events of a commit, whose data the caller has put together. It
-// is safe on any bytes.
-func DecodeCommit(data []byte) ([][]byte, bool) {
+// DecodeCommit appends the events of a commit, whose data the caller has put together, to values. It is safe on any bytes.
+func DecodeCommit(values [][]byte, data []byte) ([][]byte, bool) {
 	if len(data) < WALCommitLen {
-		return nil, false
+		return values, false
 	}
 	n, data := uint64(format.Uint32(data[4:])), data[WALCommitLen:]
 	if n > uint64(len(data)/WALEventLen) {
-		return nil, false
+		return values, false
 	}
-	values := make([][]byte, 0, n)
+	values = slices.Grow(values, int(n))
 	for range n {
 		if len(data) < WALEventLen {
-			return nil, false
+			return values, false
 		}
 		length := uint64(format.Uint32(data))
 		if data = data[WALEventLen:]; length > uint64(len(data)) {
-			return nil, false
+			return values, false
 		}
 		values = append(values, data[:length:length])
 		data = data[length:]

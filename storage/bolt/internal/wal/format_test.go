@@ -32,7 +32,9 @@ func TestWALRoundTrip(t *testing.T) {
 		r.Scan()
 		expect.Equal(t, 1, len(r.Commits))
 		expect.Equal(t, 0, len(r.Cut))
-		expect.Equal(t, wal.Commit{First: first, Values: values, Behind: at + size}, r.Commits[0])
+		expect.Equal(t, wal.Commit{First: first, Events: len(values), Begin: at, Behind: at + size}, r.Commits[0])
+		got, _ := r.Values(&r.Commits[0], nil, nil)
+		expect.Equal(t, values, got)
 		expect.Equal(t, first, r.Reached)
 		for _, other := range []*wal.Reader{
 			{ID: wal.ID{1: id[1] + 1}, Half: wal.Half, B: b},
@@ -71,11 +73,11 @@ func TestWALDecodeCommit(t *testing.T) {
 		for _, v := range want {
 			data = append(binary.BigEndian.AppendUint32(data, uint32(len(v))), v...)
 		}
-		got, ok := wal.DecodeCommit(data)
+		got, ok := wal.DecodeCommit(nil, data)
 		expect.Equal(t, true, ok)
 		expect.Equal(t, want, got)
 		for n := range data {
-			_, ok := wal.DecodeCommit(data[:n])
+			_, ok := wal.DecodeCommit(nil, data[:n])
 			expect.Equal(t, false, ok, n)
 		}
 	}

@@ -25,20 +25,25 @@ type Reader struct {
 	Commits, Cut []Commit
 	// Reached is the highest LSN that a sector begins a commit with.
 	Reached messages.LSN
+	// covered, values and data serve for each sector, and each commit, again.
+	covered sectorCovered
+	values  [][]byte
+	data    []byte
 }
 
 // Commit is a commit that stands in the file.
 type Commit struct {
-	First  messages.LSN
-	Values [][]byte
-	// Behind is where it ends.
-	Behind int64
+	First messages.LSN
+	// Events is how many it has, none if it is not whole.
+	Events int
+	// Begin and Behind are where it begins and ends.
+	Begin, Behind int64
 	// damage is set if a sector of it is neither as it was written nor as it was before.
 	damage error
 }
 
 // End is the LSN after its last one.
-func (c *Commit) End() messages.LSN { return c.First + messages.LSN(len(c.Values)) }
+func (c *Commit) End() messages.LSN { return c.First + messages.LSN(c.Events) }
 
 // Read finds the commits in a log.wal: all that log.db has not, and of the others those
 // that have not been overwritten. A commit that a crash has cut short was never
@@ -122,40 +127,55 @@ func (r *Reader) Scan() {
 		if s.index != 0 || at%BlockLen != 0 {
 			continue
 		}
-		if c := r.commit(at, s); c.Values != nil {
-			r.Commits = append(r.Commits, c)
-		} else {
+		c := r.commit(at, s)
+		if c.Events == 0 {
 			r.Cut = append(r.Cut, c)
+			continue
 		}
+		r.Commits = append(r.Commits, c)
+		at = c.Behind - SectorLen // it has no other one inside
 	}
 }
 
-// commit reads the commit that begins with a sector. It has no values if it is not whole.
+// commit looks at the commit that begins with a sector.
 func (r *Reader) commit(at int64, head sector) Commit {
 	sectors := int64(format.Uint32(head.data))
-	c := Commit{First: head.serial, Behind: at + sectors*SectorLen}
-	var data []byte
-	for ; at < c.Behind; at += SectorLen {
-		s, there, err := r.sector(at)
+	c := Commit{First: head.serial, Begin: at, Behind: at + sectors*SectorLen}
+	whole := sectors > 0
+	for i := int64(1); i < sectors && whole; i++ {
+		s, there, err := r.sector(at + i*SectorLen)
 		if err != nil {
 			c.damage = err
 		}
-		if !there || s.serial != head.serial || int64(s.index) != int64(len(data)/DataLen) {
-			data = nil
-			break
-		}
-		data = append(data, s.data...)
+		whole = there && s.serial == head.serial && int64(s.index) == i
 	}
-	if data == nil {
+	if !whole {
 		return c
 	}
-	values, ok := DecodeCommit(data)
-	if !ok || len(values) == 0 {
-		c.damage = r.damaged(at, format.ErrLayout)
+	var ok bool
+	if r.values, r.data, ok = r.decode(&c, r.values[:0], r.data[:0]); !ok || len(r.values) == 0 {
+		c.damage = r.damaged(c.Behind, format.ErrLayout)
 		return c
 	}
-	c.Values = values
+	c.Events = len(r.values)
 	return c
+}
+
+// Values appends the events of one of the Commits to values. They lie in data, which it extends.
+func (r *Reader) Values(c *Commit, values [][]byte, data []byte) ([][]byte, []byte) {
+	values, data, _ = r.decode(c, values, data) // that of a whole commit is right
+	return values, data
+}
+
+// decode is Values of a commit whose sectors are there, and may be anything.
+func (r *Reader) decode(c *Commit, values [][]byte, data []byte) ([][]byte, []byte, bool) {
+	begin := len(data)
+	data = slices.Grow(data, int((c.Behind-c.Begin)/SectorLen*DataLen))
+	for at := c.Begin; at < c.Behind; at += SectorLen {
+		data = append(data, r.B[at+WALHeadLen:at+SectorLen]...)
+	}
+	values, ok := DecodeCommit(values, data[begin:])
+	return values, data, ok
 }
 
 // Check makes sure that the commits follow each other from the LSN behind log.db on, and
@@ -202,7 +222,7 @@ func (r *Reader) sector(at int64) (s sector, there bool, err error) {
 	if bytes.Equal(b, NoSector[:]) {
 		return s, false, nil
 	}
-	if SectorCRC(r.ID, at, b) != format.Uint32(b[WALCRCAt:]) {
+	if r.covered.crc(r.ID, at, b) != format.Uint32(b[WALCRCAt:]) {
 		return s, false, r.damaged(at, format.ErrChecksum)
 	}
 	return sector{serial: messages.LSN(format.Uint64(b)), index: format.Uint32(b[walIndexAt:]), data: b[WALHeadLen:]}, true, nil

@@ -99,7 +99,8 @@ func (w *walWriter) pendingIn(b []byte, next messages.LSN) ([][]byte, error) {
 	var events [][]byte
 	for i := range r.Commits {
 		if c := &r.Commits[i]; c.End() > next {
-			events = append(events, c.Values[next-c.First:]...)
+			values, _ := r.Values(c, nil, nil)
+			events = append(events, values[next-c.First:]...)
 			next = c.End()
 		}
 	}

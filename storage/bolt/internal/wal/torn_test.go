@@ -55,10 +55,9 @@ func TestWALFlippedBits(t *testing.T) {
 		if c.End() <= next {
 			continue
 		}
-		head := c.Behind - wal.Size(c.Values)
-		for at := head; at < c.Behind; at++ {
+		for at := c.Begin; at < c.Behind; at++ {
 			for bit := range 8 {
-				if at >= head+wal.WALHeadLen && bit != int(at%8) {
+				if at >= c.Begin+wal.WALHeadLen && bit != int(at%8) {
 					continue
 				}
 				sound[at] ^= 1 << bit
@@ -121,7 +120,7 @@ func TestWALLostSectors(t *testing.T) {
 			continue
 		}
 		live++
-		for at := c.Behind - wal.Size(c.Values); at < c.Behind; at += wal.SectorLen {
+		for at := c.Begin; at < c.Behind; at += wal.SectorLen {
 			b := bytes.Clone(sound)
 			clear(b[at : at+wal.SectorLen])
 			_, err := w.pendingIn(b, next)
@@ -161,7 +160,7 @@ func TestWALFlippedStaleBits(t *testing.T) {
 		if c.End() > next {
 			continue
 		}
-		for at := c.Behind - wal.Size(c.Values) + wal.SectorLen; at < c.Behind; at += wal.SectorLen {
+		for at := c.Begin + wal.SectorLen; at < c.Behind; at += wal.SectorLen {
 			b := bytes.Clone(sound)
 			b[at+wal.WALHeadLen] ^= 1
 			got, err := w.pendingIn(b, next)

@@ -89,12 +89,11 @@ func (w *Writer) header() []byte {
 	return header
 }
 
-// Remove closes and removes the file, if there is one.
+// Remove closes and removes the file, if there is one, or a stale one.
 func (w *Writer) Remove() error {
-	if w.File == nil {
-		return nil
+	if w.File != nil {
+		w.Stale, w.File = w.File, nil
 	}
-	w.Stale, w.File = w.File, nil
 	return w.Unlink()
 }
 
