@@ -9,17 +9,30 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
 // flushEvent is an event on its way into state.db.
 type flushEvent struct {
 	r *flushRequest
-	e *tail.Entry
-	o messages.PLogOffset
-	// ws is the entry's. Events are sorted by it: so it stands here.
-	ws messages.WSID
+	// ws and lsn are the entry's. Like records and size they stand here because entries are spread over the memory, in the
+	// order of workspaces.
+	ws  messages.WSID
+	lsn messages.LSN
+	// at is the entry's index among those of the request.
+	at uint32
+	// records is how many it has written, size how much data they have.
+	records, size uint32
+	// rows is where the data of its records begins among the rows that were read, one behind it; 0 if they were not.
+	rows uint32
 }
+
+// entry is the event's in the tail.
+func (f *flushEvent) entry() *tail.Entry { return &f.r.entries[f.at] }
+
+// offset is the event's in the log of its partition.
+func (f *flushEvent) offset() messages.PLogOffset { return f.r.from + messages.PLogOffset(f.at) }
 
 // flushTables is the memory of flushes, which serves again for the next ones. Nothing in it leads into a file.
 type flushTables struct {
@@ -29,12 +42,17 @@ type flushTables struct {
 	records []tail.Record
 	// events are by workspace.
 	events []flushEvent
+	// keys are what is sorted, and spare what that takes.
+	keys, spare []sortKey
 	// kept are the last numbers of workspaces, in their order, and keptOf whose they are.
 	kept   []messages.SequenceNumber
 	keptOf []keptNumbers
 	// These serve for each workspace again.
 	writes []recordWrite
+	read   []statedb.ReadRow
 	last   numbers.Last
+	// rows has the data of records that was read back. It is bounded by its own share.
+	rows []byte
 }
 
 // keptNumbers says whose last numbers lie where among those that were kept, and whether nothing is stored of the
@@ -54,17 +72,19 @@ func roomIn[T any](table *[]T, n uint64) []T {
 
 // reset makes the tables empty. Larger ones than the limit, in bytes, are let go.
 func (t *flushTables) reset(limit int64) {
-	bytes := sizeOf(t.entries) + sizeOf(t.numbers) + sizeOf(t.records) + sizeOf(t.events) + sizeOf(t.kept) + sizeOf(t.keptOf) +
-		sizeOf(t.writes) + sizeOf(t.last)
+	bytes := sizeOf(t.entries) + sizeOf(t.numbers) + sizeOf(t.records) + sizeOf(t.events) + sizeOf(t.keys) + sizeOf(t.spare) +
+		sizeOf(t.kept) + sizeOf(t.keptOf) + sizeOf(t.writes) + sizeOf(t.read) + sizeOf(t.last)
 	if bytes > limit {
 		*t = flushTables{}
 		return
 	}
-	clear(t.events) // the requests are their callers'
+	clear(t.events[:cap(t.events)]) // the requests are their callers'
 	clear(t.writes[:cap(t.writes)])
+	clear(t.read[:cap(t.read)])
 	*t = flushTables{
-		entries: t.entries[:0], numbers: t.numbers[:0], records: t.records[:0],
-		events: t.events[:0], kept: t.kept[:0], keptOf: t.keptOf[:0], writes: t.writes[:0], last: t.last[:0],
+		entries: t.entries[:0], numbers: t.numbers[:0], records: t.records[:0], events: t.events[:0], keys: t.keys[:0],
+		spare: t.spare[:0], kept: t.kept[:0], keptOf: t.keptOf[:0], writes: t.writes[:0], read: t.read[:0], last: t.last[:0],
+		rows: t.rows[:0],
 	}
 }
 
@@ -107,35 +127,25 @@ func (r *flushRequest) takeEntries(t *flushTables) {
 
 // numbersOf and recordsOf are what an event has given out and written.
 func (f *flushEvent) numbersOf() []messages.SequenceNumber {
-	items := f.r.numbers[f.e.Numbers-f.r.entries[0].Numbers:]
+	e := f.entry()
+	items := f.r.numbers[e.Numbers-f.r.entries[0].Numbers:]
 	if next := f.next(); next != nil {
-		items = items[:next.Numbers-f.e.Numbers]
+		items = items[:next.Numbers-e.Numbers]
 	}
 	return items
 }
 
 func (f *flushEvent) recordsOf() []tail.Record {
-	items := f.r.records[f.e.Records-f.r.entries[0].Records:]
-	if next := f.next(); next != nil {
-		items = items[:next.Records-f.e.Records]
-	}
-	return items
+	first := f.entry().Records - f.r.entries[0].Records
+	return f.r.records[first : first+uint64(f.records)]
 }
 
 // next is the entry behind the event's in the flush, nil if it is the last one.
 func (f *flushEvent) next() *tail.Entry {
-	if i := int(f.o + 1 - f.r.from); i < len(f.r.entries) {
+	if i := int(f.at) + 1; i < len(f.r.entries) {
 		return &f.r.entries[i]
 	}
 	return nil
-}
-
-// rowBytes is how much data the event's records have.
-func (f *flushEvent) rowBytes() (n int64) {
-	for _, rec := range f.recordsOf() {
-		n += int64(rec.Size)
-	}
-	return n
 }
 
 // collect orders the events of all flushes by workspace, and those of one as they are in the log. What a flush that was
@@ -147,25 +157,47 @@ func (p *projection) collect() {
 	}
 	p.events = slices.Grow(p.events[:0], n)
 	for _, r := range p.group {
-		if r.refusal != nil {
-			continue
-		}
-		for i := range r.entries {
-			if e := &r.entries[i]; !r.begun || e.Workspace > r.through {
-				p.events = append(p.events, flushEvent{r: r, e: e, o: r.from + messages.PLogOffset(i), ws: e.Workspace})
-			}
+		if r.refusal == nil {
+			p.events = r.appendEvents(p.events)
 		}
 	}
-	compared := 0
-	slices.SortFunc(p.events, func(a, b flushEvent) int {
-		if compared++; compared%paceCompared == 0 {
-			p.s.yield(0)
+	p.keys = p.keys[:0]
+	for i := range p.events {
+		p.keys = append(p.keys, sortKey{uint64(p.events[i].ws), uint32(i)})
+	}
+	p.sortKeys()
+	arrange(p.events, p.keys)
+	if !slices.IsSortedFunc(p.events, inOrder) {
+		slices.SortFunc(p.events, inOrder)
+	}
+}
+
+// inOrder compares events by workspace, and those of one as they are in the log.
+func inOrder(a, b flushEvent) int {
+	if a.ws != b.ws {
+		return cmp.Compare(a.ws, b.ws)
+	}
+	return cmp.Compare(a.lsn, b.lsn)
+}
+
+// appendEvents appends the events of a flush that are not written yet, in the order of the log.
+func (r *flushRequest) appendEvents(events []flushEvent) []flushEvent {
+	records := r.records
+	for i := range r.entries {
+		e, n := &r.entries[i], len(records)
+		if i+1 < len(r.entries) {
+			n = int(r.entries[i+1].Records - e.Records)
 		}
-		if a.ws != b.ws {
-			return cmp.Compare(a.ws, b.ws)
+		if !r.begun || e.Workspace > r.through {
+			f := flushEvent{r: r, ws: e.Workspace, lsn: e.LSN, at: uint32(i), records: uint32(n)}
+			for _, rec := range records[:n] {
+				f.size += rec.Size
+			}
+			events = append(events, f)
 		}
-		return cmp.Compare(a.e.LSN, b.e.LSN)
-	})
+		records = records[n:]
+	}
+	return events
 }
 
 // workspaceEvents returns how many of the events are of the first one's workspace.
@@ -181,9 +213,11 @@ func workspaceEvents(events []flushEvent) int {
 func (o *shares) nextRange(events []flushEvent) int {
 	n, bytes := 0, int64(0)
 	for n < len(events) && n < o.rangeEvents && bytes < o.rangeBytes {
-		bytes += o.periodBytes[events[n].e.Kind]
+		if o.periodBytes != nil {
+			bytes += o.periodBytes[events[n].entry().Kind]
+		}
 		for end := n + workspaceEvents(events[n:]); n < end; n++ {
-			bytes += events[n].rowBytes()
+			bytes += int64(events[n].size)
 			if o.periodBytes != nil {
 				bytes += events[n].periodBytes()
 			}
@@ -209,16 +243,17 @@ func (f *flushEvent) periodBytes() (n int64) {
 // numbers returns the last numbers that events of one workspace have given out, in memory that the next call uses again.
 func (p *projection) numbers(events []flushEvent) numbers.Last {
 	last, at := p.last[:0], 0
-	end := messages.WLogOffset(0)
+	end, kind := messages.WLogOffset(0), messages.WSKind(0)
 	var seq *messages.Sequence
 	for i := range events {
-		f := &events[i]
-		if f.e.WLog == 1 {
-			last.Raise(numbers.OfKind(f.e.Kind), 0)
+		f, e := &events[i], events[i].entry()
+		if e.WLog == 1 {
+			last.Raise(numbers.OfKind(e.Kind), 0)
 		}
-		end = max(end, f.e.WLog)
-		if i == 0 || f.e.Kind != events[i-1].e.Kind {
-			p.kind, seq = p.s.schema.Kinds[f.e.Kind], nil
+		end = max(end, e.WLog)
+		if i == 0 || e.Kind != kind {
+			kind = e.Kind
+			p.kind, seq = p.s.schema.Kinds[kind], nil
 		}
 		for _, n := range f.numbersOf() {
 			if seq == nil || seq.ID != n.Seq {
@@ -260,11 +295,14 @@ func (p *projection) numbersAgain(events []flushEvent, kept *keptNumbers) number
 	if kept == nil {
 		return p.numbers(events)
 	}
-	p.kind = p.s.schema.Kinds[events[len(events)-1].e.Kind]
+	p.kind = p.s.schema.Kinds[events[len(events)-1].entry().Kind]
 	return p.kept[kept.first:kept.end]
 }
 
 // mergeZone merges the zone that an event sets, if it does, into those of its workspace.
 func (f *flushEvent) mergeZone(zones calendar.Zones) calendar.Zones {
-	return messages.MergeZone(zones, tail.ZoneOf(f.r.zones, f.o), f.e.At)
+	if len(f.r.zones) == 0 {
+		return zones
+	}
+	return messages.MergeZone(zones, tail.ZoneOf(f.r.zones, f.offset()), f.entry().At)
 }

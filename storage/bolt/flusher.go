@@ -312,11 +312,7 @@ const (
 )
 
 // paceYield is how many workspaces a flush writes before it lets others run: about a millisecond.
-const (
-	paceYield = 256
-	// paceCompared is how many comparisons take as long.
-	paceCompared = 1 << 16
-)
+const paceYield = 256
 
 // yield lets others run now and then, while i counts up, unless the flush is wanted soon. The
 // runtime takes the processor from a flush after 10 ms only, and whoever waits for it waits as long

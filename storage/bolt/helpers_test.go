@@ -176,22 +176,25 @@ func (w *writer) append(workspaces ...messages.WSID) {
 // appendMany appends n events in batches.
 func (w *writer) appendMany(n int, workspaces ...messages.WSID) {
 	w.t.Helper()
+	w.tryMany(n, func() messages.Event { return w.event(workspaces[int(w.next)%len(workspaces)]) })
+}
+
+// tryMany appends n events that next makes in batches.
+func (w *writer) tryMany(n int, next func() messages.Event) {
+	w.t.Helper()
 	for n > 0 {
 		first := w.next
-		saved := w.next
 		var batch []messages.Event
 		for range min(n, 1000) {
-			e := w.event(workspaces[int(w.next)%len(workspaces)])
+			e := next()
 			batch = append(batch, e)
 			w.learn(&e)
 			w.next++
 		}
 		n -= len(batch)
-		w.next = saved
 		if err := w.s.Append(w.t.Context(), storage.Batch{Partition: w.id, Epoch: w.epoch, Events: batch}); err != nil {
 			w.t.Fatalf("from %d: %v", first, err)
 		}
-		w.next += messages.PLogOffset(len(batch))
 	}
 }
 

@@ -141,6 +141,8 @@ type shares struct {
 	// periodBytes is what a head takes for the periods that it has, by the workspace's kind; nil if no sequence
 	// restarts.
 	periodBytes map[messages.WSKind]int64
+	// swept is how much data of records a flush reads back at a time before it writes it.
+	swept int
 	// tables is what the tables of a flush may take to be kept for the next one.
 	tables int64
 	// ends is how many ends of keys all partitions remember in a generation.
@@ -157,6 +159,7 @@ func (o *Options) shares() shares {
 		flushEvents: int(min(max(m/1024, 1024), math.MaxInt32)),
 		rangeEvents: int(min(max(m/16384, 16), math.MaxInt32)),
 		rangeBytes:  max(m/32, 1<<10),
+		swept:       int(min(max(m/8, 1<<10), math.MaxInt32)),
 		tables:      m / 8,
 		ends:        int(min(max(m/1024, 64), math.MaxInt32)),
 		known:       m / 16,

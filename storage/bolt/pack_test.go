@@ -101,28 +101,76 @@ func checkPacks(t *testing.T, s *Store) {
 	}
 }
 
-// The last write of a record in an event counts when its row goes into a pack.
+// The last write of a record in an event counts when its row goes into a pack, be it read back before or not.
 func TestPacksShowTheLastWriteOfAnEvent(t *testing.T) {
-	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
-	w := takeOver(t, s, 0)
-	e := w.event(1)
-	e.Numbers, e.Records = nil, nil
-	want := make(map[messages.Number]string)
-	for _, data := range []string{"first", "last"} {
+	for _, swept := range []int{0, 1 << 20} {
+		s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+		s.shares.swept = swept
+		w := takeOver(t, s, 0)
+		e := w.event(1)
+		e.Numbers, e.Records = nil, nil
+		want := make(map[messages.Number]string)
 		for n := range messages.Number(40) {
-			e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1000 + n}, Data: []byte(data)})
-			want[1000+n] = data
+			for _, data := range []string{"first", "", "longer than the others", "", "last"}[:n%5+1] {
+				e.Records = append(e.Records, messages.Record{ID: messages.RecordID{Seq: testSeq, Number: 1000 + n}, Data: []byte(data)})
+				want[1000+n] = data
+			}
 		}
+		expect.NoError(t, w.try(e))
+		w.flush()
+		expect.Equal(t, swept != 0, cap(s.tables.rows) > 0)
+		checkPacks(t, s)
+		checkRows(t, s, 1, want)
 	}
-	expect.NoError(t, w.try(e))
-	w.flush()
-	checkPacks(t, s)
-	checkRows(t, s, 1, want)
+}
+
+// A flush that may read back a part of what it has, or nothing, packs the same rows as one that may read back all, and never
+// has more of it in memory than it may.
+func TestReadBackIsBounded(t *testing.T) {
+	for _, swept := range []int{0, 1, 2000, 10_000, 1 << 20} {
+		dir, random := t.TempDir(), rand.New(rand.NewPCG(uint64(swept), 0))
+		s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
+		s.shares.swept, s.shares.rangeEvents, s.shares.rangeBytes = swept, 100, int64(swept/4)
+		w := takeOver(t, s, 0)
+		want := make(map[messages.WSID]map[messages.Number]string)
+		for range 3 {
+			w.tryMany(200, func() messages.Event {
+				e := w.event(messages.WSID(random.IntN(30) * random.IntN(2)))
+				n := messages.Number(1000 + random.IntN(200))
+				data := fmt.Sprint(w.next, string(make([]byte, random.IntN(100))))
+				e.Numbers = nil
+				e.Records = []messages.Record{{ID: messages.RecordID{Seq: testSeq, Number: n}, Data: []byte(data)}}
+				if want[e.Workspace] == nil {
+					want[e.Workspace] = make(map[messages.Number]string)
+				}
+				want[e.Workspace][n] = data
+				return e
+			})
+			w.flush()
+			most := swept + swept/4 + 32 // memory is given out in certain sizes
+			if got := cap(s.tables.rows); got > most || swept >= 10_000 && got == 0 {
+				t.Errorf("%d bytes: got room for %d bytes", swept, got)
+			}
+		}
+		for ws, rows := range want {
+			checkRows(t, s, ws, rows)
+		}
+		checkPacks(t, s)
+		closeStore(t, s)
+		checkSound(t, dir)
+	}
 }
 
 // A row whose event is damaged when it would go into a pack stays damaged, and keeps no other one away.
 func TestPacksBesideADamagedEvent(t *testing.T) {
+	for _, swept := range []int{0, 1 << 20} {
+		testPacksBesideADamagedEvent(t, swept)
+	}
+}
+
+func testPacksBesideADamagedEvent(t *testing.T, swept int) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{})
+	s.shares.swept = swept
 	w := takeOver(t, s, 0)
 	for n := range messages.Number(20) {
 		w.write(1, fmt.Sprint(n), 1000+n)

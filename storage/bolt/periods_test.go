@@ -309,7 +309,7 @@ func TestRangeCountsPeriods(t *testing.T) {
 		for period := range calendar.Date(2) {
 			r.numbers = append(r.numbers, messages.SequenceNumber{Seq: storagetest.SeqReceipt, Period: 20260329 + period, Number: 1})
 		}
-		events = append(events, flushEvent{r: r, e: e, o: messages.PLogOffset(i + 1), ws: e.Workspace})
+		events = append(events, flushEvent{r: r, at: uint32(i), ws: e.Workspace})
 	}
 	// 60 days and 8 months in the head, two more in the index.
 	each := int64(60+8)*15 + 2*olderBytes

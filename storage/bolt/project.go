@@ -37,6 +37,8 @@ type projection struct {
 	value func(messages.LSN) []byte
 	// kind has the sequences of the workspace that was looked at last.
 	kind []messages.Sequence
+	// swept is how many of the events that come next were looked through for rows to be read back.
+	swept int
 	// passed is how many workspaces whose numbers were kept have had their turn.
 	passed int
 }
@@ -148,7 +150,10 @@ func (p *projection) checkNumbers(tx *bbolt.Tx) {
 // write writes the ranges of workspaces, one transaction each.
 func (p *projection) write() error {
 	for events := p.events; ; {
-		n, last := p.s.shares.nextRange(events), false
+		if p.swept == 0 {
+			p.sweep(events)
+		}
+		n, last := min(p.s.shares.nextRange(events), p.swept), false
 		projected := messages.LSN(0)
 		p.arena = boltfile.ByteArena{}
 		err := p.s.state.Update(func(tx *bbolt.Tx) (err error) {
@@ -176,7 +181,7 @@ func (p *projection) write() error {
 		if last || p.accepted() == 0 {
 			return nil
 		}
-		events = events[n:]
+		events, p.swept = events[n:], p.swept-n
 	}
 }
 
@@ -211,7 +216,7 @@ func (p *projection) applyAll(w *statedb.Writer, events []flushEvent) (done int,
 			} else if err != nil {
 				return done, err
 			} else {
-				r.begun, r.through = true, of[0].e.Workspace
+				r.begun, r.through = true, of[0].ws
 			}
 		}
 		done += len(of)
@@ -230,15 +235,15 @@ func (p *projection) applyWorkspace(w *statedb.Writer, events []flushEvent) erro
 	}
 	h := &w.Head
 	for i := range events {
-		f := &events[i]
+		f, e := &events[i], events[i].entry()
 		switch {
-		case f.e.WLog != h.Last+1 || f.e.LSN <= h.LastLSN():
+		case e.WLog != h.Last+1 || e.LSN <= h.LastLSN():
 			f.r.conflicts = append(f.r.conflicts, newConflict(storage.PlaceWLog, f))
 		case h.Last == 0:
-			h.Kind = f.e.Kind
+			h.Kind = e.Kind
 			fallthrough
 		default:
-			h.Last, h.LSNs = f.e.WLog, append(h.LSNs, f.e.LSN)
+			h.Last, h.LSNs = e.WLog, append(h.LSNs, e.LSN)
 		}
 		h.Zones = f.mergeZone(h.Zones)
 	}
@@ -275,22 +280,25 @@ func (p *projection) applyNumbers(w *statedb.Writer, last numbers.Last) error {
 type recordWrite struct {
 	f   *flushEvent
 	rec tail.Record
+	// row is where its data is, as in flushEvent.
+	row uint32
+}
+
+// compare orders the writes of one workspace by record, and those of one record as they are in the log.
+func (w *recordWrite) compare(b *recordWrite) int {
+	if n := cmp.Or(cmp.Compare(w.rec.Seq, b.rec.Seq), cmp.Compare(w.rec.Number, b.rec.Number)); n != 0 {
+		return n
+	}
+	return cmp.Or(cmp.Compare(w.f.lsn, b.f.lsn), cmp.Compare(w.row, b.row), cmp.Compare(w.rec.Size, b.rec.Size))
 }
 
 // applyRecords points to the records that events of one workspace have written, in the order of their numbers: pointers
 // are ordered, and one between others moves those behind it.
 func (p *projection) applyRecords(w *statedb.Writer, events []flushEvent) error {
-	writes := p.writes[:0]
-	for i := range events {
-		for _, rec := range events[i].recordsOf() {
-			writes = append(writes, recordWrite{&events[i], rec})
-		}
-	}
-	p.writes = writes
-	slices.SortFunc(writes, func(a, b recordWrite) int {
-		return cmp.Or(cmp.Compare(a.rec.Seq, b.rec.Seq), cmp.Compare(a.rec.Number, b.rec.Number), cmp.Compare(a.f.e.LSN, b.f.e.LSN))
-	})
-	for _, write := range writes {
+	p.collectWrites(events)
+	w.Partition = events[0].r.partition.id
+	for i := range p.writes {
+		write := &p.writes[i]
 		f, rec := write.f, write.rec
 		foreign, err := p.overwritesForeign(w, f, rec)
 		if err != nil {
@@ -302,20 +310,51 @@ func (p *projection) applyRecords(w *statedb.Writer, events []flushEvent) error 
 			f.r.conflicts = append(f.r.conflicts, conflict)
 			continue
 		}
-		w.Head.Sequence(rec.Seq).Point(rec.Number, f.e.LSN)
+		w.Head.Sequence(rec.Seq).Point(rec.Number, f.lsn)
+		p.addRead(write)
 	}
+	w.Rows = p.read
 	return nil
+}
+
+// collectWrites makes the writes of one workspace, in order.
+func (p *projection) collectWrites(events []flushEvent) {
+	p.writes, p.read = p.writes[:0], p.read[:0]
+	for i := range events {
+		f := &events[i]
+		row := f.rows
+		for _, rec := range f.recordsOf() {
+			p.writes = append(p.writes, recordWrite{f, rec, row})
+			if row != 0 {
+				row += rec.Size
+			}
+		}
+	}
+	slices.SortFunc(p.writes, func(a, b recordWrite) int { return a.compare(&b) })
+}
+
+// addRead adds the row of a write, if it was read. The last write of a record counts.
+func (p *projection) addRead(write *recordWrite) {
+	if write.row == 0 {
+		return
+	}
+	rec, at := write.rec, write.row-1
+	row := format.Row{Number: rec.Number, Offset: write.f.offset(), LSN: write.f.lsn, Data: p.rows[at : at+rec.Size]}
+	if last := len(p.read) - 1; last >= 0 && p.read[last].Seq == rec.Seq && p.read[last].Number == rec.Number {
+		p.read = p.read[:last]
+	}
+	p.read = append(p.read, statedb.ReadRow{Seq: rec.Seq, Row: row})
 }
 
 // overwritesForeign reports whether a record is there that an event must not overwrite. At trust level 0 a new record
 // must not be there. What was recovered overwrites only what the log itself has written, at every level.
 func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec tail.Record) (bool, error) {
 	strict := rec.IsNew && p.s.schema.Trust == messages.TrustNone
-	if !strict && !f.e.Recovered {
+	if !strict && !f.entry().Recovered {
 		return false, nil
 	}
 	lsn, err := w.Written(rec.ID())
-	if lsn == 0 || lsn == f.e.LSN || err != nil { // an event may write a record several times
+	if lsn == 0 || lsn == f.lsn || err != nil { // an event may write a record several times
 		return false, err
 	}
 	return strict || !p.wrote(lsn, f, rec.ID()), nil
@@ -325,7 +364,7 @@ func (p *projection) overwritesForeign(w *statedb.Writer, f *flushEvent, rec tai
 func (p *projection) wrote(lsn messages.LSN, before *flushEvent, id messages.RecordID) bool {
 	var v format.EventView
 	value := p.value(lsn)
-	return value != nil && v.Decode(lsn, value) == nil && v.Workspace == before.e.Workspace && v.PLogOffset < before.o &&
+	return value != nil && v.Decode(lsn, value) == nil && v.Workspace == before.ws && v.PLogOffset < before.offset() &&
 		slices.ContainsFunc(v.Records, func(rec messages.Record) bool { return rec.ID == id })
 }
 
@@ -379,16 +418,17 @@ func (p *projection) checkPLog(tx *bbolt.Tx, r *flushRequest) error {
 	if !ok || taken >= r.to {
 		return nil
 	}
-	conflict := newConflict(storage.PlacePLog, &flushEvent{r: r, e: &r.entries[taken-r.from], o: taken})
+	conflict := newConflict(storage.PlacePLog, &flushEvent{r: r, at: uint32(taken - r.from)})
 	r.partition.fail(conflict)
 	p.s.board.RingAll()
 	return conflict
 }
 
 func newConflict(place storage.Place, at *flushEvent) *storage.ConflictError {
+	e := at.entry()
 	return &storage.ConflictError{
-		Place: place, Partition: at.r.partition.id, PLogOffset: at.o, LSN: at.e.LSN,
-		Workspace: at.e.Workspace, WLogOffset: at.e.WLog,
+		Place: place, Partition: at.r.partition.id, PLogOffset: at.offset(), LSN: e.LSN,
+		Workspace: e.Workspace, WLogOffset: e.WLog,
 	}
 }
 

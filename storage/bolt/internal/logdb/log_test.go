@@ -149,6 +149,31 @@ func TestLogReaderInAnyOrder(t *testing.T) {
 	}))
 }
 
+// A reader that goes on behind an event that is missing finds the others.
+func TestLogReaderBehindAMissingEvent(t *testing.T) {
+	l, _ := begun(t)
+	var all [][]byte
+	for i := range 60 {
+		all = append(all, valuesOf(10+i)...)
+	}
+	l.settled(t, all...)
+	expect.NoError(t, l.File.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(format.BucketLog).Delete(format.AppendLSNKey(nil, 9))
+	}))
+	for step := messages.LSN(1); step < 20; step++ {
+		expect.NoError(t, l.Read(func(r *Reader) error {
+			for lsn := messages.LSN(1); lsn <= 60; lsn += step {
+				want := string(all[lsn-1])
+				if lsn == 9 {
+					want = ""
+				}
+				expect.Equal(t, want, string(r.Value(lsn)), step, lsn)
+			}
+			return nil
+		}))
+	}
+}
+
 // What waits for log.db has no more bytes than it may, but that one commit may have more.
 func TestPendingIsBounded(t *testing.T) {
 	l, _ := begun(t)

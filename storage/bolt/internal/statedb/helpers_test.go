@@ -3,9 +3,11 @@ package statedb
 // The tests of this package look inside: how long lists, packs and heads may get.
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -184,7 +186,33 @@ func (m *model) writeWorkspace(w *Writer, ws messages.WSID) error {
 			s.Number = max(s.Number, n.Number)
 		}
 	}
+	w.Rows, w.Partition = m.readRows(ws, first), partitionOf(ws)
 	return w.Store()
+}
+
+// readRows returns rows that pending events of a workspace write, as if they were read before: none, the last write of each
+// record, or the first one.
+func (m *model) readRows(ws messages.WSID, first messages.LSN) (rows []ReadRow) {
+	which := (len(m.log) + int(ws)) % 3
+	for i, e := range m.pending {
+		lsn := first + messages.LSN(i)
+		if e.Workspace != ws || m.spoilt[lsn] || which == 0 {
+			continue
+		}
+		for _, rec := range e.Records {
+			row := ReadRow{rec.ID.Seq, format.Row{Number: rec.ID.Number, Offset: e.PLogOffset, LSN: lsn, Data: rec.Data}}
+			at, found := slices.BinarySearchFunc(rows, row, func(a, b ReadRow) int {
+				return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Number, b.Number))
+			})
+			switch {
+			case !found:
+				rows = slices.Insert(rows, at, row)
+			case which == 1 || rows[at].LSN == lsn: // an event may write a record several times
+				rows[at] = row
+			}
+		}
+	}
+	return rows
 }
 
 // keepsNone says that all periods are kept.

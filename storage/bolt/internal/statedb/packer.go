@@ -15,17 +15,23 @@ import (
 const (
 	// packPointers is how many pointers a sequence has at most before they become rows of packs. Others of the workspace
 	// that have half as many join it: mostly the same events have written them.
-	packPointers = 16
+	packPointers = 2 * PackedBy
 	// packRows and packBytes are how many rows a pack has at most, and how much data, unless it is one row.
 	packRows  = 64
 	packBytes = 8 << 10
 )
+
+// PackedBy is from how many records of a transaction on a workspace probably gets packs: half of them may be enough, with
+// the pointers that it has.
+const PackedBy = 8
 
 // packer is what making packs needs, used again for each workspace.
 type packer struct {
 	// value reads the log.
 	value  func(messages.LSN) []byte
 	wanted []wantedRow
+	// unread are those of them that must be read, by their places in wanted.
+	unread []int
 	view   format.EventView
 	// partition is the workspace's, as the events say.
 	partition messages.PartitionID
@@ -64,19 +70,14 @@ func (w *Writer) pack() error {
 		return nil
 	}
 	p := &w.packer
-	p.wanted = p.wanted[:0]
+	p.wanted, p.unread, p.partition = p.wanted[:0], p.unread[:0], w.Partition
+	read := w.Rows
 	for i := range sequences {
 		if s := &sequences[i]; len(s.Pointers) >= packPointers/2 {
-			for _, at := range s.Pointers {
-				p.wanted = append(p.wanted, wantedRow{seq: i, row: format.Row{Number: at.Number, LSN: at.LSN}})
-			}
+			read = p.want(i, s, read)
 		}
 	}
-	slices.SortFunc(p.wanted, func(a, b wantedRow) int { return cmp.Compare(a.row.LSN, b.row.LSN) })
 	p.readRows(w.ws, sequences)
-	slices.SortFunc(p.wanted, func(a, b wantedRow) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.row.Number, b.row.Number))
-	})
 	p.spans, p.rows, p.both = p.spans[:0], p.rows[:0], p.both[:0]
 	for wanted := p.wanted; len(wanted) > 0; {
 		n := 1
@@ -99,12 +100,31 @@ func (w *Writer) pack() error {
 	return nil
 }
 
-// readRows reads the rows in the order of the log. Of an event that cannot be read the pointers stay: whoever reads one
-// is told of the damage.
+// want wants the rows of a sequence, in the order of their numbers. Those among the rows that were read are found. It
+// returns the rows behind them.
+func (p *packer) want(seq int, s *format.HeadSequence, read []ReadRow) []ReadRow {
+	for _, at := range s.Pointers {
+		for len(read) > 0 && (read[0].Seq < s.Seq || read[0].Seq == s.Seq && read[0].Number < at.Number) {
+			read = read[1:]
+		}
+		wanted := wantedRow{seq: seq, row: format.Row{Number: at.Number, LSN: at.LSN}}
+		if len(read) > 0 && read[0].Seq == s.Seq && read[0].Number == at.Number && read[0].LSN == at.LSN {
+			wanted.row, wanted.found = read[0].Row, true
+		} else {
+			p.unread = append(p.unread, len(p.wanted))
+		}
+		p.wanted = append(p.wanted, wanted)
+	}
+	return read
+}
+
+// readRows reads the rows that were not found yet, in the order of the log. Of an event that cannot be read the pointers
+// stay: whoever reads one is told of the damage.
 func (p *packer) readRows(ws messages.WSID, sequences []format.HeadSequence) {
+	slices.SortFunc(p.unread, func(a, b int) int { return cmp.Compare(p.wanted[a].row.LSN, p.wanted[b].row.LSN) })
 	read := messages.LSN(0)
 	ok := false
-	for i := range p.wanted {
+	for _, i := range p.unread {
 		at := &p.wanted[i]
 		if at.row.LSN != read {
 			read = at.row.LSN

@@ -12,6 +12,10 @@ import (
 // Writer changes the heads of workspaces in a transaction, one after the other: Load, change Head, Store.
 type Writer struct {
 	Head format.Head
+	// Rows are records of the workspace that were read in the log before, ordered by sequence and number, and Partition is
+	// whose they are. They are looked up in the log no more. Whoever loads the next workspace sets them anew.
+	Rows      []ReadRow
+	Partition messages.PartitionID
 	// Gathered is about how many bytes of memory the transaction takes for periods that were in bucket index, and are no
 	// more. One workspace may have many: so many as its sequences have had while they kept all.
 	Gathered int64
@@ -25,6 +29,12 @@ type Writer struct {
 	older   []olderPut
 	periods []calendar.Date
 	scratch []byte
+}
+
+// ReadRow is a row as the event has it that has written the record last.
+type ReadRow struct {
+	Seq messages.SeqID
+	format.Row
 }
 
 // NewWriter returns a writer for a transaction. value reads the log. The arena is the transaction's.
