@@ -34,8 +34,8 @@ type Log struct {
 	trim           func(index uint64)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
-	// left is the log.wal that a crash has left, until log.db has what is in it. Its commits are to be written to log.db
-	// anew. It is nil if there is none, or nothing may be written.
+	// left is the log.wal that a crash has left, until the first append removes it, or Close. It is nil if there is none, or
+	// nothing may be written.
 	left *wal.Reader
 }
 
