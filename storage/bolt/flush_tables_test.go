@@ -7,6 +7,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/bolt/internal/tail"
 )
 
@@ -23,6 +24,8 @@ func TestFlushTablesServeAgain(t *testing.T) {
 		"records": {len(first.records), cap(first.records)}, "events": {len(first.events), cap(first.events)},
 		"kept": {len(first.kept), cap(first.kept)}, "whose": {len(first.keptOf), cap(first.keptOf)},
 		"writes": {len(first.writes), cap(first.writes)}, "last": {len(first.last), cap(first.last)},
+		"keys": {len(first.keys), cap(first.keys)}, "spare": {len(first.spare), cap(first.spare)},
+		"read": {len(first.read), cap(first.read)}, "rows": {len(first.rows), cap(first.rows)},
 	} {
 		if n[0] != 0 || n[1] == 0 {
 			t.Errorf("%s: got %d of %d after a flush, want none of some", name, n[0], n[1])
@@ -33,6 +36,9 @@ func TestFlushTablesServeAgain(t *testing.T) {
 	}
 	for _, f := range first.writes[:cap(first.writes)] {
 		expect.Equal(t, recordWrite{}, f)
+	}
+	for _, r := range first.read[:cap(first.read)] {
+		expect.Equal(t, statedb.ReadRow{}, r)
 	}
 	w.appendMany(60, 1, 4)
 	w.flush()

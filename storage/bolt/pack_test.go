@@ -130,7 +130,7 @@ func TestReadBackIsBounded(t *testing.T) {
 	for _, swept := range []int{0, 1, 2000, 10_000, 1 << 20} {
 		dir, random := t.TempDir(), rand.New(rand.NewPCG(uint64(swept), 0))
 		s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
-		s.shares.swept, s.shares.rangeEvents, s.shares.rangeBytes = swept, 100, int64(swept/4)
+		s.shares.swept, s.shares.rangeEvents, s.shares.rangeBytes = swept, 100, max(int64(swept/4), 1)
 		w := takeOver(t, s, 0)
 		want := make(map[messages.WSID]map[messages.Number]string)
 		for range 3 {
