@@ -3,6 +3,7 @@
 //
 //	directory.go, names.go    the held directory: making, linking, removing and syncing names
 //	file.go                   transactions that catch panics, and what a failed commit means
+//	snapshot.go               read transactions that serve many reads
 //	header.go, meta.go        what each open checks
 //	pages.go, walk.go         pages, as the bytes of the file show them, and the walk through them:
 //	trees.go, freelist.go     all of a tree, and the free pages

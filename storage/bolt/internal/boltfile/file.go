@@ -38,6 +38,7 @@ type File struct {
 	Vouched bool
 	// Commit commits a transaction, or fails and rolls it back. It is bbolt's, unless a test has another one.
 	Commit func(*bbolt.Tx) error
+	idle   idle
 }
 
 // panicError is a panic or a fault that was caught.
@@ -174,7 +175,11 @@ func (f *File) Update(fn func(*bbolt.Tx) error) error {
 	if f.uncertain.Load() {
 		return storage.ErrClosed
 	}
-	tx, err := f.Begin(true)
+	var tx *bbolt.Tx
+	err := f.withoutIdle(func() (err error) {
+		tx, err = f.Begin(true)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -187,7 +192,7 @@ func (f *File) Update(fn func(*bbolt.Tx) error) error {
 		f.Rollback(tx)
 		return f.commitError(id, err)
 	}
-	err = guarded(func() error { return f.Commit(tx) })
+	err = f.withoutIdle(func() error { return guarded(func() error { return f.Commit(tx) }) })
 	if caught(err) {
 		f.Rollback(tx)
 		f.Poison(err)
@@ -239,6 +244,7 @@ func (f *File) Close() error {
 	if f.poisoned.Load() != nil {
 		return errors.Join(unlock(f.Handle), f.Handle.Close())
 	}
+	f.endIdle()
 	return f.explain(guarded(f.DB.Close))
 }
 

@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/partita-go/partita/messages"
@@ -47,15 +46,16 @@ func appendLSNs(b []byte, lsns []messages.LSN) []byte {
 func readLSNs(r *ByteReader, lsns []messages.LSN) []messages.LSN {
 	n := r.Count(1)
 	lsns = slices.Grow(lsns, n)
-	before := messages.LSN(0)
+	rest, before := r.Rest, messages.LSN(0)
 	for ; n > 0; n-- {
-		more := messages.LSN(r.Uvarint(math.MaxUint64))
-		if more == 0 || before+more < before {
+		more, width := binary.Uvarint(rest)
+		if width <= 0 || before+messages.LSN(more) <= before {
 			r.fail()
 			return lsns
 		}
-		before += more
+		rest, before = rest[width:], before+messages.LSN(more)
 		lsns = append(lsns, before)
 	}
+	r.Rest = rest
 	return lsns
 }

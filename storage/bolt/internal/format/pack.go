@@ -98,16 +98,15 @@ func (p *Pack) DecodeRange(key, value []byte, from, to messages.Number) error {
 func (p *Pack) readRows(r *ByteReader, from, to messages.Number) (skipped, all int) {
 	p.Rows, p.First, p.Last = p.Rows[:0], 0, 0
 	var row Row
-	for n := r.Count(4); n > 0; n-- {
-		above := messages.Number(r.Uvarint(math.MaxUint64))
-		row.Number += above
-		row.Offset += messages.PLogOffset(r.varint())
-		row.LSN += messages.LSN(r.varint())
-		length := int(r.Uvarint(math.MaxInt32))
-		if above == 0 || row.Number < above || row.LSN == 0 || length > len(r.Rest) {
+	n := r.Count(4)
+	rest := r.Rest
+	for ; n > 0; n-- {
+		next, length, width := nextRow(row, rest)
+		if width == 0 {
 			r.fail()
 			return 0, 0
 		}
+		row, rest = next, rest[width:]
 		if p.First == 0 {
 			p.First = row.Number
 		}
@@ -115,12 +114,32 @@ func (p *Pack) readRows(r *ByteReader, from, to messages.Number) (skipped, all i
 		case row.Number < from:
 			skipped = all
 		case row.Number <= to:
-			row.Data = r.Rest[:length]
 			p.Rows = append(p.Rows, row)
+			p.Rows[len(p.Rows)-1].Data = rest[:length]
 		}
 	}
-	p.Last = row.Number
+	p.Last, r.Rest = row.Number, rest
 	return skipped, all
+}
+
+// nextRow reads what stands of a row before the data, without which it comes, behind that of the row before. width is how
+// many bytes that takes, 0 if it cannot be read.
+func nextRow(before Row, b []byte) (row Row, length, width int) {
+	above, w1 := binary.Uvarint(b)
+	b = b[max(w1, 0):]
+	offset, w2 := binary.Varint(b)
+	b = b[max(w2, 0):]
+	lsn, w3 := binary.Varint(b)
+	b = b[max(w3, 0):]
+	size, w4 := binary.Uvarint(b)
+	b = b[max(w4, 0):]
+	row.Number = before.Number + messages.Number(above)
+	row.Offset = before.Offset + messages.PLogOffset(offset)
+	row.LSN = before.LSN + messages.LSN(lsn)
+	if min(w1, w2, w3, w4) <= 0 || row.Number <= before.Number || row.LSN == 0 || size > uint64(len(b)) {
+		return row, 0, 0
+	}
+	return row, int(size), w1 + w2 + w3 + w4
 }
 
 // PackEntry is an entry of bucket index that leads to a pack.

@@ -60,6 +60,12 @@ func (r *Reader) Value(lsn messages.LSN) []byte {
 // Warm brings what stands at some LSNs into memory, many at a time, unless one of them is there already: then the others
 // probably are.
 func (l *Log) Warm(lsns []messages.LSN) {
+	if len(lsns) > 1 {
+		l.warm(lsns)
+	}
+}
+
+func (l *Log) warm(lsns []messages.LSN) {
 	touch := func(i int) {
 		// An error is told to whoever needs the event.
 		_ = l.Read(func(r *Reader) error {
@@ -68,9 +74,6 @@ func (l *Log) Warm(lsns []messages.LSN) {
 			}
 			return nil
 		})
-	}
-	if len(lsns) < 2 {
-		return
 	}
 	begun := time.Now()
 	if touch(len(lsns) / 2); boltfile.Cold(begun) {

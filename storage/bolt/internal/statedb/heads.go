@@ -33,6 +33,16 @@ func ReadHead(tx *bbolt.Tx, ws messages.WSID, h *format.Head) error {
 	return missing(b.Cursor(), format.BucketWorkspaces, key, checkHead)
 }
 
+// readHead is ReadHead with the cursors of a snapshot, for whoever only reads.
+func readHead(s *boltfile.Snapshot, ws messages.WSID, h *format.Head) error {
+	key := format.AppendWorkspaceKey(make([]byte, 0, format.WorkspaceKeyLen), ws)
+	if k, v := s.Cursor(format.BucketWorkspaces).Seek(key); bytes.Equal(k, key) {
+		_, err := DecodeHead(k, v, h)
+		return err
+	}
+	return ReadHead(s.Tx, ws, h)
+}
+
 // DecodeHead reads an entry of bucket workspaces into h.
 func DecodeHead(k, v []byte, h *format.Head) (messages.WSID, error) {
 	if len(k) != format.WorkspaceKeyLen {
@@ -62,11 +72,12 @@ func Numbers(
 	state *boltfile.File, ws messages.WSID, keepsSome func(messages.WSKind, messages.SeqID) bool, read func(*format.Head),
 	periods ...messages.SequencePeriod,
 ) (n storage.WorkspaceNumbers, err error) {
-	err = state.View(func(tx *bbolt.Tx) error {
+	err = state.Read(func(snapshot *boltfile.Snapshot) error {
 		var h format.Head
-		if err := ReadHead(tx, ws, &h); err != nil {
+		if err := readHead(snapshot, ws, &h); err != nil {
 			return err
 		}
+		tx := snapshot.Tx
 		read(&h)
 		n = storage.WorkspaceNumbers{Workspace: ws, Kind: h.Kind, Numbers: NumbersOf(nil, &h), Closed: h.Closed(), Zones: h.Zones}
 		older := false
@@ -140,18 +151,18 @@ func NumbersOf(numbers []messages.SequenceNumber, h *format.Head) []messages.Seq
 // WLogEnd returns the last offset of a workspace's log.
 func WLogEnd(state *boltfile.File, ws messages.WSID) (messages.WLogOffset, error) {
 	var h format.Head
-	err := state.View(func(tx *bbolt.Tx) error { return ReadHead(tx, ws, &h) })
+	err := state.Read(func(s *boltfile.Snapshot) error { return readHead(s, ws, &h) })
 	return h.Last, err
 }
 
 // WLog finds entries of a workspace's log, all of which must be there.
 func WLog(state *boltfile.File, ws messages.WSID, from, to messages.WLogOffset) (lsns []messages.LSN, err error) {
-	err = state.View(func(tx *bbolt.Tx) error {
+	err = state.Read(func(s *boltfile.Snapshot) error {
 		var h format.Head
-		if err := ReadHead(tx, ws, &h); err != nil {
+		if err := readHead(s, ws, &h); err != nil {
 			return err
 		}
-		lsns, err = WLogIn(tx, ws, &h, from, to)
+		lsns, err = WLogIn(s.Tx, ws, &h, from, to)
 		return err
 	})
 	return lsns, err

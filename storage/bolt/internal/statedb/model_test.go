@@ -274,7 +274,8 @@ func (m *model) checkPacks(t *rapid.T) {
 			e, err := format.DecodePackEntry(k, v)
 			expect.NoError(t, err)
 			var p format.Pack
-			expect.NoError(t, readPack(tx.Bucket(format.BucketPacks), key, &e, &p, AllRows(key.ID.Seq)))
+			packKey, value := seekPack(tx.Bucket(format.BucketPacks).Cursor(), e.ID)
+			expect.NoError(t, readPack(packKey, value, key, &e, &p, AllRows(key.ID.Seq)))
 			seq := key
 			seq.ID.Number = 0
 			if e.First <= end[seq] || ids[e.ID] {

@@ -198,7 +198,8 @@ func (w *Writer) planSpan(s *format.HeadSequence, rows []format.Row) (int, error
 func (w *Writer) merged(seq messages.SeqID, at *format.PackEntry, rows []format.Row) ([]format.Row, error) {
 	p := &w.packer
 	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: seq, Number: at.First}}
-	if err := readPack(w.packs, key, at, &p.old, AllRows(seq)); err != nil {
+	id := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), at.ID)
+	if err := readPack(id, w.packs.Get(id), key, at, &p.old, AllRows(seq)); err != nil {
 		return nil, err
 	}
 	first := len(p.both)

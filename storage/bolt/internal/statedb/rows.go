@@ -31,11 +31,11 @@ func Rows(
 	rd, _ := rowReaders.Get().(*rowReader)
 	defer rowReaders.Put(rd)
 	rd.begin(ws, r, limit, bytesLimit)
-	if err = state.View(rd.read); len(rd.cold) > 0 {
+	if err = state.Read(rd.read); len(rd.cold) > 0 {
 		boltfile.Warm(len(rd.cold), func(i int) { touchPack(state, rd.cold[i]) })
 		rd.begin(ws, r, limit, bytesLimit)
 		rd.warmed = true
-		err = state.View(rd.read)
+		err = state.Read(rd.read)
 	}
 	rows, rd.rows = rd.rows, nil
 	clear(rd.pack.Rows[:cap(rd.pack.Rows)]) // their data was the transaction's
@@ -44,8 +44,8 @@ func Rows(
 
 // touchPack reads a pack, so that it is in memory. An error is told to whoever needs it.
 func touchPack(state *boltfile.File, id format.PackID) {
-	_ = state.View(func(tx *bbolt.Tx) error {
-		v := tx.Bucket(format.BucketPacks).Get(format.AppendPackKey(nil, id))
+	_ = state.Read(func(s *boltfile.Snapshot) error {
+		_, v := seekPack(s.Cursor(format.BucketPacks), id)
 		_ = format.SealCRC(nil, nil, v)
 		return nil
 	})
@@ -77,8 +77,8 @@ func (rd *rowReader) begin(ws messages.WSID, r storage.RecordRange, limit, bytes
 }
 
 // read takes the rows of packs, and the pointers, which were written later, between them.
-func (rd *rowReader) read(tx *bbolt.Tx) error {
-	if err := ReadHead(tx, rd.ws, &rd.head); err != nil {
+func (rd *rowReader) read(in *boltfile.Snapshot) error {
+	if err := readHead(in, rd.ws, &rd.head); err != nil {
 		return err
 	}
 	s := rd.head.Find(rd.r.Seq)
@@ -89,7 +89,7 @@ func (rd *rowReader) read(tx *bbolt.Tx) error {
 	i, found := s.Pointed(rd.r.From)
 	rd.pointers = s.Pointers[i:]
 	if !found || rd.r.From != rd.r.To { // else the pointer is all there is to know
-		if err := rd.readPacks(tx, s); err != nil || len(rd.cold) > 0 {
+		if err := rd.readPacks(in, s); err != nil || len(rd.cold) > 0 {
 			// The rows before a damaged pack are right.
 			return err
 		}
@@ -110,9 +110,9 @@ func (rd *rowReader) until(n messages.Number) (covered bool) {
 }
 
 // readPacks takes the rows of packs. Where the first one comes from the disk, it ends with those that are to be warmed.
-func (rd *rowReader) readPacks(tx *bbolt.Tx, s *format.HeadSequence) error {
+func (rd *rowReader) readPacks(in *boltfile.Snapshot, s *format.HeadSequence) error {
 	begun := time.Now()
-	return eachPack(tx, rd.ws, s, rd.r, &rd.pack, func(c chain) bool {
+	return eachPack(in, rd.ws, s, rd.r, &rd.pack, func(c chain) bool {
 		if !rd.warmed && boltfile.Cold(begun) {
 			if rd.cold = c.ahead(rd.cold, rd.r.To); len(rd.cold) > 1 {
 				return false
@@ -190,14 +190,14 @@ func (c chain) ahead(ids []format.PackID, to messages.Number) []format.PackID {
 
 // eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true.
 func eachPack(
-	tx *bbolt.Tx, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, pack *format.Pack, fn func(chain) bool,
+	in *boltfile.Snapshot, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, pack *format.Pack, fn func(chain) bool,
 ) (err error) {
 	if s.First == 0 || s.First > r.To {
 		return nil
 	}
-	packs := tx.Bucket(format.BucketPacks)
+	packs := in.Cursor(format.BucketPacks)
 	c := chain{
-		cursor: tx.Bucket(format.BucketIndex).Cursor(),
+		cursor: in.Cursor(format.BucketIndex),
 		key:    format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}},
 	}
 	if c.entry, err = packAt(c.cursor, c.key, s.First); err != nil {
@@ -206,7 +206,8 @@ func eachPack(
 	for {
 		if c.entry.Last >= r.From {
 			c.key.ID.Number = c.entry.First
-			if err := readPack(packs, c.key, &c.entry, pack, r); err != nil {
+			key, v := seekPack(packs, c.entry.ID)
+			if err := readPack(key, v, c.key, &c.entry, pack, r); err != nil {
 				return err
 			}
 			if !fn(c) {
@@ -265,10 +266,18 @@ func checkLink(c *bbolt.Cursor, at []byte, first bool) error {
 	return nil
 }
 
-// readPack reads the rows of a range of the pack that an entry of the index leads to.
-func readPack(packs *bbolt.Bucket, k format.RecordKey, e *format.PackEntry, pack *format.Pack, r storage.RecordRange) error {
-	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
-	v := packs.Get(key)
+// seekPack returns the key of a pack and what is kept there, nil if nothing is.
+func seekPack(packs *bbolt.Cursor, id format.PackID) (key, v []byte) {
+	key = format.AppendPackKey(make([]byte, 0, format.PackKeyLen), id)
+	if k, v := packs.Seek(key); bytes.Equal(k, key) {
+		return key, v
+	}
+	return key, nil
+}
+
+// readPack reads the rows of a range of the pack that an entry of the index leads to: what is kept under its key, nil if
+// nothing is.
+func readPack(key, v []byte, k format.RecordKey, e *format.PackEntry, pack *format.Pack, r storage.RecordRange) error {
 	if v == nil {
 		return format.DamagedPack(k, e.ID, format.ErrMissing)
 	}
@@ -293,7 +302,7 @@ func Written(tx *bbolt.Tx, h *format.Head, k format.RecordKey) (lsn messages.LSN
 	}
 	r := storage.RecordRange{Seq: k.ID.Seq, From: k.ID.Number, To: k.ID.Number}
 	var p format.Pack
-	err = eachPack(tx, k.Workspace, s, r, &p, func(chain) bool {
+	err = eachPack(boltfile.SnapshotOf(tx), k.Workspace, s, r, &p, func(chain) bool {
 		if i, ok := findRow(p.Rows, k.ID.Number); ok {
 			lsn = p.Rows[i].LSN
 		}
