@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -13,9 +14,15 @@ import (
 	"github.com/partita-go/partita/storage/bolt/internal/queue"
 )
 
-// BenchmarkFlushTogether flushes 4,096 events of each of 16 partitions together, of random ones of 10,000 workspaces,
-// with two numbers and two records each. Who flushes gives the numbers.
+// BenchmarkFlushTogether flushes 4,096 and 8,192 events of each of 16 partitions together, of random ones of 10,000
+// workspaces, with two numbers and two records each. Who flushes gives the numbers.
 func BenchmarkFlushTogether(b *testing.B) {
+	for _, events := range []int{4096, 8192} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) { benchFlushTogether(b, events) })
+	}
+}
+
+func benchFlushTogether(b *testing.B, events int) {
 	s := openBench(b, b.TempDir(), togetherPartitions, Options{})
 	defer closeStore(b, s)
 	var all [togetherPartitions]*togetherAppender
@@ -29,7 +36,7 @@ func BenchmarkFlushTogether(b *testing.B) {
 		b.StopTimer()
 		var group []*flushRequest
 		for _, a := range all {
-			group = append(group, a.appendMany(b))
+			group = append(group, a.appendMany(b, events))
 		}
 		b.StartTimer()
 		done := make(chan error, len(group))
@@ -44,13 +51,12 @@ func BenchmarkFlushTogether(b *testing.B) {
 			}
 		}
 	}
-	b.ReportMetric(float64(b.N*togetherPartitions*togetherEvents)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(b.N*togetherPartitions*events)/b.Elapsed().Seconds(), "events/s")
 }
 
 const (
 	togetherPartitions = 16
 	togetherWorkspaces = 10_000 / togetherPartitions
-	togetherEvents     = 4096
 )
 
 type togetherAppender struct {
@@ -60,12 +66,12 @@ type togetherAppender struct {
 }
 
 // appendMany appends what is flushed next, and returns the flush of it.
-func (a *togetherAppender) appendMany(b *testing.B) *flushRequest {
+func (a *togetherAppender) appendMany(b *testing.B, n int) *flushRequest {
 	const batch = 256
 	p := &a.s.partitions[a.id]
 	from := p.checkpoint
 	changed := make(map[messages.WSID]storage.WorkspaceNumbers)
-	for range togetherEvents / batch {
+	for range n / batch {
 		events := storage.Batch{Partition: a.id, Epoch: a.epoch}
 		for range batch {
 			events.Events = append(events.Events, a.event(changed))
