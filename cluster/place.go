@@ -82,17 +82,21 @@ func (s *Shard) preferred() replog.NodeID {
 	if len(s.node.shards) == 1 {
 		return ""
 	}
-	var voters []replog.NodeID
-	for _, m := range s.part().log.Members() {
-		if m.Votes {
-			voters = append(voters, m.Node)
-		}
-	}
-	return preferred(voters, s.index)
+	return preferred(s.voters(), s.index)
 }
 
-// better returns the preferred node, if that is another one, and whether it could lead now: it follows this one, keeps up, has
-// room, and nobody wanted another one to lead, as far as any node knows.
+// voters are the members that vote, as this node knows them.
+func (s *Shard) voters() (all []replog.NodeID) {
+	for _, m := range s.part().log.Members() {
+		if m.Votes {
+			all = append(all, m.Node)
+		}
+	}
+	return all
+}
+
+// better returns the preferred node, if that is another one, and whether it is to lead now: it could, and nobody wanted another
+// one to lead, as far as any node knows.
 func (s *Shard) better(ctx context.Context) (id replog.NodeID, ready bool) {
 	if id = s.preferred(); id == "" || id == s.o.Node {
 		return id, false
@@ -103,7 +107,7 @@ func (s *Shard) better(ctx context.Context) (id replog.NodeID, ready bool) {
 			return id, false
 		}
 		if m.Node == id {
-			ready = m.Leader == s.o.Node && m.Stopped == "" && m.Full == "" && m.Failed == "" && m.Head+nearby >= head
+			ready = s.canLead(&m, head)
 		}
 	}
 	return id, ready

@@ -97,7 +97,7 @@ func (p *pursuit) run(ctx context.Context) error {
 			return p.final(err)
 		}
 		p.failures++
-		timer := time.NewTimer(backoff.Delay(minDelay, maxDelay, p.failures, rand.Float64()))
+		timer := time.NewTimer(max(backoff.Delay(minDelay, maxDelay, p.failures, rand.Float64()), p.hint(err)))
 		select {
 		case <-here:
 		case <-there:
@@ -123,6 +123,14 @@ func (p *pursuit) judge(err error) (again bool) {
 		return p.repeatable
 	}
 	return again || unknown || hasMoved(err) || p.waits && isFull(err)
+}
+
+// hint is how long who has no place in a request lane was told to wait.
+func (p *pursuit) hint(err error) time.Duration {
+	if busy, ok := errors.AsType[*messages.BusyError](err); ok && p.waits {
+		return busy.RetryAfter
+	}
+	return 0
 }
 
 // isFull reports whether an error says that there was no place in a request lane.

@@ -14,40 +14,55 @@ import (
 const (
 	// roomEvery is how often a node that leads looks whether its store has room.
 	roomEvery = time.Second
-	// reliefEvery is how long it leads on at least, if nobody could take over, or it leads again: who appends waits meanwhile.
-	reliefEvery = 5 * time.Second
+	// reliefEvery is how long it leads on at least if it leads again, reliefFailed if nobody has taken over: who appends waits
+	// meanwhile, but whoever reads is disturbed by each try.
+	reliefEvery  = 5 * time.Second
+	reliefFailed = time.Minute
 )
 
 // relieve lets another node lead, if the store here refuses appends since it has no room. It goes on until the term is over.
 // One at a time calls it.
 func (s *Shard) relieve(term context.Context) {
 	for {
-		wait := roomEvery
-		if full := s.o.full(s.part().store); full != nil {
-			if wait = reliefEvery - time.Since(s.relieved); wait <= 0 {
-				s.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
-				// The hand-over ends the term first: it must not end with that.
-				s.handOver(s.node.running, s.withRoom(s.node.running))
-				s.relieved, wait = time.Now(), reliefEvery
-			}
-			wait = min(wait, roomEvery)
+		if full := s.o.full(s.part().store); full != nil && !time.Now().Before(s.mayRelieve) {
+			s.tryRelief(full)
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(roomEvery):
 		case <-term.Done():
 			return
 		}
 	}
 }
 
-// withRoom returns the other nodes that follow this one and have room, as far as they know.
+// tryRelief lets a node lead that has room, if there is one. The hand-over ends the term first: it must not end with that.
+func (s *Shard) tryRelief(full error) {
+	to := s.withRoom(s.node.running)
+	if len(to) == 0 {
+		return
+	}
+	s.o.Logger.Warn("the store has no room: another node is to lead", zap.Error(full))
+	s.mayRelieve = time.Now().Add(reliefFailed)
+	if s.handOver(s.node.running, to) {
+		s.mayRelieve = time.Now().Add(reliefEvery)
+	}
+}
+
+// withRoom returns the other nodes that could lead now.
 func (s *Shard) withRoom(ctx context.Context) (all []replog.NodeID) {
+	head, voters := s.part().log.Standing().Applied.Head, s.voters()
 	for _, m := range s.askOthers(ctx) {
-		if m.Unreachable == "" && m.Stopped == "" && m.Full == "" && m.Leader == s.o.Node {
+		if slices.Contains(voters, m.Node) && s.canLead(&m, head) {
 			all = append(all, m.Node)
 		}
 	}
 	return all
+}
+
+// canLead reports whether another node that votes could lead now: it follows this one, keeps up with its head, and has room, as
+// far as it knows.
+func (s *Shard) canLead(m *NodeJSON, head uint64) bool {
+	return m.Unreachable == "" && m.Leader == s.o.Node && m.Stopped == "" && m.Full == "" && m.Failed == "" && m.Head+nearby >= head
 }
 
 // askOthers asks the other nodes where they stand, in the order of their names. Those that do not answer in time are told as

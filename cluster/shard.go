@@ -41,8 +41,8 @@ type Shard struct {
 	// handedOver says that somebody wanted another node to lead, and neither this one nor the preferred one has since.
 	handedOver bool
 
-	// relieved is when another node was to lead last, since the store here had no room.
-	relieved time.Time
+	// mayRelieve is when another node may be let lead again, since the store here has no room.
+	mayRelieve time.Time
 	// places counts how often another node was to lead since placed, since it is preferred.
 	placed time.Time
 	places int
@@ -201,10 +201,10 @@ func (s *Shard) close(ctx context.Context) error {
 // handOverTime is how long one other node has to take over when this one is closed, in failovers.
 const handOverTime = 2
 
-// handOver lets one of some nodes lead, if one can.
-func (s *Shard) handOver(ctx context.Context, nodes []replog.NodeID) {
+// handOver lets one of some nodes lead, if one can, and reports whether this one does not lead any more.
+func (s *Shard) handOver(ctx context.Context, nodes []replog.NodeID) bool {
 	if s.part() == nil {
-		return
+		return true
 	}
 	for _, id := range nodes {
 		if id == s.o.Node {
@@ -213,15 +213,16 @@ func (s *Shard) handOver(ctx context.Context, nodes []replog.NodeID) {
 		limited, cancel := context.WithTimeout(ctx, handOverTime*s.o.Failover)
 		if !s.leads(limited) {
 			cancel()
-			return
+			return true
 		}
 		err := s.part().log.Transfer(limited, id)
 		cancel()
 		if err == nil {
-			return
+			return true
 		}
 		s.o.Logger.Info("a node cannot take over", zap.String("to", string(id)), zap.Error(err))
 	}
+	return false
 }
 
 // leads reports whether this node leads. If it is about to, it waits for that.

@@ -272,9 +272,9 @@ func (s *Store) Failed() error {
 	return nil
 }
 
-// breakBy lets nothing be appended any more, and tells those who wait for it.
+// breakBy lets nothing be appended any more, and tells those who wait for it. The first cause stays.
 func (s *Store) breakBy(err error) {
-	s.broken.Store(&err)
+	s.broken.CompareAndSwap(nil, &err)
 	s.board.RingAll()
 }
 
