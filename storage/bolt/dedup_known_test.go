@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -20,9 +21,13 @@ import (
 )
 
 // awaitKnown waits until the filter knows which ids state.db has not.
-func awaitKnown(s *Store) {
+func awaitKnown(t *testing.T, s *Store) {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
 	for hash := uint64(0); !s.known.Absent(hash); hash += 1 << 55 {
-		runtime.Gosched()
+		if runtime.Gosched(); time.Now().After(end) {
+			t.Fatal("the filter knows nothing")
+		}
 	}
 }
 
@@ -56,7 +61,7 @@ func TestSubmitTakesNewIDs(t *testing.T) {
 			p := storagetest.Take(t, s, 0)
 			p.Append(t, storagetest.Spec{Workspace: 3, DedupID: messages.DedupID{1}})
 			p.FlushAll(t)
-			awaitKnown(s)
+			awaitKnown(t, s)
 			p.Append(t, storagetest.Spec{Workspace: 3, DedupID: messages.DedupID{2}})
 			id := messages.DedupID{c.id}
 			if c.id == 0 {
@@ -82,7 +87,7 @@ func TestIDFlushedSinceItWasUnknown(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.append(2)
 	w.flush()
-	awaitKnown(s)
+	awaitKnown(t, s)
 	id := unknownID(t, s, 2)
 	b := storage.Batch{Partition: 0, Epoch: w.epoch, Events: []messages.Event{w.named(2, id)}}
 	early := prepared(t, s, &b)
@@ -125,7 +130,7 @@ func TestIDsAreKnownAfterACrash(t *testing.T) {
 		name(20)
 		w.flush()
 	}
-	awaitKnown(s)
+	awaitKnown(t, s)
 	name(20)
 	commits := faulty.CommitsOf(s.state)
 	commits.Before.Fail(syscall.ENOSPC)
@@ -141,7 +146,7 @@ func TestIDsAreKnownAfterACrash(t *testing.T) {
 	s = open(t, dir, d, Options{})
 	w = takeOver(t, s, 0)
 	check()
-	awaitKnown(s)
+	awaitKnown(t, s)
 	check()
 	name(20)
 	w.flush()
@@ -158,7 +163,7 @@ func TestIDsOfARebuiltStore(t *testing.T) {
 	closeStore(t, s)
 	expect.NoError(t, os.Remove(filepath.Join(dir, format.StateFileName)))
 	s = open(t, dir, d, Options{})
-	awaitKnown(s)
+	awaitKnown(t, s)
 	checkFind(t, s, 3, messages.DedupID{1}, 1)
 	checkFind(t, s, 3, messages.DedupID{2}, 2)
 }
@@ -173,7 +178,7 @@ func TestDamagedIDsAreToldAfterAnOpen(t *testing.T) {
 	first := messages.DedupID{1}
 	w.appendNamed(3, first)
 	w.flush()
-	awaitKnown(s)
+	awaitKnown(t, s)
 	hash := (&format.DedupKey{Workspace: 3, ID: first}).Hash(s.files.ID)
 	others := idsInHalf(s, 3, hash>>63, 2)
 	spoilSlot(t, s, 1, hash)
@@ -193,7 +198,7 @@ func TestTooManyIDs(t *testing.T) {
 	w := takeOver(t, s, 0)
 	w.appendNamed(3, messages.DedupID{1})
 	w.flush()
-	awaitKnown(s)
+	awaitKnown(t, s)
 	random := rand.New(rand.NewPCG(1, 2))
 	entries := make([]dedup.Entry, 200_000)
 	for i := range entries {

@@ -22,7 +22,10 @@ const sweepStep = 1024
 // to whoever needs it.
 func (p *projection) sweep(events []flushEvent) {
 	size := p.plan(events)
-	p.rows = slices.Grow(p.rows[:0], size)
+	if p.rows = p.rows[:0]; cap(p.rows) < size {
+		p.rows = nil // first: both would be more than the share
+		p.rows = make([]byte, 0, size)
+	}
 	p.sortKeys()
 	var view format.EventView
 	for keys := p.keys; len(keys) > 0; {

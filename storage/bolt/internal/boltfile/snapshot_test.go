@@ -94,6 +94,9 @@ func TestSnapshotAfterFailures(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if n := f.Stats().OpenTxN; n == 0 || n > 16 {
+		t.Errorf("%d snapshots wait", n)
+	}
 	putFirst(t, f, 7, 1)
 	expect.Equal(t, stored(t, f), 7)
 	f.Poison(failed)

@@ -16,7 +16,7 @@ import (
 
 // Filter knows, in memory, of most hashes that state.db has no entry with them. It is one for all runs: an id never
 // ages out, and a merge only moves entries. What the runs have at an open is read by a goroutine of its own, which
-// the first look starts; until it is done, and for ever if it meets damage, or if there is more than the filter has
+// the first look or the first entry starts; until it is done, and for ever if it meets damage, or if there is more than the filter has
 // room for, the filter knows nothing and everything is looked up.
 //
 // Entries are added before the transaction that writes them commits. So whoever knows that a transaction has
@@ -72,6 +72,8 @@ func (f *Filter) Add(entries []Entry) {
 	if f == nil || len(entries) == 0 {
 		return
 	}
+	// What the runs have is read now, not when all that is added meanwhile is there, too, and would have to be counted twice.
+	f.begin()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.roomFor(len(entries))

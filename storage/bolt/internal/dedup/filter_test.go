@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
@@ -16,9 +17,13 @@ import (
 )
 
 // awaitFilter waits until a filter knows something.
-func awaitFilter(f *dedup.Filter) {
+func awaitFilter(t testing.TB, f *dedup.Filter) {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
 	for hash := uint64(0); !f.Absent(hash); hash += 1 << 55 {
-		runtime.Gosched()
+		if runtime.Gosched(); time.Now().After(end) {
+			t.Fatal("the filter knows nothing")
+		}
 	}
 }
 
@@ -75,7 +80,7 @@ func TestFilterNeverMisses(t *testing.T) {
 			},
 			"filled": func(*rapid.T) {
 				if size == 1<<20 && len(hashes) < 100_000 {
-					awaitFilter(f)
+					awaitFilter(t, f)
 				}
 			},
 			"": func(*rapid.T) { check() },
@@ -111,7 +116,7 @@ func TestFilterIsFilled(t *testing.T) {
 	for put(1); !merging(); put(1) {
 	}
 	f := dedup.NewFilter(x.f, 1<<20)
-	awaitFilter(f)
+	awaitFilter(t, f)
 	f.Await()
 	for _, hash := range hashes {
 		if f.Absent(hash) {
@@ -125,6 +130,32 @@ func TestFilterIsFilled(t *testing.T) {
 		}
 	}
 	if absent < 9900 {
+		t.Errorf("got %d of 10,000 absent", absent)
+	}
+}
+
+// TestFilterBeforeTheFirstLook: what is added before somebody looks takes its room once, be it as much as the filter has room
+// for.
+func TestFilterBeforeTheFirstLook(t *testing.T) {
+	x := newIndex(t)
+	random := rand.New(rand.NewPCG(5, 6))
+	f := dedup.NewFilter(x.f, 1<<20)
+	for range 20 {
+		entries := make([]dedup.Entry, 8000)
+		for i := range entries {
+			entries[i] = dedup.Entry{Hash: random.Uint64(), LSN: 1}
+		}
+		f.Add(entries)
+		x.put(entries...)
+	}
+	awaitFilter(t, f)
+	absent := 0
+	for range 10_000 {
+		if f.Absent(random.Uint64()) {
+			absent++
+		}
+	}
+	if absent < 9000 {
 		t.Errorf("got %d of 10,000 absent", absent)
 	}
 }

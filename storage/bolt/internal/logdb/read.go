@@ -42,8 +42,10 @@ func (r *Reader) Value(lsn messages.LSN) []byte {
 	var key [format.LSNKeyLen]byte
 	format.AppendLSNKey(key[:0], lsn)
 	var k, v []byte
-	if r.at != 0 && lsn > r.at && lsn-r.at <= maxSteps {
-		for at := r.at; at < lsn; at++ {
+	at := r.at
+	r.at = 0 // a search that a damaged page ends leaves the cursor anywhere
+	if at != 0 && lsn > at && lsn-at <= maxSteps {
+		for ; at < lsn; at++ {
 			k, v = r.cursor.Next()
 		}
 	}
