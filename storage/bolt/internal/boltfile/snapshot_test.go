@@ -94,7 +94,7 @@ func TestSnapshotAfterFailures(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := f.Stats().OpenTxN; n == 0 || n > 16 {
+	if n := f.DB.Stats().OpenTxN; n == 0 || n > 16 {
 		t.Errorf("%d snapshots wait", n)
 	}
 	putFirst(t, f, 7, 1)
