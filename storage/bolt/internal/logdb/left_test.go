@@ -1,6 +1,8 @@
 package logdb
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -144,4 +146,20 @@ func TestLeftWALIsForgottenOrNot(t *testing.T) {
 	expect.ErrorIs(t, l.pending.state().failed, storage.ErrClosed)
 	expect.ErrorIs(t, l.Append(5, valuesOf(100), nil), storage.ErrClosed)
 	hasEvents(t, dir, 5)
+}
+
+// Another log.db is put in the place of ours, as it was at the crash: the log.wal beside it stays, which it needs.
+func TestLeftWALStaysBesideAnotherLog(t *testing.T) {
+	dir := killed(t)
+	other, path := contentOf(t, dir, format.LogFileName), filepath.Join(dir, format.LogFileName)
+	l := opened(t, dir)
+	ours := filepath.Join(t.TempDir(), "ours")
+	expect.NoError(t, os.Rename(path, ours))
+	expect.NoError(t, os.WriteFile(path, other, 0o600))
+	expect.ErrorIs(t, l.removeLeft(), storage.ErrDisplaced)
+	expect.ErrorIs(t, l.Append(5, valuesOf(100), nil), storage.ErrDisplaced)
+	hasEvents(t, dir, 5)
+	expect.NoError(t, os.Rename(ours, path))
+	l.append(t, valuesOf(100)...)
+	hasEvents(t, dir, 6)
 }

@@ -104,8 +104,11 @@ func (l *Log) removeLeft() error {
 	return nil
 }
 
-// removeWAL removes log.wal when log.db has everything.
+// removeWAL removes log.wal when log.db has everything, but not from beside another log.db, which may need it.
 func (l *Log) removeWAL() error {
+	if err := l.InPlace(); err != nil {
+		return err
+	}
 	return l.WAL.Remove()
 }
 
