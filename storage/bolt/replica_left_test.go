@@ -3,6 +3,7 @@ package bolt
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/replog"
@@ -27,7 +28,11 @@ func TestReplicaForgetsLeftWAL(t *testing.T) {
 	op.start()
 	defer closeStore(t, op.Store)
 	expect.NoError(t, op.replica.start())
-	<-gone
+	select {
+	case <-gone:
+	case <-time.After(20 * time.Second):
+		t.Fatal("log.wal stays")
+	}
 	noWAL(t, dir)
 	crash := quietCopy(t, op.Store, dir)
 	o.Log = log()
