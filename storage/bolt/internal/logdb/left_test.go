@@ -124,10 +124,25 @@ func TestAppendWhileLeftWALGoes(t *testing.T) {
 	appended := make(chan error, 1)
 	go func() { appended <- l.Append(5, valuesOf(100), nil) }()
 	close(proceed)
-	expect.Equal(t, nil, l.Busy(5, valuesOf(100)))
 	expect.NoError(t, <-appended)
 	expect.Equal(t, []string{format.LogFileName, format.WALFileName}, namesIn(t, dir))
 	hasEvents(t, dir, 6)
+}
+
+// Whoever asks for room meanwhile looks at nothing that the applier changes.
+func TestRoomWhileLeftWALGoes(t *testing.T) {
+	dir := killed(t)
+	l := read(t, dir)
+	expect.NoError(t, l.Vouch())
+	expect.NoError(t, l.Settle())
+	gone := l.goes()
+	entered, proceed := faulty.CommitsOf(l.File).Before.Hold()
+	l.Start(func(error) {})
+	l.applier.hurry()
+	<-entered
+	close(proceed)
+	expect.Equal(t, nil, l.Busy(5, valuesOf(100)))
+	awaitGone(t, dir, gone, 5)
 }
 
 // The outcome of a commit that forgets it is unknown: nothing is written any more, and whoever waits is told.
