@@ -10,6 +10,7 @@ import (
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
+	"github.com/partita-go/partita/storage/bolt/internal/faulty"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/verify"
 )
@@ -289,6 +290,43 @@ func TestFilesExchangedInPlace(t *testing.T) {
 			expect.Equal(t, put, filesOf(t, dir))
 			expect.NoError(t, s.Close(t.Context()))
 			expect.Equal(t, put, filesOf(t, dir))
+		})
+	}
+}
+
+// Another log.db of the store is put in the place of ours, as it was when log.wal had more: log.wal stays beside it, which
+// it needs, and Close says why. That log.wal may be one that a crash has left, or ours.
+func TestWALStaysBesideAnotherLog(t *testing.T) {
+	left, d, events := leftBehind(t)
+	for name, begin := range map[string]func(t *testing.T, dir string) (s *Store, other string, want []messages.Event){
+		"a crash has left it": func(t *testing.T, dir string) (*Store, string, []messages.Event) {
+			files := filesOf(t, left)
+			writeFiles(t, dir, files)
+			s, err := Open(t.Context(), dir, d, smallMap)
+			expect.NoError(t, err)
+			return s, files[format.LogFileName], events
+		},
+		"it is ours": func(t *testing.T, dir string) (*Store, string, []messages.Event) {
+			s, err := Open(t.Context(), dir, d, creating(smallMap))
+			expect.NoError(t, err)
+			w := takeOver(t, s, 0)
+			w.append(1)
+			settled(t, s)
+			release := faulty.CommitsOf(s.log.File).Before.HoldAll(t)
+			w.append(2, 1)
+			defer release()
+			return s, filesOf(t, dir)[format.LogFileName], collectEvents(t, s.Log(t.Context(), 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, other, want := begin(t, dir)
+			expect.NoError(t, os.Remove(filepath.Join(dir, format.LogFileName)))
+			writeFiles(t, dir, map[string]string{format.LogFileName: other})
+			err := s.Close(t.Context())
+			expect.ErrorIs(t, err, storage.ErrDisplaced)
+			expect.ErrorIs(t, err, storage.ErrForeign)
+			opensWith(t, dir, d, want)
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestLostWAL(t *testing.T) {
 	dir, _, want := leftBehind(t)
 	id := hex.EncodeToString([]byte(filesOf(t, dir)[format.WALFileName])[format.HeaderFixed:][:wal.IDLen])
-	lack := "log.db names the log.wal with id " + id + ", and ends at LSN 1 (partition 0, offset 1): what was acknowledged from LSN 2 on is in that file alone; " +
+	lack := "log.db names the log.wal with id " + id + ", and ends at LSN 1 (partition 0, offset 1): what was acknowledged from LSN 2 on, if anything was, is in that file alone; " +
 		"put it back beside log.db, or restore from a backup"
 	other, _, _ := leftBehind(t)
 	expect.NoError(t, os.Rename(walPath(other), walPath(dir)))

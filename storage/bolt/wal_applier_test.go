@@ -59,7 +59,7 @@ func (w *writer) lastLSN() messages.LSN { return messages.LSN(w.s.lastLSN.Load()
 // A store of which log.db is full is opened: what log.db cannot take is read from log.wal, and that
 // stays until it can.
 func TestWALOpenedWithoutSpace(t *testing.T) {
-	for name, applied := range map[string]bool{"log.db has nothing of it": false, "log.db has it, but is to be written anew": true} {
+	for name, applied := range map[string]bool{"log.db has nothing of it": false, "log.db has all but the last": true} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), testDescriptor(1, messages.TrustNone)
 			s, w, commits := openHooked(t, dir, 1)
@@ -100,7 +100,11 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 // opened opens the files of a store as [Open] does.
 func opened(t *testing.T, dir string) *opening {
 	t.Helper()
-	o := smallMap.WithDefaults()
+	return openedWith(t, dir, smallMap.WithDefaults())
+}
+
+func openedWith(t *testing.T, dir string, o Options) *opening {
+	t.Helper()
 	f, err := files.Open(t.Context(), dir, nil, o.ofFiles())
 	expect.NoError(t, err)
 	return newOpening(f, o)

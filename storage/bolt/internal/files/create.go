@@ -68,7 +68,8 @@ func (s *Set) initialise(name string, r format.Role) (*boltfile.File, error) {
 }
 
 // NewFile makes a file of a store in a directory, with its header and buckets. What is written to it is durable when it
-// was closed by CloseCopy, and not before.
+// was closed by CloseCopy, and not before: its commits are not synced. Whoever opens a store believes that all but the newest
+// meta page of a file is on the disk, so that a file which was not closed so must never count as one of a store.
 func NewFile(
 	d *boltfile.Directory, r format.Role, id format.StoreID, descriptor messages.Descriptor, o Options,
 ) (*boltfile.File, error) {

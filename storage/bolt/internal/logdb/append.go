@@ -117,7 +117,11 @@ func (l *Log) beginWAL(last messages.LSN) error {
 	if l.WAL.File != nil {
 		return nil
 	}
-	if err := l.removeLeft(last); err != nil {
+	// What a crash has left stays until log.db has it.
+	if err := l.AwaitApplied(context.Background(), last); err != nil {
+		return err
+	}
+	if err := l.removeLeft(); err != nil {
 		return err
 	}
 	if err := l.InPlace(); err != nil {

@@ -27,14 +27,18 @@ type applier struct {
 	// wake has room for one. rest wakes it, too.
 	wake chan struct{}
 	rest *time.Timer
+	// leaves says that what a crash has left is still to be removed. Only the applier's goroutine changes it.
+	leaves bool
 	// stop is closed when nothing more will come, ended when the applier has ended.
 	stop, ended chan struct{}
 }
 
 func newApplier(l *Log) *applier {
-	a := &applier{l: l, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	a := &applier{l: l, wake: make(chan struct{}, 1), leaves: l.left, stop: make(chan struct{}), ended: make(chan struct{})}
 	a.rest = time.AfterFunc(applyRest, a.hurry)
-	a.rest.Stop()
+	if !a.leaves { // else it has no haste: its syncs are not to be in the way of those who begin
+		a.rest.Stop()
+	}
 	return a
 }
 
@@ -62,11 +66,12 @@ func (a *applier) run() {
 	for {
 		select {
 		case <-a.wake:
-			switch err := a.l.applyAll(); {
-			case errors.Is(err, messages.ErrOutcomeUnknown):
+			err := a.bring()
+			if errors.Is(err, messages.ErrOutcomeUnknown) {
 				a.l.failed(err)
 				return
-			case errors.Is(err, storage.ErrFull):
+			}
+			if errors.Is(err, storage.ErrFull) || a.leaves && err == nil {
 				a.rest.Reset(applyRest) // there may be room by then, and nobody who appends
 			}
 		case <-a.stop:
@@ -75,6 +80,19 @@ func (a *applier) run() {
 			return
 		}
 	}
+}
+
+// bring removes what a crash has left, and brings to log.db what is pending. In this order: under load there is always more.
+func (a *applier) bring() error {
+	if l := a.l; a.leaves && l.pending.state().next > l.end {
+		err := l.removeLeft()
+		if errors.Is(err, messages.ErrOutcomeUnknown) {
+			return l.uncertain(err)
+		}
+		// What else is in its way is told to who appends, or closes.
+		a.leaves = errors.Is(err, storage.ErrFull)
+	}
+	return a.l.applyAll()
 }
 
 // applyAll brings to log.db what is pending.
@@ -87,10 +105,7 @@ func (l *Log) applyAll() error {
 		err := l.File.Update(func(tx *bbolt.Tx) error { return l.put(tx, &t) })
 		switch {
 		case errors.Is(err, messages.ErrOutcomeUnknown):
-			// They are in log.wal, and the next open brings them. Of what is asked for from
-			// now on nothing is written.
-			l.pending.tell(taken{}, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
-			return err
+			return l.uncertain(err) // they are in log.wal, and the next open brings them
 		case errors.Is(err, storage.ErrConflict):
 			l.failed(err)
 		}
@@ -102,6 +117,12 @@ func (l *Log) applyAll() error {
 			l.trim(t.kept.Index)
 		}
 	}
+}
+
+// uncertain tells whoever waits that nothing is written from now on, since the outcome of a commit is unknown.
+func (l *Log) uncertain(err error) error {
+	l.pending.tell(taken{}, fmt.Errorf("%w: %v", storage.ErrClosed, err)) //nolint:errorlint // its outcome is not theirs
+	return err
 }
 
 // AwaitApplied waits until log.db has an LSN, or could not be given it.

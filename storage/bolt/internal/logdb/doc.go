@@ -2,7 +2,7 @@
 //
 //	log.go      the log: its files, Start and Close
 //	load.go     where the log ends at an open, and whether the two files belong together
-//	settle.go   what a crash has left: it is written again, brought to log.db, and removed
+//	settle.go   what a crash has left: log.db is vouched for, gets what log.wal alone has, and then log.wal is removed
 //	append.go   log.wal or log.db: one synced write
 //	applier.go  brings many commits from log.wal to log.db, in the background
 //	replica.go  the entries of a replicated log, which may take the place of log.wal

@@ -24,7 +24,8 @@ func (l *Log) Load(store format.StoreID) (messages.LSN, error) {
 	if err := l.loadWAL(store, end); err != nil {
 		return 0, err
 	}
-	return end + messages.LSN(len(l.pending.values)), nil
+	l.end = end + messages.LSN(len(l.pending.values))
+	return l.end, nil
 }
 
 // endOfDB returns the last LSN of log.db.
@@ -75,11 +76,10 @@ func (l *Log) loadWAL(store format.StoreID, end messages.LSN) error {
 		return err
 	}
 	if !l.File.DB.IsReadOnly() {
-		l.left = r
+		l.left, l.content = true, r.B
 	}
 	if noted == nil && r.Reached <= end {
-		r.Commits = nil // log.db was closed with them
-		return nil
+		return nil // log.db was closed with them
 	}
 	if err := r.Check(end + 1); err != nil {
 		return err
@@ -94,7 +94,6 @@ func (l *Log) loadWAL(store format.StoreID, end messages.LSN) error {
 			end = c.End() - 1
 		}
 	}
-	r.Commits = nil
 	return nil
 }
 
@@ -127,7 +126,7 @@ func (l *Log) lackOf(id wal.ID, end messages.LSN) string {
 		}
 		return nil
 	})
-	return fmt.Sprintf("%s names the %s with id %v, and %s: what was acknowledged from LSN %d on is in that file alone; "+
+	return fmt.Sprintf("%s names the %s with id %v, and %s: what was acknowledged from LSN %d on, if anything was, is in that file alone; "+
 		"put it back beside %s, or restore from a backup", format.LogFileName, format.WALFileName, id, last, end+1, format.LogFileName)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -34,9 +35,14 @@ type Log struct {
 	trim           func(index uint64)
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
-	// left is the log.wal that a crash has left, until the first append removes it, or Close. It is nil if there is none, or
-	// nothing may be written.
-	left *wal.Reader
+	// end is the last LSN that Load has seen.
+	end messages.LSN
+	// left says that there is a log.wal that a crash has left: until the applier removes it, the first append or Close,
+	// whoever comes first. It is false if nothing may be written. From Start on, who looks has removing.
+	left     bool
+	removing sync.Mutex
+	// content is what was read of it, until Settle: it is large.
+	content []byte
 }
 
 // New is the log in a directory of which log.db is open. Close must be called.
@@ -45,7 +51,8 @@ func New(f *boltfile.File, d *boltfile.Directory) *Log {
 }
 
 // Start lets the applier run. failed is told in its goroutine, why log.db cannot take what was
-// acknowledged: ErrConflict if its next place is taken, ErrOutcomeUnknown if nothing may be written any more.
+// acknowledged: ErrConflict if its next place is taken, ErrOutcomeUnknown if nothing may be written any more. The log.wal
+// of a crash goes a second later, unless an append comes before.
 func (l *Log) Start(failed func(error)) {
 	l.failed = failed
 	l.applier = newApplier(l)

@@ -192,21 +192,25 @@ func opened(t *testing.T, dir string) *Log {
 	l := read(t, dir)
 	expect.NoError(t, l.Vouch())
 	expect.NoError(t, l.Settle())
+	expect.Equal(t, 0, cap(l.content), "what was read of log.wal is large")
 	l.Start(func(error) {})
 	return l
 }
 
-// A log.wal of which log.db needs nothing any more stays as it is until somebody appends, and then is forgotten in each
-// meta page.
+// An open leaves a log.wal of which log.db needs nothing any more. It is forgotten in each meta page before another one is
+// named.
 func TestWALThatIsForgotten(t *testing.T) {
 	l, dir := begun(t)
 	l.settled(t, valuesOf(100, 200)...)
 	crash := crashed(t, dir)
 	before := contentOf(t, crash, format.LogFileName)
-	again := opened(t, crash)
-	expect.Equal(t, before, contentOf(t, crash, format.LogFileName))
+	again := read(t, crash)
 	commits := 0
 	faulty.CommitsOf(again.File).Before.Set(func() error { commits++; return nil })
+	expect.NoError(t, again.Vouch())
+	expect.NoError(t, again.Settle())
+	expect.Equal(t, before, contentOf(t, crash, format.LogFileName))
+	again.Start(func(error) {})
 	again.append(t, valuesOf(100)...)
 	expect.Equal(t, boltfile.MetaPages+1, commits, "the last one names the new one")
 	expect.Equal(t, l.WAL.ID == again.WAL.ID, false)
@@ -240,17 +244,27 @@ func TestForgettingBreaksOff(t *testing.T) {
 // The log.wal that a crash has left stays until log.db has all that is in it, also if it had no room for that at first, and
 // by now for a part.
 func TestLeftWALStaysUntilLogHasIt(t *testing.T) {
-	l := read(t, killed(t))
+	dir := killed(t)
+	l := read(t, dir)
 	expect.NoError(t, l.Vouch())
 	before := &faulty.CommitsOf(l.File).Before
 	before.Fail(syscall.ENOSPC)
 	expect.NoError(t, l.Settle())
-	before.Clear()
+	expect.Equal(t, 0, cap(l.content), "what was read of log.wal is large")
+	var crashes []string
+	before.Set(func() error {
+		crashes = append(crashes, crashed(t, dir))
+		return nil
+	})
 	l.pending.failed = nil
 	l.Start(func(error) {})
 	l.append(t, valuesOf(100)...)
 	if next := l.pending.state().next; next < 6 {
 		t.Errorf("log.wal was replaced, and log.db has no LSN %d yet", next)
+	}
+	expect.Equal(t, 1+boltfile.MetaPages+1, len(crashes))
+	for _, crash := range crashes {
+		hasEvents(t, crash, 5)
 	}
 }
 

@@ -1,13 +1,11 @@
 package logdb
 
 import (
-	"context"
 	"errors"
 	"os"
 
 	"go.etcd.io/bbolt"
 
-	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -16,11 +14,13 @@ import (
 
 // What was read at an open may not be on the disk: whoever wrote it was killed before its sync, or the
 // sync has failed, and no later one vouches for it then. A loss of power would take it back, while
-// positions behind it, or projections of it, are durable. So it is written once more as it is, and synced,
-// before anything is derived of it. A file system that needs room to write what is there already may have none:
-// then it is synced, which is all that a store on a full disk can do.
+// positions behind it, or projections of it, are durable. So what may not be there is written once more as it is, and
+// synced, before anything is derived of it: of log.db that is the newer meta page alone, and log.wal if its events do not
+// go to log.db. A file system that needs room to write what is there already may have none: then it is synced, which is
+// all that a store on a full disk can do.
 
-// Vouch fails if log.db is not as it was read any more: the system may have dropped what the disk has not.
+// Vouch writes the newer meta page of log.db again. It fails if log.db is not as it was read any more: the system may have
+// dropped what the disk has not.
 func (l *Log) Vouch() error {
 	f := l.File
 	if l.File.DB.IsReadOnly() || f.Vouched {
@@ -43,25 +43,27 @@ func (l *Log) vouchWAL() error {
 		err = l.WAL.Directory.Compare(format.WALFileName, info, l.WAL.Stale)
 	}
 	if err == nil {
-		err = wal.SyncWritten(wal.WriteBlocks(handle, l.left.B), handle.Sync)
+		err = wal.SyncWritten(wal.WriteBlocks(handle, l.content), handle.Sync)
 	}
 	return errors.Join(err, handle.Close())
 }
 
 // Settle brings to log.db what log.wal alone has. Without space it stays pending where it is. What both have is on the
 // disk in log.db: bbolt writes a meta page when a sync of all that it refers to has succeeded, so a sync that failed, or
-// never ended, leaves nothing in doubt but that page, for which Vouch has vouched.
+// never ended, leaves nothing in doubt but that page, for which Vouch has vouched. That
+// holds for a file whose commits bbolt has synced: one that is written without, as copies are, must not be opened before it
+// is synced as a whole.
 //
-// log.wal stays until somebody appends, or closes the log: to forget it takes four syncs, and nobody waits for that yet.
+// log.wal stays: to forget it takes four syncs, and nobody waits for that yet. See [Log.Start].
 func (l *Log) Settle() error {
-	if l.left == nil {
+	if !l.left {
 		return nil
 	}
 	err := l.applyAll()
 	if errors.Is(err, storage.ErrFull) {
 		err = l.vouchWAL()
 	}
-	l.left.B = nil // it is large
+	l.content = nil
 	return err
 }
 
@@ -73,7 +75,7 @@ func (l *Log) endWAL() error {
 	}
 	close(l.applier.stop)
 	<-l.applier.ended
-	if l.WAL.File == nil && l.left == nil {
+	if l.WAL.File == nil && !l.left {
 		return nil
 	}
 	if _, values := l.Pending(); len(values) > 0 {
@@ -82,26 +84,32 @@ func (l *Log) endWAL() error {
 	if err := l.forgetWAL(); err != nil {
 		return nil //nolint:nilerr // it stays for the next open, and nothing is lost
 	}
-	return l.WAL.Remove()
+	return l.removeWAL()
 }
 
-// removeLeft removes the log.wal that a crash has left, as soon as log.db has the last LSN. An error says that it must
-// stay.
-func (l *Log) removeLeft(last messages.LSN) error {
-	if l.left == nil {
+// removeLeft removes the log.wal that a crash has left. log.db has what is in it. An error says that it must stay.
+func (l *Log) removeLeft() error {
+	l.removing.Lock()
+	defer l.removing.Unlock()
+	if !l.left {
 		return nil
-	}
-	if err := l.AwaitApplied(context.Background(), last); err != nil {
-		return err
 	}
 	if err := l.forgetWAL(); err != nil {
 		return err
 	}
-	if err := l.WAL.Unlink(); err != nil {
+	if err := l.removeWAL(); err != nil {
 		return err
 	}
-	l.left = nil
+	l.left = false
 	return nil
+}
+
+// removeWAL removes log.wal when log.db has everything, but not from beside another log.db, which may need it.
+func (l *Log) removeWAL() error {
+	if err := l.InPlace(); err != nil {
+		return err
+	}
+	return l.WAL.Remove()
 }
 
 // forgetWAL notes in log.db that it has everything, in both of its meta pages: it may be

@@ -149,7 +149,8 @@ func (w *Writer) IsFree(size int64, applied, last messages.LSN) bool {
 	if size > w.Half {
 		return applied >= last
 	}
-	as := *w
+	// Not of all of it: a stale one may be removed meanwhile.
+	as := Writer{Half: w.Half, Used: w.Used, Current: w.Current, Last: w.Last}
 	return as.Place(size, applied, last) == 0
 }
 
