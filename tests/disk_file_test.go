@@ -245,9 +245,8 @@ func TestReadOnlyFiles(t *testing.T) {
 		allow := forbidWrites(t, s.path(walFile))
 		s.wantReadable(t, want)
 		store, err := bolt.Open(limit(t), s.dir, s.app.Descriptor, s.bolt)
-		if err == nil {
-			check(t, store.Close(limit(t)))
-		} else {
+		check(t, err)
+		if err := store.Close(limit(t)); err != nil {
 			wantError(t, err, syscall.EBUSY)
 			wantText(t, err, s.path(walFile))
 			s.wantReadable(t, want)
