@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -32,6 +33,8 @@ type Log struct {
 	Position, Kept replog.Position
 	kept           func(to replog.Position) replog.Position
 	trim           func(index uint64)
+	// ids says that there is an ids.db beside log.db, which the numbers of a replicated log rest on.
+	ids atomic.Bool
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
 	// left is the log.wal that a crash has left, until the first append removes it, or Close. It is nil if there is none, or
