@@ -43,3 +43,6 @@ var errSeeding = errors.New("this node seeds another one: one at a time")
 
 // errBrokenOff is why there is no answer, though it had begun.
 var errBrokenOff = errors.New("the answer of the other node has broken off")
+
+// errAnswer is that another node has answered what no node of this version does.
+var errAnswer = errors.New("the answer of the other node is none")

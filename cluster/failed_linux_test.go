@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -93,4 +94,42 @@ func TestOwnerWhoseStoreHasFailed(t *testing.T) {
 	}
 	r.stop(was.o.Node)
 	r.awaitEvents(r.start(was.o.Node), 3)
+}
+
+// TestNodeWhoseIDsAreHeld: a node that cannot have its ids.db for a while stops, and takes part again by itself.
+func TestNodeWhoseIDsAreHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	g := numbers(r)
+	owner := r.owner()
+	g.must(owner)
+	r.append(owner, 1, 1)
+	n := r.others(owner)[0]
+	r.awaitEvents(n, 1)
+	held, err := os.Open(filepath.Join(StoreDir(n.o.Dir), "ids.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	g.must(owner)
+	for end := time.Now().Add(patience); n.Status().Stopped == nil; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it goes on")
+		}
+	}
+	if err := n.Status().Stopped; !errors.Is(err, storage.ErrLocked) {
+		t.Errorf("got %v, want that a file is locked", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.append(r.owner(), 1, 2)
+	r.awaitEvents(n, 2)
+	g.must(n)
+	if s := n.Status(); s.Stopped != nil || s.Failed != nil {
+		t.Errorf("got %+v", s)
+	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/partita-go/partita/httpapi"
@@ -25,9 +26,12 @@ type generator struct {
 // the node to [ids.NewDecimalGenerator]. It goes on to the next owner, as Append does, until ctx ends: give it a deadline. A
 // number of which nobody knows whether it was taken is nobody's, and another one is taken.
 //
-// The errors are those of NextGenerator of a bolt.Store. When ctx ends while no node leads, that is a [*messages.BusyError]
+// The errors are those of NextGenerator of a bolt.Store, and [ids.ErrLaunch] above [ids.MaxLaunch]. When ctx ends while no node leads, that is a [*messages.BusyError]
 // with BusyNoQuorum.
 func (n *Node) NextGenerator(ctx context.Context, launch uint32) (number uint32, err error) {
+	if err := mayHave(launch); err != nil {
+		return 0, err
+	}
 	first := n.shards[0]
 	p := &pursuit{shard: first, repeatable: true, try: func(ctx context.Context, o owner) (err error) {
 		if o.here != nil {
@@ -40,6 +44,9 @@ func (n *Node) NextGenerator(ctx context.Context, launch uint32) (number uint32,
 		}
 		var told generator
 		err = first.exchange(ctx, http.MethodPost, o.node, generatorPath, body, &told)
+		if err == nil && (told.Number == 0 || told.Launch != launch) {
+			err = &lostError{true, fmt.Errorf("%w: node %s: a generator %+v", errAnswer, o.node, told)}
+		}
 		number = told.Number
 		return err
 	}}
@@ -49,12 +56,20 @@ func (n *Node) NextGenerator(ctx context.Context, launch uint32) (number uint32,
 	return number, nil
 }
 
+// mayHave returns [ids.ErrLaunch] if no id can be of a launch.
+func mayHave(launch uint32) error {
+	if launch > ids.MaxLaunch {
+		return ids.ValidateLaunch(launch)
+	}
+	return nil
+}
+
 // answerGenerator numbers a generator of another node.
 func (s *Shard) answerGenerator(w http.ResponseWriter, r *http.Request) {
 	var g generator
 	body, err := s.part().api.ReadBody(w, r)
-	if err == nil {
-		err = json.Unmarshal(body, &g)
+	if err == nil && (json.Unmarshal(body, &g) != nil || mayHave(g.Launch) != nil) {
+		err = httpapi.Malformed("launch", fmt.Sprintf("got %.100q", body))
 	}
 	if err == nil {
 		g.Number, err = s.part().store.NextGenerator(r.Context(), g.Launch)

@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,6 +164,59 @@ func TestGeneratorsOfShards(t *testing.T) {
 		err := r.node(owners[0]).shards[i].exchange(r.ctx, http.MethodPost, id, generatorPath, body, &told)
 		if err == nil {
 			t.Errorf("shard %d: got %+v", i, told)
+		}
+	}
+}
+
+// answering has another answer than the owner's to who numbers a generator, for as many times as there are any.
+type answering struct {
+	net.Conn
+	answers chan string
+}
+
+// Write implements [net.Conn].
+func (a *answering) Write(text []byte) (int, error) {
+	if !bytes.HasPrefix(text, []byte("HTTP/1.1 200")) || !bytes.Contains(text, []byte(`{"launch":7,"number":`)) {
+		return a.Conn.Write(text)
+	}
+	select {
+	case body := <-a.answers:
+		_, err := fmt.Fprintf(a.Conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return len(text), err
+	default:
+		return a.Conn.Write(text)
+	}
+}
+
+// TestAnswersToGenerators: an answer that says no number is asked for again, and a launch that cannot be is not asked for.
+func TestAnswersToGenerators(t *testing.T) {
+	t.Parallel()
+	all := []string{"<html>", `{"launch":7,"number":0}`, `{"launch":8,"number":5}`, `{"number":5}`, ""}
+	answers := make(chan string, len(all))
+	r := newRig(t, func(_ replog.NodeID, o *Options) {
+		below := o.wrap
+		o.wrap = func(peer replog.NodeID, c net.Conn) net.Conn { return &answering{below(peer, c), answers} }
+	})
+	g := numbers(r)
+	n := r.others(r.owner())[0]
+	g.must(n)
+	for _, a := range all {
+		answers <- a
+	}
+	g.must(n)
+	if len(answers) > 0 {
+		t.Errorf("%d answers were not read", len(answers))
+	}
+	for _, asked := range []*Node{n, r.owner()} {
+		if _, err := asked.NextGenerator(r.ctx, ids.MaxLaunch+1); !errors.Is(err, ids.ErrLaunch) {
+			t.Errorf("got %v, want ErrLaunch", err)
+		}
+	}
+	for _, body := range []string{`{"launch":100000}`, "<html>"} {
+		var told generator
+		err := n.shards[0].exchange(r.ctx, http.MethodPost, r.owner().o.Node, generatorPath, []byte(body), &told)
+		if err == nil || !strings.Contains(err.Error(), "cannot be understood") {
+			t.Errorf("%s: got %+v, %v", body, told, err)
 		}
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/partita-go/partita/httpapi"
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
@@ -35,6 +37,9 @@ func (s *Shard) mend(stopped error) {
 	switch {
 	case errors.Is(stopped, storage.ErrFull):
 		err = s.reopen(s.node.running)
+	case mayPass(stopped):
+		s.pause()
+		err = s.reopen(s.node.running)
 	case (errors.Is(stopped, replog.ErrBehind) || errors.Is(stopped, replog.ErrDiverged)) && s.maySeed():
 		s.o.Logger.Warn("this node makes itself anew", zap.Error(stopped))
 		err = s.makeAnew(s.node.running)
@@ -51,10 +56,27 @@ func (s *Shard) mend(stopped error) {
 		return
 	}
 	s.o.Logger.Warn("this node cannot take part yet", zap.NamedError("stopped", stopped), zap.Error(err))
+	s.pause()
+}
+
+// pause waits before the next try.
+func (s *Shard) pause() {
 	select {
 	case <-time.After(mendEvery):
 	case <-s.node.running.Done():
 	}
+}
+
+// mayPass reports whether what has stopped a replica may be over after a while: somebody has had the lock of a file, or the
+// system refused to open it. What says that a file or a disk is not whole stays.
+func mayPass(stopped error) bool {
+	for _, lasting := range []error{storage.ErrDamaged, messages.ErrOutcomeUnknown, raftlog.ErrDisk} {
+		if errors.Is(stopped, lasting) {
+			return false
+		}
+	}
+	_, refused := errors.AsType[syscall.Errno](stopped)
+	return refused || errors.Is(stopped, storage.ErrLocked)
 }
 
 // maySeed reports whether the node may make itself anew once more, and counts that.

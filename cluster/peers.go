@@ -268,7 +268,10 @@ func (s *Shard) exchange(ctx context.Context, method string, to replog.NodeID, p
 	case response.StatusCode != http.StatusOK:
 		return refusal(response.StatusCode, response.Header, content)
 	}
-	return json.Unmarshal(content, value)
+	if err := json.Unmarshal(content, value); err != nil {
+		return &lostError{true, fmt.Errorf("%w: %w", errAnswer, err)}
+	}
+	return nil
 }
 
 // maxTold is the largest answer of a node about itself, in bytes: it may tell something of each partition.

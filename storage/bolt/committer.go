@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/partita-go/partita/ids"
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
@@ -202,7 +203,7 @@ func (c *committer) admit(r *writeRequest) {
 	case r.proposed != nil:
 		err = c.admitProposed(r)
 	case r.generator != nil:
-		err = c.admitGenerator(r)
+		c.staged.accepted = append(c.staged.accepted, r) // it is numbered with the others
 	default:
 		err = c.staged.admit(r)
 	}
@@ -226,16 +227,6 @@ func (c *committer) admitProposed(r *writeRequest) error {
 	return nil
 }
 
-// admitGenerator stages the number of a generator, and notes it here: all that the log has given up to the head of this commit
-// are noted, and if others come first that is not the head any more. A number whose entry is void is nobody's.
-func (c *committer) admitGenerator(r *writeRequest) (err error) {
-	g := r.generator
-	if g.Number, err = c.s.launches.Next(context.Background(), g.Launch); err == nil {
-		c.staged.accepted = append(c.staged.accepted, r)
-	}
-	return err
-}
-
 // restsOnStaged reports whether a refusal of a request may rest on what was accepted for the
 // same commit.
 func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
@@ -251,6 +242,46 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 
 // commit makes durable what was accepted.
 func (c *committer) commit() error {
+	unnumbered := c.number()
+	err := c.commitEntry()
+	if unnumbered != nil {
+		c.s.room.Note(unnumbered)
+	}
+	return err
+}
+
+// number numbers all generators that were accepted, and notes that here: all that the log has given up to the head of this
+// commit are noted, and if others come first that is not the head any more. A number whose entry is void is nobody's. If it
+// cannot be noted, they are refused, and the error is returned. If nobody knows whether it is, the store closes itself as after
+// any other commit of its files, and another node leads.
+func (c *committer) number() error {
+	var all []*format.Generator
+	for _, r := range c.staged.accepted {
+		if r.generator != nil {
+			all = append(all, r.generator)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	err := c.s.launches.Next(context.Background(), all...)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, messages.ErrOutcomeUnknown) {
+		c.s.closeBy(err)
+	}
+	c.staged.accepted = slices.DeleteFunc(c.staged.accepted, func(r *writeRequest) bool {
+		if r.generator != nil {
+			r.Reply(err)
+		}
+		return r.generator != nil
+	})
+	return err
+}
+
+// commitEntry writes what there is.
+func (c *committer) commitEntry() error {
 	e := format.Entry{Values: c.seal(), Epochs: c.epochs(), Changes: c.changes(), Generators: c.generators()}
 	if len(e.Values)+len(e.Epochs)+len(e.Changes)+len(e.Generators) == 0 {
 		return nil
@@ -305,10 +336,11 @@ func (c *committer) changes() (all []format.Change) {
 	return all
 }
 
-// generators returns those that were numbered.
+// generators returns those that were numbered. Of a launch that is used up, or closed, the log need not know: no id has such a
+// number.
 func (c *committer) generators() (all []format.Generator) {
 	for _, r := range c.staged.accepted {
-		if r.generator != nil {
+		if r.generator != nil && r.generator.Number <= ids.MaxGenerator {
 			all = append(all, *r.generator)
 		}
 	}

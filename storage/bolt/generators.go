@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
+	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/idsdb"
 )
 
@@ -18,7 +19,8 @@ import (
 // [replog.ErrNotOwner]. The ids.db of a node may be ahead of that of another one.
 //
 // It returns ErrOutcomeUnknown if nobody knows whether a number was taken; no generator has it then, and the next call can
-// follow. A store that [Restore] has made gives no number of a launch that its copy knows, since the store that was copied
+// follow. With Options.Log a store whose own disk was the cause closes itself, as [Store.Failed] says. Without space it is
+// ErrFull. A store that [Restore] has made gives no number of a launch that its copy knows, since the store that was copied
 // may have gone on: it returns the largest uint32, which is beyond all generators. [errors.ErrUnsupported] with
 // Options.NoGenerators.
 func (s *Store) NextGenerator(ctx context.Context, launch uint32) (uint32, error) {
@@ -31,7 +33,11 @@ func (s *Store) NextGenerator(ctx context.Context, launch uint32) (uint32, error
 	if s.replica != nil {
 		return s.replica.nextGenerator(ctx, launch)
 	}
-	return s.launches.Next(ctx, launch)
+	g := format.Generator{Launch: launch}
+	if err := s.launches.Next(ctx, &g); err != nil {
+		return 0, err
+	}
+	return g.Number, nil
 }
 
 // Launches returns the launches of which generators were numbered, in their order: see [Store.NextGenerator].

@@ -136,7 +136,7 @@ func TestGeneratorsOfNoStore(t *testing.T) {
 	// Who has asked before the store was closed, and comes to the file only now.
 	late, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	if _, err := s.launches.Next(late, 1); !errors.Is(err, storage.ErrClosed) {
+	if err := s.launches.Next(late, &format.Generator{Launch: 1}); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 	if _, err := s.NextGenerator(t.Context(), 1); !errors.Is(err, storage.ErrClosed) {

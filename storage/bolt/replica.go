@@ -52,6 +52,10 @@ func (r *replica) start() error {
 	// What log.db has and subscriptions.db has not is brought again.
 	r.at = r.s.log.Kept
 	r.head.Store(r.s.log.Position.Head)
+	// A backup has one, too, of which log.db does not know.
+	if _, err := r.s.files.Directory.Stat(format.IDsFileName); err == nil {
+		r.s.log.NoteIDs()
+	}
 	err := r.mayStart()
 	if err == nil {
 		err = r.s.subscriptions.Replicate(proposer{r})

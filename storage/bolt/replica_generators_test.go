@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -208,4 +209,79 @@ func TestNoGenerators(t *testing.T) {
 	s := open(t, t.TempDir(), testDescriptor(1, messages.TrustNone), Options{NoGenerators: true})
 	_, err := s.NextGenerator(t.Context(), 1)
 	expect.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
+// A replica whose ids.db is gone gives no number, and notes none: the other nodes go on with those that it has forgotten. So does
+// one that was seeded, before an entry came.
+func TestLostGenerators(t *testing.T) {
+	r, w := openThree(t)
+	d := w.s.Descriptor()
+	nextOf(t, w.s, 1, 1)
+	nextOf(t, w.s, 1, 2)
+	seed := seedOf(t, w.s, func(string) {})
+	lose := func(n *replicaNode) {
+		r.close(t, n)
+		expect.NoError(t, os.Remove(filepath.Join(n.dir, format.IDsFileName)))
+		r.open(t, n, d)
+	}
+	refused := func(err error) {
+		t.Helper()
+		expect.ErrorIs(t, err, storage.ErrDamaged)
+		if !strings.Contains(err.Error(), format.IDsFileName) {
+			t.Errorf("got %v", err)
+		}
+	}
+	noNumbers := func(n *replicaNode) {
+		t.Helper()
+		lose(n)
+		_, err := r.lead(t, 2).NextGenerator(t.Context(), 1)
+		refused(err)
+		refused(n.store.WriteSeed(t.Context(), new(bytes.Buffer), CopyOptions{}))
+		refused(n.store.WriteBackup(t.Context(), new(bytes.Buffer), CopyOptions{}))
+		_, err = n.store.Launches(t.Context())
+		refused(err)
+		expect.Equal(t, "", filesOf(t, n.dir)[format.IDsFileName])
+		w.s = r.lead(t, 0)
+	}
+	lost := r.nodes[2]
+	untilHead(t, lost.store, w.s)
+	r.close(t, lost)
+	own := lost.dir
+	lost.dir = filepath.Join(t.TempDir(), "seeded")
+	_, err := ReadSeed(t.Context(), bytes.NewReader(seed), lost.dir, CopyOptions{})
+	expect.NoError(t, err)
+	r.open(t, lost, d)
+	noNumbers(lost)
+	r.close(t, lost)
+
+	lost.dir = own
+	r.open(t, lost, d)
+	noNumbers(lost)
+	nextOf(t, w.s, 1, 3)
+	refused(untilStopped(t, lost))
+	r.close(t, lost)
+	report, err := Verify(t.Context(), lost.dir, verify.Options{})
+	expect.NoError(t, err)
+	if !strings.HasSuffix(report.Faults[0].Where, format.IDsFileName) || report.FaultCount != 1 {
+		t.Errorf("got %+v", report.Faults)
+	}
+}
+
+// Where a cluster was made of a backup, its launches stay closed: a node that has lost that gives no number either.
+func TestLostGeneratorsOfABackup(t *testing.T) {
+	dir := withGenerators(t)
+	s, err := OpenExisting(t.Context(), dir, Options{})
+	expect.NoError(t, err)
+	d := s.Descriptor()
+	expect.NoError(t, s.Close(t.Context()))
+	r := &replicas{cluster: memory.NewCluster(7, "a"), nodes: []*replicaNode{{id: "a", dir: filepath.Join(t.TempDir(), "restored")}}}
+	_, err = Restore(t.Context(), dir, r.nodes[0].dir, CopyOptions{})
+	expect.NoError(t, err)
+	r.start(t, d)
+	takeOver(t, r.lead(t, 0), 0)
+	r.stop(t)
+	expect.NoError(t, os.Remove(filepath.Join(r.nodes[0].dir, format.IDsFileName)))
+	r.start(t, d)
+	_, err = r.lead(t, 0).NextGenerator(t.Context(), 1)
+	expect.ErrorIs(t, err, storage.ErrDamaged)
 }

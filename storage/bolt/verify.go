@@ -63,6 +63,10 @@ func verifyContents(ctx context.Context, dir string, o verify.Options) (report v
 	if ids != nil {
 		idsErr = ids.Close()
 	}
+	if damage, ok := errors.AsType[*storage.DamagedError](idsErr); ok { // it is gone
+		report.Add(&o, verify.Fault{Check: verify.CheckDamage, Where: damage.Where, Text: damage.Cause.Error()})
+		idsErr = nil
+	}
 	return report, errors.Join(err, idsErr, s.Close(context.WithoutCancel(ctx)))
 }
 

@@ -18,7 +18,8 @@ const (
 	deleteState remedy = "delete state.db"
 	// forgetSubscriptions: where consumers stand cannot be derived from the log.
 	forgetSubscriptions remedy = "delete subscriptions.db"
-	// newLaunch: which numbers generators of ids have cannot be derived from the log.
+	// newLaunch: which numbers generators of ids have cannot be derived from the log of a store. Of a node, which has a
+	// replicated log, all others know them, and go on with the launch: it makes no new file.
 	newLaunch remedy = "deploy with a new launch number"
 	// copyMeta: a meta page of the log can be taken from the other one.
 	copyMeta remedy = "copy the meta page"
@@ -40,7 +41,7 @@ func (r remedy) words(dir string) string {
 	case forgetSubscriptions:
 		return fmt.Sprintf("delete the subscription that is named (partita subscriptions delete --db %s --name NAME), or stop the application and move %s/subscriptions.db away: then all subscriptions are forgotten. One that is made anew begins at the beginning, or at the end, as it is told. Not if log.db was put back from an older copy, or has lost its end: then restore from a newer backup, since its last numbers would be given again. docs/operating.md, 'Subscriptions of another log', says more", dir, dir)
 	case newLaunch:
-		return fmt.Sprintf("stop the application, move %s/ids.db away, and deploy with a launch number that was never used with this store: ids of earlier launches stay as they are", dir)
+		return fmt.Sprintf("if this is the store of a node of a cluster: remove the node, and let a new one join in its place (docs/cluster.md, 'Nodes are added and removed'). Else stop the application, move %s/ids.db away, and deploy with a launch number that was never used with this store. Ids of earlier launches stay as they are", dir)
 	case copyMeta:
 		return "restore from a backup (partita restore). If there is none, copy the valid meta page over the damaged one, on a copy of log.db, as docs/operating.md says under 'A damaged meta page'; the last commit may be lost"
 	case compactStore:

@@ -16,7 +16,7 @@ import (
 
 // A stream that makes a replica has its own magic, and a frame more, the last but one: its last LSN (8, BE), and two sealed
 // positions, as log.db has them under "replica" and "kept". The frames of events and epochs may have those of
-// subscriptions.db between them: it is small, and comes late, so that the replica is not far behind when it begins.
+// subscriptions.db and ids.db between them: they are small, and come late, so that the replica is not far behind when it begins.
 
 // NewSeed begins a stream that makes a replica, as [NewStream] does one that makes a store.
 func NewSeed(w io.Writer, id format.StoreID, d messages.Descriptor, tell func(name string, done, total uint64)) (*Stream, error) {
@@ -95,6 +95,16 @@ func (s *Stream) tail(events *boltfile.Entries) (err error) {
 // ReceiveSeed makes the files of a replica, as [Target.Receive] those of a store.
 func (t *Target) ReceiveSeed(ctx context.Context, r io.Reader) (Received, error) {
 	return t.receive(ctx, &receiving{Target: t, r: r, seed: true}, seedMagic)
+}
+
+// putReplica writes to log.db how it stands to its replicated log, and what else it must know.
+func (in *receiving) putReplica(tx *bbolt.Tx) error {
+	if _, there := in.result.Sizes[format.RoleIDs]; there {
+		if err := logdb.PutIDs(tx, in.result.At.Head); err != nil {
+			return err
+		}
+	}
+	return logdb.PutPosition(tx, in.result.At, in.result.Kept)
 }
 
 // place says up to where all that was received has a replicated log.

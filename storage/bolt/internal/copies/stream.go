@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
@@ -196,7 +194,7 @@ func (t *Target) receive(ctx context.Context, in *receiving, want string) (Recei
 	err = in.endPages(err)
 	if in.log != nil {
 		if err == nil && in.seed {
-			err = in.log.Update(func(tx *bbolt.Tx) error { return logdb.PutPosition(tx, in.result.At, in.result.Kept) })
+			err = in.log.Update(in.putReplica)
 		}
 		err = t.endLog(in.log, in.result.Last, err)
 	}

@@ -25,6 +25,7 @@ const (
 //	                       "wal"                            -> sealed id 16, as long as there is a log.wal
 //	                       "replica"                        -> sealed position in a replicated log
 //	                       "kept"                           -> the same, as long as subscriptions.db may lack something
+//	                       "ids"                            -> sealed head 8 of a replicated log, once there was an ids.db
 //	          log          LSN 8                            -> event
 //	          epochs       partition 4                      -> sealed epoch 8
 //	state.db  header       "header"                         -> header
@@ -64,6 +65,7 @@ var (
 	KeyWAL       = []byte("wal")
 	KeyReplica   = []byte("replica")
 	KeyKept      = []byte("kept")
+	KeyIDs       = []byte("ids")
 	KeyProjected = []byte("projected")
 	KeyDedup     = []byte("dedup")
 	KeyWitness   = []byte("witness")

@@ -79,7 +79,7 @@ func (r Role) HeaderKeys() [][]byte {
 	switch r {
 	case RoleState:
 	case RoleLog:
-		return [][]byte{KeyHeader, KeyKept, KeyReplica, KeyWAL}
+		return [][]byte{KeyHeader, KeyIDs, KeyKept, KeyReplica, KeyWAL}
 	case RoleSubscriptions:
 		return [][]byte{KeyHeader, KeyReplica, KeySubscriptions}
 	case RoleIDs:
@@ -97,7 +97,7 @@ func (r Role) MetaAdvice() string {
 	case RoleSubscriptions:
 		return "restore the file from a copy; without it the subscriptions are forgotten"
 	case RoleIDs:
-		return "move the file away, and deploy with a launch number that was never used"
+		return "move the file away, and deploy with a launch number that was never used; of a node of a cluster, let a new node take its place"
 	}
 	return "delete the file, unless partita verify says that the log is too short: the next open rebuilds it from the log"
 }

@@ -16,7 +16,7 @@ import (
 // What a role's file is called and has in it is part of the format.
 func TestRoles(t *testing.T) {
 	for r, want := range map[format.Role]string{
-		format.RoleLog:           "log, log.db: header log epochs; header kept replica wal",
+		format.RoleLog:           "log, log.db: header log epochs; header ids kept replica wal",
 		format.RoleState:         "state, state.db: header plog workspaces index packs checkpoints conflicts dedup; header dedup projected witness",
 		format.RoleSubscriptions: "subscriptions, subscriptions.db: header subscriptions positions parked; header replica subscriptions",
 		format.RoleIDs:           "ids, ids.db: header launches; header launches",

@@ -15,20 +15,22 @@ import (
 // closed is the last number of a launch that gives none any more.
 const closed = math.MaxUint32
 
-// Next takes the next number of a launch: it is durable when it is returned. A launch that gives none any more has the
-// largest number for ever.
-func Next(f *boltfile.File, launch uint32) (n uint32, err error) {
-	err = f.Update(func(tx *bbolt.Tx) error {
-		return update(f, tx, launch, func(last uint64) uint64 {
-			last = min(last+1, closed)
-			n = uint32(last)
-			return last
-		})
+// Next gives each of some generators the next number of its launch, in one commit: they are durable when it returns. A launch
+// that gives none any more has the largest number for ever.
+func Next(f *boltfile.File, all ...*format.Generator) error {
+	return f.Update(func(tx *bbolt.Tx) error {
+		for _, g := range all {
+			err := update(f, tx, g.Launch, func(last uint64) uint64 {
+				last = min(last+1, closed)
+				g.Number = uint32(last)
+				return last
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
 }
 
 // Raise lets launches give none of some numbers any more, nor any before them. It is written although it may be there: who

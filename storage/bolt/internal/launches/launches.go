@@ -15,6 +15,8 @@ import (
 // Book is the ids.db of a store.
 type Book struct {
 	files *files.Set
+	// Opened is told of the file whenever it was opened to be written: tests let it fail.
+	Opened func(*boltfile.File)
 	// open says whether the store is.
 	open func() error
 	// taken is full as long as somebody has the file open.
@@ -25,7 +27,7 @@ type Book struct {
 
 // New returns the book of a store, of which open says whether it is open.
 func New(f *files.Set, open func() error) *Book {
-	return &Book{files: f, open: open, taken: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &Book{files: f, Opened: func(*boltfile.File) {}, open: open, taken: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // End waits until nobody has the file, and lets nobody have it any more.
@@ -51,21 +53,14 @@ func (b *Book) take(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Next takes the next number of a launch. It makes the file if it is not there.
-func (b *Book) Next(ctx context.Context, launch uint32) (n uint32, err error) {
+// Next gives each of some generators the next number of its launch. It makes the file if it is not there.
+func (b *Book) Next(ctx context.Context, all ...*format.Generator) error {
 	release, err := b.take(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer release()
-	err = b.write(ctx, func(f *boltfile.File) error {
-		n, err = idsdb.Next(f, launch)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
+	return b.write(ctx, func(f *boltfile.File) error { return idsdb.Next(f, all...) })
 }
 
 // Raise notes numbers that a replicated log has given: they are durable when it returns. It may be called until End.
@@ -104,10 +99,12 @@ func (b *Book) TakeOver(ctx context.Context, launches []uint32) error {
 		return nil
 	}
 	return b.write(ctx, func(f *boltfile.File) error {
-		for _, launch := range launches {
-			if _, err := idsdb.Next(f, launch); err != nil {
-				return err
-			}
+		all := make([]*format.Generator, len(launches))
+		for i, launch := range launches {
+			all[i] = &format.Generator{Launch: launch}
+		}
+		if err := idsdb.Next(f, all...); err != nil {
+			return err
 		}
 		return idsdb.Close(f)
 	})
@@ -118,5 +115,6 @@ func (b *Book) write(ctx context.Context, fn func(*boltfile.File) error) error {
 	if err != nil {
 		return err
 	}
+	b.Opened(f)
 	return errors.Join(fn(f), f.Close())
 }

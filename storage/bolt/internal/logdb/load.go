@@ -32,7 +32,7 @@ func (l *Log) Load(store format.StoreID) (messages.LSN, error) {
 func (l *Log) endOfDB() (end messages.LSN, err error) {
 	err = l.File.View(func(tx *bbolt.Tx) error {
 		l.commit = uint64(tx.ID())
-		if err := l.loadPosition(tx); err != nil {
+		if err := errors.Join(l.loadPosition(tx), l.loadIDs(tx)); err != nil {
 			return err
 		}
 		b := tx.Bucket(format.BucketLog)

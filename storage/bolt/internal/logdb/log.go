@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -33,6 +34,8 @@ type Log struct {
 	Position, Kept replog.Position
 	kept           func(to replog.Position) replog.Position
 	trim           func(index uint64)
+	// ids says that there is an ids.db beside log.db, which the numbers of a replicated log rest on.
+	ids atomic.Bool
 	// commit is the last commit of log.db that Load has seen.
 	commit uint64
 	// end is the last LSN that Load has seen.

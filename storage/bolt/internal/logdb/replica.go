@@ -83,7 +83,41 @@ func (l *Log) put(tx *bbolt.Tx, t *taken) error {
 	}
 	at := t.entries[n-1].at
 	t.kept = l.kept(at)
+	if l.ids.Load() {
+		if err := PutIDs(tx, at.Head); err != nil {
+			return err
+		}
+	}
 	return PutPosition(tx, at, t.kept)
+}
+
+// HasIDs reports whether there must be an ids.db: a replica that makes another one gives numbers that others have.
+func (l *Log) HasIDs() bool { return l.ids.Load() }
+
+// NoteIDs says that there is an ids.db, if a replicated log has what stands in it. log.db knows with the next entry: until then
+// it has none with a number, and they come again.
+func (l *Log) NoteIDs() { l.ids.Store(l.trim != nil || l.ids.Load()) }
+
+// PutIDs says in log.db that there is an ids.db, and which head it had when it was told first.
+func PutIDs(tx *bbolt.Tx, head uint64) error {
+	header := tx.Bucket(format.BucketHeader)
+	if header.Get(format.KeyIDs) != nil {
+		return nil
+	}
+	return header.Put(format.KeyIDs, format.SealedUint(nil, format.BucketHeader, format.KeyIDs, head))
+}
+
+// loadIDs reads whether there must be an ids.db.
+func (l *Log) loadIDs(tx *bbolt.Tx) error {
+	v := tx.Bucket(format.BucketHeader).Get(format.KeyIDs)
+	if v == nil {
+		return nil
+	}
+	l.ids.Store(true)
+	if _, err := format.UnsealUint(format.BucketHeader, format.KeyIDs, v); err != nil {
+		return &storage.DamagedError{Where: l.File.PlaceOf(format.BucketHeader, "%s", format.KeyIDs), Cause: err}
+	}
+	return nil
 }
 
 // PutPosition says up to where log.db has a replicated log, and up to where all of the directory has it, which is not
