@@ -143,7 +143,7 @@ func TestTraceOfBatches(t *testing.T) {
 	d.check(err)
 	gate := d.newGate()
 	faulty.Plant(storagetest.Fault{Op: storagetest.OpAppend, Times: 1, Do: storagetest.Hold(gate)})
-	outcomes := make(chan error, 3)
+	outcomes := make(chan error, 4)
 	send := func(id ids.TraceID) {
 		_, err := s.Append(ids.ContextWithTrace(d.ctx, id), partition.AppendTo{Workspace: 1, Kind: shop}, partition.Draft{})
 		outcomes <- err
@@ -151,15 +151,28 @@ func TestTraceOfBatches(t *testing.T) {
 	go send(given)
 	d.check(gate.Await(d.ctx))
 	traffic.has(t, given, "partition out WriteEvents")
+	come := func(message string, n int) func() bool {
+		return func() bool {
+			traffic.mu.Lock()
+			defer traffic.mu.Unlock()
+			others := func(l string) bool { return !strings.HasPrefix(l, "partition in "+message+" ") }
+			return len(slices.DeleteFunc(slices.Clone(traffic.all), others)) == n
+		}
+	}
 	go send(given + 1)
 	go send(given + 2)
-	d.eventually("two more wait", func() bool {
-		traffic.mu.Lock()
-		defer traffic.mu.Unlock()
-		return len(slices.DeleteFunc(slices.Clone(traffic.all), func(l string) bool { return !strings.HasPrefix(l, "partition in Append ") })) == 2
-	})
+	d.eventually("two more have come", come("Append", 2))
+	go func() {
+		tx, err := s.Start(d.ctx, shop, 1)
+		if err == nil {
+			err = tx.Cancel(d.ctx)
+		}
+		outcomes <- err
+	}()
+	// It is handled behind them: so they wait.
+	d.eventually("another one has come", come("Start", 1))
 	gate.Release()
-	for range 3 {
+	for range 4 {
 		d.check(<-outcomes)
 	}
 	traffic.has(t, 0, "partition out WriteEvents")
