@@ -26,8 +26,8 @@ type generator struct {
 // the node to [ids.NewDecimalGenerator]. It goes on to the next owner, as Append does, until ctx ends: give it a deadline. A
 // number of which nobody knows whether it was taken is nobody's, and another one is taken.
 //
-// The errors are those of NextGenerator of a bolt.Store, and [ids.ErrLaunch] above [ids.MaxLaunch]. When ctx ends while no node leads, that is a [*messages.BusyError]
-// with BusyNoQuorum.
+// The errors are those of NextGenerator of a bolt.Store, and [ids.ErrLaunch] above [ids.MaxLaunch]. When ctx ends while no
+// node leads, that is a [*messages.BusyError] with BusyNoQuorum.
 func (n *Node) NextGenerator(ctx context.Context, launch uint32) (number uint32, err error) {
 	if err := mayHave(launch); err != nil {
 		return 0, err

@@ -97,7 +97,8 @@ func (p *pursuit) run(ctx context.Context) error {
 			return p.final(err)
 		}
 		p.failures++
-		timer := time.NewTimer(max(backoff.Delay(minDelay, maxDelay, p.failures, rand.Float64()), p.hint(err)))
+		after, _ := p.placeIn(err)
+		timer := time.NewTimer(max(backoff.Delay(minDelay, maxDelay, p.failures, rand.Float64()), after))
 		select {
 		case <-here:
 		case <-there:
@@ -122,21 +123,17 @@ func (p *pursuit) judge(err error) (again bool) {
 		p.doubt = err
 		return p.repeatable
 	}
-	return again || unknown || hasMoved(err) || p.waits && isFull(err)
+	_, waits := p.placeIn(err)
+	return again || unknown || hasMoved(err) || waits
 }
 
-// hint is how long who has no place in a request lane was told to wait.
-func (p *pursuit) hint(err error) time.Duration {
-	if busy, ok := errors.AsType[*messages.BusyError](err); ok && p.waits {
-		return busy.RetryAfter
+// placeIn reports whether an error says that there was no place in a request lane, for which the caller waits, and in what time
+// it is to come again.
+func (p *pursuit) placeIn(err error) (after time.Duration, waits bool) {
+	if busy, ok := errors.AsType[*messages.BusyError](err); ok && p.waits && busy.Reason == messages.BusyMailboxFull {
+		return busy.RetryAfter, true
 	}
-	return 0
-}
-
-// isFull reports whether an error says that there was no place in a request lane.
-func isFull(err error) bool {
-	busy, ok := errors.AsType[*messages.BusyError](err)
-	return ok && busy.Reason == messages.BusyMailboxFull
+	return 0, false
 }
 
 // hasMoved reports whether something was refused since another node owns the log, or will.
