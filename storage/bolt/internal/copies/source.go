@@ -26,8 +26,7 @@ type Source struct {
 
 // Taker takes the files of a store that is in use.
 type Taker interface {
-	Pages(ctx context.Context, from *boltfile.File, r format.Role) error
-	Whole(ctx context.Context, pages []byte, r format.Role) error
+	Pages(ctx context.Context, from Pages, r format.Role) error
 	Log(ctx context.Context, log *logdb.Log, last messages.LSN) error
 }
 
@@ -39,12 +38,12 @@ func (s *Source) Give(ctx context.Context, to Taker) (given Given, err error) {
 	}
 	if f := s.Subscriptions.Load(); f != nil {
 		given.Sizes[format.RoleSubscriptions] = f.Size()
-		if err := to.Pages(ctx, f, format.RoleSubscriptions); err != nil {
+		if err := to.Pages(ctx, Opened{f}, format.RoleSubscriptions); err != nil {
 			return given, err
 		}
 	}
 	given.Sizes[format.RoleState] = s.State.Size()
-	if err := to.Pages(ctx, s.State, format.RoleState); err != nil {
+	if err := to.Pages(ctx, Opened{s.State}, format.RoleState); err != nil {
 		return given, err
 	}
 	given.Last = s.Last()
@@ -61,12 +60,12 @@ func (s *Source) Give(ctx context.Context, to Taker) (given Given, err error) {
 func (s *Source) giveIDs(ctx context.Context, to Taker) error {
 	var pages bytes.Buffer
 	err := s.IDs(ctx, func(f *boltfile.File) error {
-		return writePages(ctx, f, &copyWriter{w: &pages, tell: func(string, uint64, uint64) {}})
+		return Opened{f}.writeTo(&copyWriter{ctx: ctx, w: &pages, tell: func(string, uint64, uint64) {}})
 	})
 	if err != nil || pages.Len() == 0 {
 		return err
 	}
-	return to.Whole(ctx, pages.Bytes(), format.RoleIDs)
+	return to.Pages(ctx, inMemory(pages.Bytes()), format.RoleIDs)
 }
 
 // Given is what the files had that were handed out.
@@ -89,7 +88,7 @@ type ReplicaSource struct {
 // subscriptions.db and ids.db when only a little is missing. They may have more than log.db when they are copied, and
 // subscriptions.db never has when the copy is complete.
 func (s *ReplicaSource) Seed(ctx context.Context, out *Stream) error {
-	if err := out.Pages(ctx, s.State, format.RoleState); err != nil {
+	if err := out.Pages(ctx, Opened{s.State}, format.RoleState); err != nil {
 		return err
 	}
 	if err := out.BeginLog(s.Log.File.Size()); err != nil {
@@ -106,7 +105,7 @@ func (s *ReplicaSource) Seed(ctx context.Context, out *Stream) error {
 	}
 	kept := s.Kept(before.At)
 	if f := s.Subscriptions.Load(); f != nil {
-		if err := out.Pages(ctx, f, format.RoleSubscriptions); err != nil {
+		if err := out.Pages(ctx, Opened{f}, format.RoleSubscriptions); err != nil {
 			return err
 		}
 	}

@@ -100,24 +100,13 @@ func (s *Stream) frame(kind byte, payload []byte) error {
 	return nil
 }
 
-// Pages writes the pages of a file as of one moment.
-func (s *Stream) Pages(ctx context.Context, from *boltfile.File, r format.Role) error {
-	if err := s.begin(r, uint64(from.Size())); err != nil {
+// Pages writes the pages of a file.
+func (s *Stream) Pages(ctx context.Context, from Pages, r format.Role) error {
+	begin := binary.BigEndian.AppendUint64([]byte{byte(r)}, uint64(from.Size()))
+	if err := s.frame(frameFile, begin); err != nil {
 		return err
 	}
-	return writePages(ctx, from, &copyWriter{w: pageFrames{s}, tell: s.tell, name: r.FileName()})
-}
-
-// Whole writes a file that was read.
-func (s *Stream) Whole(ctx context.Context, pages []byte, r format.Role) error {
-	if err := s.begin(r, uint64(len(pages))); err != nil {
-		return err
-	}
-	return writeWhole(ctx, pages, &copyWriter{w: pageFrames{s}, tell: s.tell, name: r.FileName()})
-}
-
-func (s *Stream) begin(r format.Role, size uint64) error {
-	return s.frame(frameFile, binary.BigEndian.AppendUint64([]byte{byte(r)}, size))
+	return from.writeTo(&copyWriter{ctx: ctx, w: pageFrames{s}, tell: s.tell, name: r.FileName()})
 }
 
 type pageFrames struct{ *Stream }

@@ -129,22 +129,13 @@ func copyHeaderValues(from, to *boltfile.File, keys ...[]byte) error {
 	return to.Put(format.BucketHeader, boltfile.StateFill, &chunk)
 }
 
-// Pages copies the pages of a file as of one moment.
-func (t *Target) Pages(ctx context.Context, from *boltfile.File, r format.Role) error {
+// Pages copies the pages of a file.
+func (t *Target) Pages(ctx context.Context, from Pages, r format.Role) error {
 	to, err := t.Directory.MakeFile(r.FileName(), 0)
 	if err != nil {
 		return err
 	}
-	return closePages(to, writePages(ctx, from, &copyWriter{w: to, tell: t.Tell, name: r.FileName()}))
-}
-
-// Whole writes a file that was read.
-func (t *Target) Whole(ctx context.Context, pages []byte, r format.Role) error {
-	to, err := t.Directory.MakeFile(r.FileName(), 0)
-	if err != nil {
-		return err
-	}
-	return closePages(to, writeWhole(ctx, pages, &copyWriter{w: to, tell: t.Tell, name: r.FileName()}))
+	return closePages(to, from.writeTo(&copyWriter{ctx: ctx, w: to, tell: t.Tell, name: r.FileName()}))
 }
 
 // closePages makes a file durable unless it has failed already, and closes it.
@@ -158,25 +149,37 @@ func closePages(to *os.File, err error) error {
 	return err
 }
 
-// writePages writes the pages of a file as of one moment.
-func writePages(ctx context.Context, from *boltfile.File, w *copyWriter) error {
-	w.ctx = ctx
-	err := from.View(func(tx *bbolt.Tx) error {
+// Pages are those of a file.
+type Pages interface {
+	// Size is about how many bytes they are.
+	Size() int64
+	writeTo(w *copyWriter) error
+}
+
+// Opened are the pages of an open file as of one moment.
+type Opened struct{ *boltfile.File }
+
+func (f Opened) writeTo(w *copyWriter) error {
+	err := f.View(func(tx *bbolt.Tx) error {
 		w.total = uint64(tx.Size())
 		_, err := tx.WriteTo(w)
 		return err
 	})
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // bbolt keeps the text only
+	if err != nil && w.ctx.Err() != nil {
+		return w.ctx.Err() // bbolt keeps the text only
 	}
 	return err
 }
 
-// writeWhole writes the pages of a file that was read.
-func writeWhole(ctx context.Context, pages []byte, w *copyWriter) (err error) {
-	w.ctx, w.total = ctx, uint64(len(pages))
+// inMemory are the pages of a file that was read.
+type inMemory []byte
+
+func (pages inMemory) Size() int64 { return int64(len(pages)) }
+
+func (pages inMemory) writeTo(w *copyWriter) error {
+	w.total = uint64(len(pages))
 	for part := range slices.Chunk(pages, 1<<20) {
-		if _, err = w.Write(part); err != nil {
+		if _, err := w.Write(part); err != nil {
 			return err
 		}
 	}

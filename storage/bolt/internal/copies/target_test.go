@@ -189,11 +189,11 @@ func TestTargetPages(t *testing.T) {
 		}
 		tell(name, done, total)
 	}
-	expect.NoError(t, to.Pages(t.Context(), from, format.RoleState))
+	expect.NoError(t, to.Pages(t.Context(), copies.Opened{File: from}, format.RoleState))
 	expect.Equal(t, want, contents(t, made(t, to, format.RoleState)))
 	size := to.Directory.SizeOf(format.RoleState)
 	expect.Equal(t, fmt.Sprintf("state.db %d/%d", size, size), (*told)[len(*told)-1])
-	expect.Equal(t, true, to.Pages(t.Context(), from, format.RoleState) != nil, "there is one")
+	expect.Equal(t, true, to.Pages(t.Context(), copies.Opened{File: from}, format.RoleState) != nil, "there is one")
 }
 
 // A copy of pages ends with its context, which is the error.
@@ -202,5 +202,5 @@ func TestTargetPagesEnd(t *testing.T) {
 	to, _ := target(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	to.Tell = func(string, uint64, uint64) { cancel() }
-	expect.ErrorIs(t, to.Pages(ctx, from, format.RoleState), context.Canceled)
+	expect.ErrorIs(t, to.Pages(ctx, copies.Opened{File: from}, format.RoleState), context.Canceled)
 }
