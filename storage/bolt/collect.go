@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"cmp"
 	"slices"
 	"unsafe"
 
@@ -165,19 +164,9 @@ func (p *projection) collect() {
 	for i := range p.events {
 		p.keys = append(p.keys, sortKey{uint64(p.events[i].ws), uint32(i)})
 	}
+	// Those of one workspace stay in their order: they are of one partition, and so of one flush.
 	p.sortKeys()
 	arrange(p.events, p.keys)
-	if !slices.IsSortedFunc(p.events, inOrder) {
-		slices.SortFunc(p.events, inOrder)
-	}
-}
-
-// inOrder compares events by workspace, and those of one as they are in the log.
-func inOrder(a, b flushEvent) int {
-	if a.ws != b.ws {
-		return cmp.Compare(a.ws, b.ws)
-	}
-	return cmp.Compare(a.lsn, b.lsn)
 }
 
 // appendEvents appends the events of a flush that are not written yet, in the order of the log.
