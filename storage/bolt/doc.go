@@ -66,8 +66,8 @@
 //	internal/expect    what tests of all rooms compare with
 //	internal/faulty    a disk and files that fail in tests
 //
-// Here are opening (open.go lists the steps; scan.go), appending (above), flushing (flusher.go, collect.go, sweep.go,
-// digits.go, project.go, partition.go), reading (read.go, records.go, await.go), what the store says about itself (inspect.go), the doors of
-// subscriptions.go and generators.go, and the tools (verify.go, copy.go, import.go, logfile.go). The byte layouts are
-// drawn in docs/format.md and above each codec.
+// Here are opening (open.go lists the steps; scan.go), appending (above; generation.go has what ends.go remembers),
+// flushing (flusher.go, collect.go, sweep.go, digits.go, project.go, partition.go), reading (read.go, records.go,
+// await.go), what the store says about itself (inspect.go), the doors of subscriptions.go and generators.go, and the tools
+// (verify.go, copy.go, import.go, logfile.go). The byte layouts are drawn in docs/format.md and above each codec.
 package bolt

@@ -16,8 +16,8 @@ import (
 
 // Filter knows, in memory, of most hashes that state.db has no entry with them. It is one for all runs: an id never
 // ages out, and a merge only moves entries. What the runs have at an open is read by a goroutine of its own, which
-// the first look or the first entry starts; until it is done, and for ever if it meets damage, or if there is more than the filter has
-// room for, the filter knows nothing and everything is looked up.
+// the first look or the first entry starts. Until it is done, the filter knows nothing, and everything is looked up; for
+// ever if it meets damage, or if there is more than the filter has room for.
 //
 // Entries are added before the transaction that writes them commits. So whoever knows that a transaction has
 // committed, and then is told that a hash is absent, knows that the transaction did not write it.
