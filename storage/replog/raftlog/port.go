@@ -151,9 +151,10 @@ func (p *Port) accept() {
 }
 
 // receive makes a new stream a log's.
-func (p *Port) receive(c net.Conn) error {
-	stop := context.AfterFunc(p.ended, func() { _ = c.Close() })
+func (p *Port) receive(accepted net.Conn) error {
+	stop := context.AfterFunc(p.ended, func() { _ = accepted.Close() })
 	defer stop()
+	c := accepted
 	if err := c.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return err
 	}

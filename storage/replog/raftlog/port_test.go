@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,29 @@ func TestSilentStreams(t *testing.T) {
 func isReset(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op)
+}
+
+// TestCloseEndsSilentStreams: Close waits for no stream whose other end says nothing.
+func TestCloseEndsSilentStreams(t *testing.T) {
+	t.Parallel()
+	_, b := newPorts(t, true)
+	silent, err := net.Dial("tcp", b.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	for end := time.Now().Add(patience); len(b.handshakes) == 0; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("the stream was not accepted")
+		}
+	}
+	began := time.Now()
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took >= handshakeTime {
+		t.Errorf("closed after %v only", took)
+	}
 }
 
 // TestStrangers come without a certificate, or with one that somebody else has signed.
