@@ -105,7 +105,7 @@ type answer struct {
 	Heap  Peaks
 }
 
-// orderLimit is how long an order may take that says no time itself.
+// orderLimit is how long an order may take, beside the time that it says itself.
 const orderLimit = 10 * time.Minute
 
 // Run is a node. It does what it reads, until there is no more to read.
@@ -151,7 +151,7 @@ func (n *node) serve(ctx context.Context, stdin io.Reader, stdout io.Writer) err
 		} else if err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeout(ctx, orderLimit)
+		limited, cancel := context.WithTimeout(ctx, orderLimit+o.Load.Warmup+o.Load.Window)
 		a, err := n.do(limited, o)
 		cancel()
 		if err != nil {
