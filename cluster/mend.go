@@ -19,6 +19,7 @@ import (
 	"github.com/partita-go/partita/storage/bolt"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/raftlog"
+	"github.com/partita-go/partita/storage/verify"
 )
 
 const (
@@ -258,7 +259,8 @@ func (s *Shard) seed(ctx context.Context, from replog.NodeID, dir string) (at re
 	}
 	// The check at the end, of what has come whole, is not hurried.
 	body := &lively{Reader: response.Body, stalled: stalled}
-	copied, err := bolt.ReadSeed(s.node.running, body, dir, bolt.CopyOptions{})
+	check := verify.Options{MaxMemory: s.o.Store.WithDefaults().Memory / 4} // the store is not open meanwhile
+	copied, err := bolt.ReadSeed(s.node.running, body, dir, bolt.CopyOptions{Verify: check})
 	return copied.Position, err
 }
 

@@ -166,6 +166,12 @@ func (o *Options) shares() shares {
 	}
 }
 
+// besideAppends bounds the transactions of state.db: a commit waits while the disk writes one. While a store is opened nobody
+// commits, and larger ones have fewer syncs.
+func (o *shares) besideAppends() {
+	o.rangeEvents, o.rangeBytes = min(o.rangeEvents, 2048), min(o.rangeBytes, 1<<20)
+}
+
 func (o *Options) ofFiles() files.Options {
 	return files.Options{
 		ReadOnly: o.ReadOnly, Create: o.Create, AcceptNewer: o.AcceptNewer, LockTimeout: o.LockTimeout, MmapSize: o.MmapSize,

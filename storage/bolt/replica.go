@@ -153,7 +153,7 @@ func (r *replica) apply(at replog.Position, body []byte) error {
 	if err := r.takeRest(at, &content); err != nil {
 		return err
 	}
-	if err := r.s.log.Take(&logdb.Entry{At: at, Entry: content}); err != nil {
+	if err := r.s.log.Take(&logdb.Entry{At: at, Entry: content}, r.pending()); err != nil {
 		r.s.subscriptions.Drop(at)
 		return err
 	}
@@ -288,9 +288,18 @@ func (r *replica) follow() {
 	}
 }
 
-// followPart is the part of what tails may take that those of a node which does not lead do, unless they cannot be flushed. One
-// that catches up fills them as fast as its log brings events, and a flush has them a second time.
+// followPart is the part of what tails may take that those of a node which does not lead do, unless they cannot be flushed, and
+// of what log.db may lack. One that catches up fills them as fast as its log brings events, and a flush has the tails a second
+// time.
 const followPart = 4
+
+// pending is how much may be in memory that log.db has not yet.
+func (r *replica) pending() int64 {
+	if now, _ := r.log.Leadership(); now.Term != 0 {
+		return r.s.log.Memory
+	}
+	return r.s.log.Memory / followPart
+}
 
 // exceeds reports whether the tails take more than a part of what they may.
 func (r *replica) exceeds(part int) bool {

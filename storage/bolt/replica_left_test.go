@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/replog"
 	"github.com/partita-go/partita/storage/replog/memory"
@@ -40,4 +41,14 @@ func TestReplicaForgetsLeftWAL(t *testing.T) {
 	expect.NoError(t, err)
 	defer closeStore(t, again)
 	expect.Equal(t, want, collectEvents(t, again.Log(replog.Local(t.Context()), 1)))
+}
+
+// TestReplicaLacksLittle: log.db of a node that does not lead may lack less than that of the one that does.
+func TestReplicaLacksLittle(t *testing.T) {
+	r := openReplicas(t, 2, testDescriptor(1, messages.TrustNone), Options{Memory: 64 << 20})
+	for i, want := range []int64{8 << 20, 2 << 20} {
+		if got := r.nodes[i].store.replica.pending(); got != want {
+			t.Errorf("node %s: got %d, want %d", r.nodes[i].id, got, want)
+		}
+	}
 }

@@ -162,6 +162,7 @@ func (s *Store) start() {
 		s.log.Replicate(log.Trim, s.subscriptions.Kept)
 	}
 	s.log.Memory = s.shares.pending
+	s.shares.besideAppends()
 	s.log.Start(s.logFailed)
 	go newCommitter(s).run()
 	go newFlusher(s).run()

@@ -68,7 +68,7 @@ func TestWALOpenedWithoutSpace(t *testing.T) {
 			}
 			for range 8 {
 				e := w.event(1)
-				e.Body = make([]byte, 200_000)
+				e.Body = make([]byte, 100_000)
 				expect.NoError(t, w.try(e))
 			}
 			if applied {

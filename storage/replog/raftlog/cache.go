@@ -10,6 +10,7 @@ import (
 // them to apply them, and for nodes that follow closely.
 type cache struct {
 	*guard
+	l *Log
 
 	mu sync.RWMutex
 	// entries stand one behind the other.
@@ -34,9 +35,11 @@ func (c *cache) StoreLog(e *raft.Log) error { return c.StoreLogs([]*raft.Log{e})
 
 // StoreLogs implements [raft.LogStore].
 func (c *cache) StoreLogs(es []*raft.Log) error {
+	c.l.awaitBacklog()
 	if err := c.guard.StoreLogs(es); err != nil {
 		return err
 	}
+	c.l.backlog.stored(es)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range es {
@@ -60,6 +63,7 @@ func (c *cache) DeleteRange(from, to uint64) error {
 	c.mu.Lock()
 	c.forget()
 	c.mu.Unlock()
+	c.l.backlog.deleted(from, to)
 	return c.guard.DeleteRange(from, to)
 }
 

@@ -12,7 +12,7 @@ import (
 func TestCacheCountsBytes(t *testing.T) {
 	t.Parallel()
 	below := raft.NewInmemStore()
-	c := &cache{guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
+	c := &cache{l: &Log{backlog: newBacklog()}, guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
 	const count, size = 40, 1 << 20
 	for i := range uint64(count) {
 		e := &raft.Log{Index: 7 + i, Data: make([]byte, size)}
@@ -49,7 +49,7 @@ func TestCacheCountsBytes(t *testing.T) {
 func TestManySmallEntries(t *testing.T) {
 	t.Parallel()
 	below := raft.NewInmemStore()
-	c := &cache{guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
+	c := &cache{l: &Log{backlog: newBacklog()}, guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
 	for i := range uint64(1000) {
 		if err := c.StoreLog(&raft.Log{Index: 1 + i, Data: []byte{1}}); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,7 @@ type Log struct {
 	disk      *files
 	raft      *raft.Raft
 	transport *transport
+	backlog   *backlog
 	replica   replog.Replica
 
 	mu      sync.Mutex
@@ -70,6 +71,7 @@ func New(o Options) (*Log, error) {
 		bell:    make(chan raft.Observation, 1),
 		changed: make(chan struct{}),
 		grown:   make(chan struct{}),
+		backlog: newBacklog(),
 	}, nil
 }
 
@@ -132,7 +134,7 @@ func (l *Log) runRaft() error {
 				err = fmt.Errorf("%w: %v", ErrDisk, p)
 			}
 		}()
-		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g}, g, l.disk.snapshots, l.transport)
+		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g, l: l}, g, l.disk.snapshots, l.transport)
 	}()
 	<-ended
 	if r == nil {

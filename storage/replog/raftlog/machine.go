@@ -16,6 +16,7 @@ type machine struct{ l *Log }
 // Apply implements [raft.FSM]. It responds with a [replog.Verdict], or with the error that has stopped the replica.
 func (m *machine) Apply(e *raft.Log) any {
 	l := m.l
+	defer l.backlog.taken(e.Index)
 	l.mu.Lock()
 	at, stopped := l.at, l.state.Stopped
 	l.mu.Unlock()

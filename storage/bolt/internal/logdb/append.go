@@ -65,9 +65,9 @@ func (l *Log) writeDB(last messages.LSN, values [][]byte, epochs []Epoch) error 
 }
 
 // awaitMemory waits until there is room for so many bytes more that log.db has not yet.
-func (l *Log) awaitMemory(size int64) error {
+func (l *Log) awaitMemory(size, memory int64) error {
 	// What waits may have no events: epochs take memory, too.
-	return l.await(context.Background(), func(now *applied) bool { return now.bytes == 0 || now.bytes+size <= l.Memory })
+	return l.await(context.Background(), func(now *applied) bool { return now.bytes == 0 || now.bytes+size <= memory })
 }
 
 // Room waits until there is room for events behind the last LSN, and makes sure that their place in log.db is free.
@@ -79,7 +79,7 @@ func (l *Log) Room(last messages.LSN, values [][]byte) error {
 				return err
 			}
 		}
-		if err := l.awaitMemory(wal.Size(values)); err != nil {
+		if err := l.awaitMemory(wal.Size(values), l.Memory); err != nil {
 			return err
 		}
 	}

@@ -14,11 +14,11 @@ import (
 
 const (
 	// applyBytes is how much waits for a transaction of log.db,
-	applyBytes = 4 << 20
+	applyBytes = 1 << 20
 	// applyRest for how long less than that waits, and what log.db has no room for; applyMost is
-	// how much one takes.
+	// how much one takes. Commits wait while the disk writes it.
 	applyRest = time.Second
-	applyMost = 16 << 20
+	applyMost = 4 << 20
 )
 
 // applier brings to log.db what is in log.wal.

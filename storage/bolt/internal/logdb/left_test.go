@@ -62,7 +62,7 @@ func TestLeftWALGoesByItself(t *testing.T) {
 			},
 			func(t *testing.T, l *Log) {
 				e := Entry{At: replog.Position{Index: 1, Head: 1, Sum: 1}, Entry: format.Entry{Values: valuesOf(100)}}
-				expect.NoError(t, l.Take(&e))
+				expect.NoError(t, l.Take(&e, l.Memory))
 				expect.NoError(t, l.AwaitEntry(t.Context(), 1))
 			}, 6,
 		},

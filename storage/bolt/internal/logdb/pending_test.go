@@ -119,7 +119,7 @@ func TestRoomBehindEpochs(t *testing.T) {
 	l.Start(func(error) {})
 	release := l.hold(t)
 	take := func(n uint64) error {
-		return l.Take(&Entry{At: at(n), Entry: format.Entry{Epochs: []Epoch{{Partition: 0, Epoch: messages.Epoch(n)}}}})
+		return l.Take(&Entry{At: at(n), Entry: format.Entry{Epochs: []Epoch{{Partition: 0, Epoch: messages.Epoch(n)}}}}, l.Memory)
 	}
 	expect.NoError(t, take(1))
 	taken := make(chan error, 1)

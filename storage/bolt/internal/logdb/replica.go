@@ -28,15 +28,15 @@ func (l *Log) Replicate(trim func(index uint64), kept func(to replog.Position) r
 	l.trim, l.kept = trim, kept
 }
 
-// Take takes the next entry. It waits for room.
-func (l *Log) Take(e *Entry) error {
+// Take takes the next entry. It waits until there is room for it in memory: for what log.db has not yet.
+func (l *Log) Take(e *Entry, memory int64) error {
 	if now := l.pending.state(); now.failed != nil {
 		// There may be space by now.
 		if err := l.AwaitApplied(context.Background(), now.next); err != nil {
 			return err
 		}
 	}
-	if err := l.awaitMemory(wal.Size(e.Values)); err != nil {
+	if err := l.awaitMemory(wal.Size(e.Values), memory); err != nil {
 		return err
 	}
 	l.applier.added(l.pending.pushEntry(e))

@@ -1,0 +1,90 @@
+package raftlog
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// bytes is how much was stored and not taken.
+func (b *backlog) bytes() (sum int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.waiting {
+		sum += e.bytes
+	}
+	return sum
+}
+
+// TestReplicaIsBehindByBytes: a node whose replica takes nothing has a few of the entries that the others go on to write, and
+// all of them later.
+func TestReplicaIsBehindByBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newCluster(t, newInProcess(), nil))
+	n, slow := nodes[0], nodes[2]
+	r.lead(n)
+	r.must(n, 1)
+	r.catchUp(slow, n)
+	gate, b := make(chan struct{}), r.books[slow]
+	b.mu.Lock()
+	b.gate = gate
+	b.mu.Unlock()
+	release := sync.OnceFunc(func() {
+		b.mu.Lock()
+		b.gate = nil
+		b.mu.Unlock()
+		close(gate)
+	})
+	defer release()
+	body := strings.Repeat("b", 1<<20)
+	const most = backlogBytes + 2*maxAppendBytes // a message is stored, the next one is looked at
+	for range 2 * most >> 20 {
+		r.write(n, body)
+	}
+	for end := time.Now().Add(patience); !awaitsBacklog(); <-time.After(lookEvery) {
+		if time.Now().After(end) {
+			t.Fatal("nothing waits for the replica")
+		}
+	}
+	if got := r.log(slow).backlog.bytes(); got > most {
+		t.Errorf("%d bytes wait for the replica, want at most %d", got, most)
+	}
+	release()
+	r.catchUp(slow, n)
+}
+
+// awaitsBacklog reports whether a goroutine waits for a replica.
+func awaitsBacklog() bool {
+	stacks := make([]byte, 4<<20)
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), ".(*Log).awaitBacklog(")
+}
+
+// TestBacklogForgetsWhatIsDeleted: entries that another leader has replaced are not waited for.
+func TestBacklogForgetsWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBacklog()
+	b.stored([]*raft.Log{{Index: 1, Data: make([]byte, backlogBytes)}, {Index: 2, Data: make([]byte, 1)}, {Index: 3, Data: make([]byte, 1)}})
+	for _, test := range []struct {
+		committed uint64
+		want      bool
+	}{{1, false}, {2, true}, {3, true}} {
+		if got := b.exceeds(test.committed); got != test.want {
+			t.Errorf("committed %d: got %t, want %t", test.committed, got, test.want)
+		}
+	}
+	b.deleted(2, 3)
+	if b.exceeds(3) {
+		t.Error("entries that were deleted are waited for")
+	}
+	b.stored([]*raft.Log{{Index: 2, Data: make([]byte, 1)}})
+	if !b.exceeds(3) {
+		t.Error("the new entry is not waited for")
+	}
+	if b.taken(1); b.exceeds(3) {
+		t.Error("an entry that was taken is waited for")
+	}
+}
