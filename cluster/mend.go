@@ -259,7 +259,7 @@ func (s *Shard) seed(ctx context.Context, from replog.NodeID, dir string) (at re
 	}
 	// The check at the end, of what has come whole, is not hurried.
 	body := &lively{Reader: response.Body, stalled: stalled}
-	check := verify.Options{MaxMemory: s.o.Store.WithDefaults().Memory / 4} // the store is not open meanwhile
+	check := verify.Options{MaxMemory: s.o.Store.WithDefaults().Memory / 4} // the store is given nothing meanwhile
 	copied, err := bolt.ReadSeed(s.node.running, body, dir, bolt.CopyOptions{Verify: check})
 	return copied.Position, err
 }
