@@ -25,12 +25,12 @@ func TestShardIsMadeAnew(t *testing.T) {
 		r.append(owner, ws, int(ws))
 	}
 	r.stop(away)
-	// What it lacks is in a file of the log that has 64 MiB: they forget whole files.
+	// What it lacks is in a file of the log that has 1 MiB: they forget whole files.
 	count := 1
 	for count < 80 {
 		count++
 		draft := one(count)
-		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 1<<20), []byte{'"'})
+		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
 		if _, err := owner.Append(r.ctx, to(1, 100+count), draft); err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,11 @@ const (
 	// cachedEntries is how many are in memory, and cachedBytes how many bytes they have, for those who follow closely.
 	cachedEntries = 64
 	cachedBytes   = 8 << 20
-	// segmentSize is how much of the disk raft-wal takes at once.
-	segmentSize = 64 << 20
+	// keptBytes is how much of the disk raft-wal takes at once for each entry to be kept, leastSegment and mostSegment what it
+	// takes at least and at most: it forgets all of that at once.
+	keptBytes    = 8 << 10
+	leastSegment = 1 << 20
+	mostSegment  = 64 << 20
 )
 
 // Options are one node's side of one log.
@@ -47,7 +50,8 @@ type Options struct {
 	// [DefaultFailover].
 	Failover time.Duration
 	// Keep is how many entries stay in the log that the replica here does not need any more. A node that was away for more
-	// than its leader keeps is told ErrBehind. 0 is [DefaultKeep].
+	// than its leader keeps is told ErrBehind. More of them stay: whole files of the log go, which have 8 KiB for each of these,
+	// and 1 to 64 MiB. 0 is [DefaultKeep].
 	Keep uint64
 	// Logger takes raft's lines. nil drops them.
 	Logger *zap.Logger
@@ -71,7 +75,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = zap.NewNop()
 	}
 	if o.segmentSize == 0 {
-		o.segmentSize = segmentSize
+		o.segmentSize = int(min(max(o.Keep, leastSegment/keptBytes), mostSegment/keptBytes)) * keptBytes
 	}
 	switch {
 	case o.Dir == "":
