@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -219,6 +220,9 @@ func (s *Shard) findOwner(ctx context.Context) (replog.NodeID, error) {
 	return "", s.noQuorum()
 }
 
+// seededNode is the part of a seed's query that names the node which asks.
+const seededNode = "node"
+
 // answerSeed writes a seed for another node, if this one leads.
 func (s *Shard) answerSeed(w http.ResponseWriter, r *http.Request) {
 	if reign, _ := s.now(); reign == nil {
@@ -231,6 +235,8 @@ func (s *Shard) answerSeed(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.seeding.Unlock()
 	s.o.Logger.Info("this node seeds another one")
+	// It is going to need what comes behind, and has yet to read and check the seed.
+	s.part().log.KeepFor(replog.NodeID(r.URL.Query().Get(seededNode)))
 	err := s.part().store.WriteSeed(r.Context(), &accepting{ResponseWriter: w, limit: stallTime}, bolt.CopyOptions{})
 	if err != nil {
 		s.o.Logger.Warn("the seed for another node is not whole", zap.Error(err))
@@ -244,7 +250,7 @@ func (s *Shard) seed(ctx context.Context, from replog.NodeID, dir string) (at re
 	defer cancel()
 	stalled := time.AfterFunc(stallTime, cancel)
 	defer stalled.Stop()
-	request, err := s.request(ctx, http.MethodGet, from, seedPath, nil)
+	request, err := s.request(ctx, http.MethodGet, from, seedPath+"?"+url.Values{seededNode: {string(s.o.Node)}}.Encode(), nil)
 	if err != nil {
 		return at, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,45 @@ import (
 	"github.com/partita-go/partita/storage/replog"
 )
 
+// TestNodeThatIsSeeded is sent what came behind its seed, however much that is: the owner keeps it.
+func TestNodeThatIsSeeded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ replog.NodeID, o *Options) { o.keep, o.Failover = 32, 300*time.Millisecond })
+	owner := r.owner()
+	r.append(owner, 1, 1)
+	id := r.others(owner)[0].o.Node
+	r.awaitEvents(r.others(owner)[0], 1)
+	r.stop(id)
+	seed := httptest.NewRequest(http.MethodGet, seedPath+"?"+seededNode+"="+string(id), nil)
+	owner.shards[0].answerSeed(httptest.NewRecorder(), seed)
+	count := r.appendUntilForgotten(1)
+	n := r.start(id)
+	was := n.Store()
+	r.awaitEvents(n, count)
+	if n.Store() != was && r.owner() == owner {
+		t.Error("it was made anew: the owner had forgotten what it lacked")
+	}
+}
+
+// appendUntilForgotten appends to workspace 1 until the owner has forgotten what came before, unless it is to be kept. It
+// returns how many events there are.
+func (r *rig) appendUntilForgotten(count int) int {
+	// Whole files of the log are forgotten, which have 1 MiB.
+	for range 80 {
+		count++
+		draft := one(count)
+		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
+		if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().shards[0].snapshot(r) < had; {
+		count++
+		r.append(r.owner(), 1, count)
+	}
+	return count
+}
+
 // TestNodeThatWasAwayForLong makes itself anew of the owner, while appends go on: the others have forgotten what it lacks.
 func TestNodeThatWasAwayForLong(t *testing.T) {
 	t.Parallel()
@@ -23,20 +64,7 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 	r.append(owner, 1, 1)
 	id := r.others(owner)[0].o.Node
 	r.stop(id)
-	// What it lacks is in a file of the log that has 1 MiB: they forget whole files.
-	count := 1
-	for count < 80 {
-		count++
-		draft := one(count)
-		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
-		if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().shards[0].snapshot(t) < had; {
-		count++
-		r.append(r.owner(), 1, count)
-	}
+	count := r.appendUntilForgotten(1)
 	n := r.start(id)
 	was := n.Store()
 	r.awaitEvents(n, count)
@@ -67,7 +95,7 @@ func TestNodeThatWasAwayForLong(t *testing.T) {
 }
 
 // snapshot returns up to where a node's log has a snapshot. It forgets what is before that, but for what it keeps, at once.
-func (s *Shard) snapshot(t *testing.T) (last uint64) {
+func (s *Shard) snapshot(t testing.TB) (last uint64) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(raftDir(s.o.Dir, s.index), "snapshots", "*"))
 	if err != nil {

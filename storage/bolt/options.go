@@ -47,7 +47,7 @@ type Options struct {
 	// it does not grow with the store. A quarter is for the tails of all partitions, which a flush is hurried for when
 	// half of that is used, and, for each partition, for the data of records that are not flushed: above that Append is
 	// refused with ErrTailFull, but a batch that finds nothing there may exceed it. The rest is for flushes, which are
-	// cut into transactions of a size that goes with it, for what log.wal has and log.db has not yet, for where the
+	// cut into transactions, for what log.wal has and log.db has not yet, for where the
 	// keys of workspaces end, and, a sixteenth, for a filter of the deduplication ids in state.db: above two a byte, an
 	// append with one takes some microseconds more. A process takes up to twice as much, as Go collects garbage. Less than
 	// 32 MiB is slow. Default 256 MiB.

@@ -1,22 +1,24 @@
 package raftlog
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/hashicorp/raft"
 )
 
-// backlogBytes is how much raft has committed at most that the replica has not taken, but for what comes in one message.
-const backlogBytes = 4 << 20
+// backlogBytes is how much raft has committed at most that the replica has not taken, but for one message more. At full load
+// it is what comes in a second or two, for which a replica may stand still and nobody notices.
+const backlogBytes = 16 << 20
 
 // backlog bounds what raft has committed and the replica has not taken, in bytes. Raft lets a thousand entries of any size
-// wait for it, as on a node that catches up, and its goroutine waits then. So it waits earlier here.
+// wait for it, as on a node that catches up.
 type backlog struct {
 	mu sync.Mutex
 	// waiting are the entries that were stored and not taken.
 	waiting []storedEntry
-	// less has room for one: it says that one was taken.
+	// less has room for one: it says that there is less.
 	less chan struct{}
 }
 
@@ -45,17 +47,22 @@ func (b *backlog) taken(index uint64) {
 	}
 	b.waiting = b.waiting[n:]
 	b.mu.Unlock()
-	select {
-	case b.less <- struct{}{}:
-	default:
-	}
+	b.ring()
 }
 
 // deleted says that the log has some entries no more.
 func (b *backlog) deleted(from, to uint64) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.waiting = slices.DeleteFunc(b.waiting, func(e storedEntry) bool { return from <= e.index && e.index <= to })
+	b.mu.Unlock()
+	b.ring()
+}
+
+func (b *backlog) ring() {
+	select {
+	case b.less <- struct{}{}:
+	default:
+	}
 }
 
 // exceeds reports whether what is committed, up to an index, is too much.
@@ -71,22 +78,95 @@ func (b *backlog) exceeds(committed uint64) bool {
 	return bytes > backlogBytes
 }
 
-// awaitBacklog waits until the replica has taken nearly all that is committed. It is called by raft's own goroutine, which
-// hands over what it commits: so all of that is on its way, and nothing here waits for that goroutine.
-func (l *Log) awaitBacklog() {
-	l.mu.Lock()
-	r := l.raft
-	l.mu.Unlock()
-	if r == nil { // it has only begun
-		return
+// errLater answers a message with entries that a newer one has come after.
+var errLater = errors.New("the replica takes no more for now")
+
+// admission stands between the transport and raft: what brings entries waits there while the replica lacks too much. All
+// else goes on to raft, which votes meanwhile.
+type admission struct {
+	// to is where raft takes messages from.
+	to chan raft.RPC
+	// holds is what waits, one message.
+	mu    sync.Mutex
+	holds *raft.RPC
+}
+
+// heldBytes is how much is in what waits.
+func (a *admission) heldBytes() (sum int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.holds != nil {
+		for _, e := range entriesOf(a.holds) {
+			sum += len(e.Data)
+		}
 	}
-	for l.backlog.exceeds(r.CommitIndex()) {
+	return sum
+}
+
+func entriesOf(m *raft.RPC) []*raft.Log {
+	if r, ok := m.Command.(*raft.AppendEntriesRequest); ok {
+		return r.Entries
+	}
+	return nil
+}
+
+// hold lets a message wait, or none, and answers the one that did.
+func (a *admission) hold(m *raft.RPC) {
+	a.mu.Lock()
+	was := a.holds
+	a.holds = m
+	a.mu.Unlock()
+	if was != nil {
+		was.Respond(nil, errLater)
+	}
+}
+
+// release returns what waited.
+func (a *admission) release() *raft.RPC {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.holds
+	a.holds = nil
+	return m
+}
+
+// admit hands messages from the other nodes to raft, until the transport is closed.
+func (l *Log) admit(t *transport) {
+	defer t.admission.hold(nil)
+	from := t.Transport.Consumer()
+	for {
+		var m *raft.RPC
 		select {
+		case next := <-from:
+			m = &next
+			if len(entriesOf(m)) > 0 {
+				t.admission.hold(m)
+				m = nil
+			}
 		case <-l.backlog.less:
-		case <-l.closing:
+		case <-t.closed:
 			return
-		case <-l.down:
+		}
+		if m == nil && !l.lacksTooMuch() {
+			m = t.admission.release()
+		}
+		if m == nil {
+			continue
+		}
+		select {
+		case t.admission.to <- *m:
+		case <-t.closed:
+			m.Respond(nil, raft.ErrTransportShutdown)
 			return
 		}
 	}
+}
+
+// lacksTooMuch reports whether the replica lacks so much of what raft has committed that no more may come. All of that is on
+// its way to the replica.
+func (l *Log) lacksTooMuch() bool {
+	l.mu.Lock()
+	r := l.raft
+	l.mu.Unlock()
+	return r != nil && l.backlog.exceeds(r.CommitIndex())
 }

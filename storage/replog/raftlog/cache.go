@@ -10,7 +10,9 @@ import (
 // them to apply them, and for nodes that follow closely.
 type cache struct {
 	*guard
-	l *Log
+	backlog *backlog
+	// mayForget returns up to which entry the first ones may go.
+	mayForget func() uint64
 
 	mu sync.RWMutex
 	// entries stand one behind the other.
@@ -35,11 +37,10 @@ func (c *cache) StoreLog(e *raft.Log) error { return c.StoreLogs([]*raft.Log{e})
 
 // StoreLogs implements [raft.LogStore].
 func (c *cache) StoreLogs(es []*raft.Log) error {
-	c.l.awaitBacklog()
 	if err := c.guard.StoreLogs(es); err != nil {
 		return err
 	}
-	c.l.backlog.stored(es)
+	c.backlog.stored(es)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range es {
@@ -60,10 +61,15 @@ func (c *cache) StoreLogs(es []*raft.Log) error {
 
 // DeleteRange implements [raft.LogStore].
 func (c *cache) DeleteRange(from, to uint64) error {
+	if first, err := c.FirstIndex(); err == nil && from <= first {
+		if to = min(to, c.mayForget()); to < from {
+			return nil
+		}
+	}
 	c.mu.Lock()
 	c.forget()
 	c.mu.Unlock()
-	c.l.backlog.deleted(from, to)
+	c.backlog.deleted(from, to)
 	return c.guard.DeleteRange(from, to)
 }
 

@@ -47,6 +47,8 @@ type Log struct {
 	// trimmed is up to where the replica needs nothing any more; grown is closed, and made anew, when that grows.
 	trimmed uint64
 	grown   chan struct{}
+	// keeps are the entries to be kept for other nodes.
+	keeps map[replog.NodeID]kept
 	// next is the question of readers that is not asked yet, asking says that one is.
 	next   *question
 	asking bool
@@ -114,6 +116,7 @@ func (l *Log) open(from replog.Position) error {
 	}
 	t.follows = l.follows
 	l.disk, l.transport = disk, t
+	l.routines.Go(func() { l.admit(t) })
 	if err := l.runRaft(); err != nil {
 		return errors.Join(err, t.Close(), disk.close())
 	}
@@ -134,7 +137,7 @@ func (l *Log) runRaft() error {
 				err = fmt.Errorf("%w: %v", ErrDisk, p)
 			}
 		}()
-		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g, l: l}, g, l.disk.snapshots, l.transport)
+		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g, backlog: l.backlog, mayForget: l.mayForget}, g, l.disk.snapshots, l.transport)
 	}()
 	<-ended
 	if r == nil {

@@ -87,6 +87,40 @@ func TestSnapshotIsAPosition(t *testing.T) {
 	r.sameBooks(n, other)
 }
 
+// TestKeptForANode: what a node is going to need stays until it has it.
+func TestKeptForANode(t *testing.T) {
+	t.Parallel()
+	r := newKeepers(t)
+	n, away := nodes[0], nodes[2]
+	r.lead(n)
+	r.must(n, 3)
+	r.catchUp(away, n)
+	r.stop(away)
+	l := r.log(n)
+	l.KeepFor(away)
+	large := strings.Repeat("large", 32<<10)
+	begins := func() uint64 {
+		for range 3 * keep {
+			r.write(n, large)
+		}
+		r.forget(n)
+		first, err := l.disk.wal.FirstIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	was := begins()
+	if err := r.start(away, r.books[away]); err != nil {
+		t.Fatal(err)
+	}
+	r.catchUp(away, n)
+	r.sameBooks(away, n)
+	if now := begins(); now <= was {
+		t.Errorf("the log begins at %d, as before, although the node has caught up", now)
+	}
+}
+
 // TestAwayForTooLong keeps a node away until the others have forgotten what it lacks.
 func TestAwayForTooLong(t *testing.T) {
 	t.Parallel()

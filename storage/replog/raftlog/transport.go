@@ -13,8 +13,9 @@ import (
 // transport is raft's way to the other nodes, which notes who says that this node leads.
 type transport struct {
 	raft.Transport
-	acks   acks
-	absent absent
+	admission admission
+	acks      acks
+	absent    absent
 	// follows reports whether a node follows this one, which leads in a term of raft's.
 	follows func(id raft.ServerID, term uint64) bool
 	// closed is closed when the log is.
@@ -31,20 +32,27 @@ const pooledStreams = 3
 // newTransport is the one through the node's port, or the test's.
 func newTransport(o Options, known *peers) (*transport, error) {
 	if o.transport != nil {
-		return &transport{Transport: o.transport(), closed: make(chan struct{})}, nil
+		return wrap(o.transport()), nil
 	}
 	s, err := o.Port.open(o.Shard, known)
 	if err != nil {
 		return nil, err
 	}
-	return &transport{closed: make(chan struct{}), Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return wrap(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: pooledStreams, Timeout: rpcTime * o.Failover, Logger: newLogger(o.Logger),
 		MsgpackUseNewTimeFormat: true,
 		// No pipelines: there is one entry in flight, and raft 1.8 can hang in them when it is closed. Its sender waits for
 		// netPipeline.decodeResponses, which waits for a reader that has gone after an answer of a newer term.
 		MaxRPCsInFlight: 1,
-	})}, nil
+	})), nil
 }
+
+func wrap(t raft.Transport) *transport {
+	return &transport{Transport: t, admission: admission{to: make(chan raft.RPC)}, closed: make(chan struct{})}
+}
+
+// Consumer implements [raft.Transport].
+func (t *transport) Consumer() <-chan raft.RPC { return t.admission.to }
 
 // AppendEntries implements [raft.Transport]. Heartbeats go this way.
 func (t *transport) AppendEntries(
