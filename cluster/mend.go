@@ -122,6 +122,7 @@ func (s *Shard) makeAnew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("seed from node %s: %w", from, err)
 	}
+	s.o.Logger.Info(seedIsWhole)
 	if err := s.part().close(ctx); err != nil {
 		return err
 	}
@@ -140,6 +141,9 @@ func (s *Shard) makeAnew(ctx context.Context) error {
 	}
 	return s.openPart(ctx, false)
 }
+
+// seedIsWhole is logged when the new store is there and checked.
+const seedIsWhole = "the new store is whole"
 
 // seedDir is where a store is made anew, oldDir where the one is that it replaces.
 func seedDir(store string) string { return store + ".seed" }
@@ -236,9 +240,10 @@ func (s *Shard) answerSeed(w http.ResponseWriter, r *http.Request) {
 	defer s.seeding.Unlock()
 	s.o.Logger.Info("this node seeds another one")
 	// It is going to need what comes behind, and has yet to read and check the seed.
-	s.part().log.KeepFor(replog.NodeID(r.URL.Query().Get(seededNode)))
+	drop := s.part().log.KeepFor(replog.NodeID(r.URL.Query().Get(seededNode)))
 	err := s.part().store.WriteSeed(r.Context(), &accepting{ResponseWriter: w, limit: stallTime}, bolt.CopyOptions{})
 	if err != nil {
+		drop()
 		s.o.Logger.Warn("the seed for another node is not whole", zap.Error(err))
 		panic(http.ErrAbortHandler) // so that nobody takes it for whole
 	}

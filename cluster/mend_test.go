@@ -3,36 +3,77 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/replog"
 )
 
-// TestNodeThatIsSeeded is sent what came behind its seed, however much that is: the owner keeps it.
+// TestNodeThatIsSeeded is sent what came behind its seed while that was copied and checked, however much that is: it makes
+// itself anew once.
 func TestNodeThatIsSeeded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ replog.NodeID, o *Options) { o.keep, o.Failover = 32, 300*time.Millisecond })
+	const failover = 300 * time.Millisecond
+	var meanwhile atomic.Pointer[func()]
+	var times atomic.Int64
+	r := newRig(t, func(_ replog.NodeID, o *Options) {
+		o.keep, o.Failover = 32, failover
+		o.Logger = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard),
+			zap.InfoLevel), zap.Hooks(func(e zapcore.Entry) error {
+			if do := meanwhile.Load(); e.Message == seedIsWhole && do != nil {
+				times.Add(1)
+				(*do)()
+			}
+			return nil
+		}))
+	})
 	owner := r.owner()
 	r.append(owner, 1, 1)
 	id := r.others(owner)[0].o.Node
-	r.awaitEvents(r.others(owner)[0], 1)
 	r.stop(id)
-	seed := httptest.NewRequest(http.MethodGet, seedPath+"?"+seededNode+"="+string(id), nil)
-	owner.shards[0].answerSeed(httptest.NewRecorder(), seed)
 	count := r.appendUntilForgotten(1)
+	done := make(chan struct{})
+	more := sync.OnceFunc(func() {
+		defer close(done)
+		for range 80 {
+			count++
+			r.appendLarge(count)
+		}
+		for end := time.Now().Add(25 * failover); time.Now().Before(end); { // raft looks each 10 to 20 what it may forget
+			count++
+			r.append(r.owner(), 1, count)
+		}
+	})
+	meanwhile.Store(&more)
 	n := r.start(id)
-	was := n.Store()
+	select {
+	case <-done:
+	case <-r.ctx.Done():
+		t.Fatal("it is not made anew")
+	}
 	r.awaitEvents(n, count)
-	if n.Store() != was && r.owner() == owner {
-		t.Error("it was made anew: the owner had forgotten what it lacked")
+	if got := times.Load(); got != 1 && r.owner() == owner {
+		t.Errorf("it was made anew %d times", got)
+	}
+}
+
+// appendLarge appends an event of 32 KiB to workspace 1.
+func (r *rig) appendLarge(count int) {
+	draft := one(count)
+	draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
+	if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
+		r.Fatal(err)
 	}
 }
 
@@ -42,11 +83,7 @@ func (r *rig) appendUntilForgotten(count int) int {
 	// Whole files of the log are forgotten, which have 1 MiB.
 	for range 80 {
 		count++
-		draft := one(count)
-		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
-		if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
-			r.Fatal(err)
-		}
+		r.appendLarge(count)
 	}
 	for had := r.owner().shards[0].part().log.Standing().Applied.Index; r.owner().shards[0].snapshot(r) < had; {
 		count++

@@ -1,19 +1,22 @@
 package raftlog
 
 import (
-	"errors"
 	"slices"
 	"sync"
 
 	"github.com/hashicorp/raft"
 )
 
-// backlogBytes is how much raft has committed at most that the replica has not taken, but for one message more. At full load
-// it is what comes in a second or two, for which a replica may stand still and nobody notices.
-const backlogBytes = 16 << 20
+const (
+	// backlogBytes is how much raft has committed at most that the replica has not taken, but for one message more.
+	backlogBytes = 16 << 20
+	// backlogEntries is how many entries that are. Raft has room for 128 messages on their way to the replica; then its own
+	// goroutine waits, and with it each vote.
+	backlogEntries = 64
+)
 
-// backlog bounds what raft has committed and the replica has not taken, in bytes. Raft lets a thousand entries of any size
-// wait for it, as on a node that catches up.
+// backlog bounds what raft has committed and the replica has not taken. Raft itself lets a thousand entries of any size wait
+// on a node that catches up.
 type backlog struct {
 	mu sync.Mutex
 	// waiting are the entries that were stored and not taken.
@@ -69,17 +72,14 @@ func (b *backlog) ring() {
 func (b *backlog) exceeds(committed uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	bytes := 0
+	bytes, count := 0, 0
 	for _, e := range b.waiting {
 		if e.index <= committed {
-			bytes += e.bytes
+			bytes, count = bytes+e.bytes, count+1
 		}
 	}
-	return bytes > backlogBytes
+	return bytes > backlogBytes || count > backlogEntries
 }
-
-// errLater answers a message with entries that a newer one has come after.
-var errLater = errors.New("the replica takes no more for now")
 
 // admission stands between the transport and raft: what brings entries waits there while the replica lacks too much. All
 // else goes on to raft, which votes meanwhile.
@@ -110,14 +110,26 @@ func entriesOf(m *raft.RPC) []*raft.Log {
 	return nil
 }
 
-// hold lets a message wait, or none, and answers the one that did.
+// hold lets a message wait. Of two the one of the newer leader does, or the newer one, and the other is answered.
 func (a *admission) hold(m *raft.RPC) {
 	a.mu.Lock()
 	was := a.holds
+	if was != nil && termOf(was) > termOf(m) {
+		was, m = m, was
+	}
 	a.holds = m
 	a.mu.Unlock()
 	if was != nil {
 		was.Respond(nil, errLater)
+	}
+}
+
+func termOf(m *raft.RPC) uint64 { return m.Command.(*raft.AppendEntriesRequest).Term } //nolint:errcheck // it has entries
+
+// end answers the message that waits.
+func (a *admission) end() {
+	if m := a.release(); m != nil {
+		m.Respond(nil, raft.ErrTransportShutdown)
 	}
 }
 
@@ -132,7 +144,7 @@ func (a *admission) release() *raft.RPC {
 
 // admit hands messages from the other nodes to raft, until the transport is closed.
 func (l *Log) admit(t *transport) {
-	defer t.admission.hold(nil)
+	defer t.admission.end()
 	from := t.Transport.Consumer()
 	for {
 		var m *raft.RPC

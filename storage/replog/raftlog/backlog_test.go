@@ -19,10 +19,22 @@ func (b *backlog) bytes() (sum int) {
 	return sum
 }
 
-// TestReplicaIsBehindByBytes: a node whose replica takes nothing has a few of the entries that the others go on to write, and
-// all of them later. It votes meanwhile.
-func TestReplicaIsBehindByBytes(t *testing.T) {
+// TestReplicaStandsStill: a node whose replica takes nothing has a few of the entries that the others go on to write, and all of
+// them later. It votes meanwhile.
+func TestReplicaStandsStill(t *testing.T) {
 	t.Parallel()
+	for name, test := range map[string]struct{ size, count, most int }{
+		"large entries": {1 << 20, 32, backlogBytes + 2*maxAppendBytes}, // a message is stored, the next one waits
+		"small entries": {1, 300, 64 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			standsStill(t, test.size, test.count, test.most)
+		})
+	}
+}
+
+func standsStill(t *testing.T, size, count, most int) {
 	r := newRig(t, newCluster(t, newSockets(t, false), nil))
 	n, other, slow := nodes[0], nodes[1], nodes[2]
 	r.lead(n)
@@ -39,10 +51,8 @@ func TestReplicaIsBehindByBytes(t *testing.T) {
 		close(gate)
 	})
 	defer release()
-	body := strings.Repeat("b", 1<<20)
-	const most = backlogBytes + 2*maxAppendBytes // a message is stored, the next one waits
-	for range most>>20 + 8 {
-		r.write(n, body)
+	for range count {
+		r.write(n, strings.Repeat("b", size))
 	}
 	l := r.log(slow)
 	r.until(func() bool { return l.transport.admission.heldBytes() > 0 }, "nothing waits for the replica")

@@ -11,8 +11,6 @@ import (
 type cache struct {
 	*guard
 	backlog *backlog
-	// mayForget returns up to which entry the first ones may go.
-	mayForget func() uint64
 
 	mu sync.RWMutex
 	// entries stand one behind the other.
@@ -61,11 +59,6 @@ func (c *cache) StoreLogs(es []*raft.Log) error {
 
 // DeleteRange implements [raft.LogStore].
 func (c *cache) DeleteRange(from, to uint64) error {
-	if first, err := c.FirstIndex(); err == nil && from <= first {
-		if to = min(to, c.mayForget()); to < from {
-			return nil
-		}
-	}
 	c.mu.Lock()
 	c.forget()
 	c.mu.Unlock()

@@ -1,7 +1,6 @@
 package raftlog
 
 import (
-	"math"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -13,7 +12,7 @@ import (
 func TestCacheCountsBytes(t *testing.T) {
 	t.Parallel()
 	below := raft.NewInmemStore()
-	c := &cache{backlog: newBacklog(), mayForget: func() uint64 { return math.MaxUint64 }, guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
+	c := &cache{backlog: newBacklog(), guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
 	const count, size = 40, 1 << 20
 	for i := range uint64(count) {
 		e := &raft.Log{Index: 7 + i, Data: make([]byte, size)}
@@ -50,7 +49,7 @@ func TestCacheCountsBytes(t *testing.T) {
 func TestManySmallEntries(t *testing.T) {
 	t.Parallel()
 	below := raft.NewInmemStore()
-	c := &cache{backlog: newBacklog(), mayForget: func() uint64 { return math.MaxUint64 }, guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
+	c := &cache{backlog: newBacklog(), guard: &guard{LogStore: below, stable: below, fail: func(error) {}}}
 	for i := range uint64(1000) {
 		if err := c.StoreLog(&raft.Log{Index: 1 + i, Data: []byte{1}}); err != nil {
 			t.Fatal(err)

@@ -43,4 +43,6 @@ var (
 var (
 	errClosing = errors.New("the log is being closed")
 	errRefused = errors.New("the other node refuses the stream")
+	// errLater answers a message with entries instead of which another one waits.
+	errLater = errors.New("the replica takes no more for now")
 )

@@ -118,7 +118,9 @@ func (l *Log) open(from replog.Position) error {
 	l.disk, l.transport = disk, t
 	l.routines.Go(func() { l.admit(t) })
 	if err := l.runRaft(); err != nil {
-		return errors.Join(err, t.Close(), disk.close())
+		err = errors.Join(err, t.Close())
+		l.routines.Wait()
+		return errors.Join(err, disk.close())
 	}
 	return nil
 }
@@ -137,7 +139,7 @@ func (l *Log) runRaft() error {
 				err = fmt.Errorf("%w: %v", ErrDisk, p)
 			}
 		}()
-		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g, backlog: l.backlog, mayForget: l.mayForget}, g, l.disk.snapshots, l.transport)
+		r, err = raft.NewRaft(l.o.raftConfig(), &machine{l: l}, &cache{guard: g, backlog: l.backlog}, g, l.disk.snapshots, l.transport)
 	}()
 	<-ended
 	if r == nil {

@@ -41,6 +41,9 @@ func (m *machine) Apply(e *raft.Log) any {
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.l.mu.Lock()
 	defer m.l.mu.Unlock()
+	if m.l.keepsAll() {
+		return nil, raft.ErrNothingNewToSnapshot
+	}
 	return &snapshot{l: m.l, at: m.l.at}, m.l.state.Stopped
 }
 

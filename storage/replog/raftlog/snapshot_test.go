@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -87,7 +89,7 @@ func TestSnapshotIsAPosition(t *testing.T) {
 	r.sameBooks(n, other)
 }
 
-// TestKeptForANode: what a node is going to need stays until it has it.
+// TestKeptForANode: what comes behind a copy stays until the node that it is for has it.
 func TestKeptForANode(t *testing.T) {
 	t.Parallel()
 	r := newKeepers(t)
@@ -96,28 +98,65 @@ func TestKeptForANode(t *testing.T) {
 	r.must(n, 3)
 	r.catchUp(away, n)
 	r.stop(away)
-	l := r.log(n)
-	l.KeepFor(away)
 	large := strings.Repeat("large", 32<<10)
-	begins := func() uint64 {
+	write := func() {
 		for range 3 * keep {
 			r.write(n, large)
 		}
-		r.forget(n)
-		first, err := l.disk.wal.FirstIndex()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return first
 	}
-	was := begins()
-	if err := r.start(away, r.books[away]); err != nil {
+	write()
+	r.forget(n)
+	l := r.log(n)
+	l.KeepFor(away)
+	seeded := newBook()
+	seeded.at, seeded.bodies = r.books[n].end(), slices.Clone(r.books[n].bodies)
+	write()
+	l.Trim(r.books[n].end().Index)
+	if err := l.raft.Snapshot().Error(); !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		t.Errorf("a snapshot while entries are kept: got %v, want ErrNothingNewToSnapshot", err)
+	}
+	if err := Seed(r.c.options(away), seeded.at); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.start(away, seeded); err != nil {
 		t.Fatal(err)
 	}
 	r.catchUp(away, n)
 	r.sameBooks(away, n)
-	if now := begins(); now <= was {
-		t.Errorf("the log begins at %d, as before, although the node has caught up", now)
+	r.until(func() bool {
+		r.write(n, "body")
+		l.Trim(r.books[n].end().Index)
+		return l.raft.Snapshot().Error() == nil
+	}, "entries are kept although the node has them")
+}
+
+// TestKeptForNobody: a name that is none keeps nothing, nor does a copy that was given up, or what was kept before another node
+// has led.
+func TestKeptForNobody(t *testing.T) {
+	t.Parallel()
+	r := newKeepers(t)
+	n, other := nodes[0], nodes[1]
+	keeps := func() bool {
+		l := r.log(n)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.keepsAll()
+	}
+	r.lead(n)
+	if r.log(n).KeepFor(""); keeps() {
+		t.Error("it keeps for a node without a name")
+	}
+	drop := r.log(n).KeepFor("n9")
+	if !keeps() {
+		t.Error("it keeps nothing")
+	}
+	if drop(); keeps() {
+		t.Error("it keeps for a node that was given up")
+	}
+	r.log(n).KeepFor("n9")
+	r.lead(other)
+	if keeps() {
+		t.Error("it keeps although another node leads")
 	}
 }
 
