@@ -32,12 +32,14 @@ type storedEntry struct {
 
 func newBacklog() *backlog { return &backlog{less: make(chan struct{}, 1)} }
 
-// stored adds entries.
+// stored adds entries: those for the replica, for there may be any number of raft's own, as of elections, that it never takes.
 func (b *backlog) stored(es []*raft.Log) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range es {
-		b.waiting = append(b.waiting, storedEntry{e.Index, len(e.Data)})
+		if e.Type == raft.LogCommand {
+			b.waiting = append(b.waiting, storedEntry{e.Index, len(e.Data)})
+		}
 	}
 }
 

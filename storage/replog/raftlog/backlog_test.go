@@ -80,6 +80,18 @@ func (r *rig) until(so func() bool, or string) {
 	}
 }
 
+// TestBacklogIsOfTheReplica: entries that raft has for itself are not waited for.
+func TestBacklogIsOfTheReplica(t *testing.T) {
+	t.Parallel()
+	b := newBacklog()
+	for i := range uint64(2 * backlogEntries) {
+		b.stored([]*raft.Log{{Index: i, Type: raft.LogNoop}})
+	}
+	if b.exceeds(2 * backlogEntries) {
+		t.Error("elections are waited for")
+	}
+}
+
 // TestBacklogForgetsWhatIsDeleted: entries that another leader has replaced are not waited for.
 func TestBacklogForgetsWhatIsDeleted(t *testing.T) {
 	t.Parallel()

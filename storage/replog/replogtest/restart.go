@@ -86,6 +86,7 @@ func testTrim(r *rig) {
 	if err == nil {
 		for {
 			now, changed := log.Leadership()
+			more := late.more()
 			if err = now.Stopped; err != nil || late.end().Head >= 11 {
 				break
 			}
@@ -93,7 +94,7 @@ func testTrim(r *rig) {
 			case <-changed:
 			case <-r.ctx.Done():
 				r.Fatalf("it has %d entries", late.end().Head)
-			case <-late.more():
+			case <-more:
 			}
 		}
 	}
