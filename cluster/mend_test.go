@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/partition"
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -68,11 +69,16 @@ func TestNodeThatIsSeeded(t *testing.T) {
 	}
 }
 
-// appendLarge appends an event of 32 KiB to workspace 1.
-func (r *rig) appendLarge(count int) {
+// large is a draft of 32 KiB.
+func large(count int) partition.Draft {
 	draft := one(count)
 	draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
-	if _, err := r.owner().Append(r.ctx, to(1, count), draft); err != nil {
+	return draft
+}
+
+// appendLarge appends an event of 32 KiB to workspace 1.
+func (r *rig) appendLarge(count int) {
+	if _, err := r.owner().Append(r.ctx, to(1, count), large(count)); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -29,9 +28,7 @@ func TestShardIsMadeAnew(t *testing.T) {
 	count := 1
 	for count < 80 {
 		count++
-		draft := one(count)
-		draft.Body = slices.Concat([]byte{'"'}, bytes.Repeat([]byte{'x'}, 32<<10), []byte{'"'})
-		if _, err := owner.Append(r.ctx, to(1, 100+count), draft); err != nil {
+		if _, err := owner.Append(r.ctx, to(1, 100+count), large(count)); err != nil {
 			t.Fatal(err)
 		}
 	}

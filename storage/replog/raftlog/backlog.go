@@ -3,6 +3,7 @@ package raftlog
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -88,21 +89,8 @@ func (b *backlog) exceeds(committed uint64) bool {
 type admission struct {
 	// to is where raft takes messages from.
 	to chan raft.RPC
-	// holds is what waits, one message.
-	mu    sync.Mutex
-	holds *raft.RPC
-}
-
-// heldBytes is how much is in what waits.
-func (a *admission) heldBytes() (sum int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.holds != nil {
-		for _, e := range entriesOf(a.holds) {
-			sum += len(e.Data)
-		}
-	}
-	return sum
+	// holds is the message that waits. Only admit changes it.
+	holds atomic.Pointer[raft.RPC]
 }
 
 func entriesOf(m *raft.RPC) []*raft.Log {
@@ -114,13 +102,11 @@ func entriesOf(m *raft.RPC) []*raft.Log {
 
 // hold lets a message wait. Of two the one of the newer leader does, or the newer one, and the other is answered.
 func (a *admission) hold(m *raft.RPC) {
-	a.mu.Lock()
-	was := a.holds
+	was := a.holds.Load()
 	if was != nil && termOf(was) > termOf(m) {
 		was, m = m, was
 	}
-	a.holds = m
-	a.mu.Unlock()
+	a.holds.Store(m)
 	if was != nil {
 		was.Respond(nil, errLater)
 	}
@@ -130,18 +116,9 @@ func termOf(m *raft.RPC) uint64 { return m.Command.(*raft.AppendEntriesRequest).
 
 // end answers the message that waits.
 func (a *admission) end() {
-	if m := a.release(); m != nil {
+	if m := a.holds.Swap(nil); m != nil {
 		m.Respond(nil, raft.ErrTransportShutdown)
 	}
-}
-
-// release returns what waited.
-func (a *admission) release() *raft.RPC {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	m := a.holds
-	a.holds = nil
-	return m
 }
 
 // admit hands messages from the other nodes to raft, until the transport is closed.
@@ -150,6 +127,10 @@ func (l *Log) admit(t *transport) {
 	from := t.Transport.Consumer()
 	for {
 		var m *raft.RPC
+		var less <-chan struct{} // nobody is woken by each entry for nothing
+		if t.admission.holds.Load() != nil {
+			less = l.backlog.less
+		}
 		select {
 		case next := <-from:
 			m = &next
@@ -157,12 +138,12 @@ func (l *Log) admit(t *transport) {
 				t.admission.hold(m)
 				m = nil
 			}
-		case <-l.backlog.less:
+		case <-less:
 		case <-t.closed:
 			return
 		}
 		if m == nil && !l.lacksTooMuch() {
-			m = t.admission.release()
+			m = t.admission.holds.Swap(nil)
 		}
 		if m == nil {
 			continue

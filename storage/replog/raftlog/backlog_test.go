@@ -19,6 +19,16 @@ func (b *backlog) bytes() (sum int) {
 	return sum
 }
 
+// heldBytes is how much is in the message that waits.
+func (a *admission) heldBytes() (sum int) {
+	if m := a.holds.Load(); m != nil {
+		for _, e := range entriesOf(m) {
+			sum += len(e.Data)
+		}
+	}
+	return sum
+}
+
 // TestReplicaStandsStill: a node whose replica takes nothing has a few of the entries that the others go on to write, and all of
 // them later. It votes meanwhile.
 func TestReplicaStandsStill(t *testing.T) {

@@ -89,28 +89,35 @@ func TestSnapshotIsAPosition(t *testing.T) {
 	r.sameBooks(n, other)
 }
 
-// TestKeptForANode: what comes behind a copy stays until the node that it is for has it.
-func TestKeptForANode(t *testing.T) {
-	t.Parallel()
-	r := newKeepers(t)
-	n, away := nodes[0], nodes[2]
+// newAway keeps a node away until the one that leads has forgotten what it lacks.
+func newAway(t testing.TB) (r *rig, n, away replog.NodeID) {
+	r, n, away = newKeepers(t), nodes[0], nodes[2]
 	r.lead(n)
 	r.must(n, 3)
 	r.catchUp(away, n)
 	r.stop(away)
-	large := strings.Repeat("large", 32<<10)
-	write := func() {
-		for range 3 * keep {
-			r.write(n, large)
-		}
-	}
-	write()
+	r.writeMuch(n)
 	r.forget(n)
+	return r, n, away
+}
+
+// writeMuch writes more than a segment: the WAL has what it was told to delete as long as it writes there.
+func (r *rig) writeMuch(n replog.NodeID) {
+	large := strings.Repeat("large", 32<<10)
+	for range 3 * keep {
+		r.write(n, large)
+	}
+}
+
+// TestKeptForANode: what comes behind a copy stays until the node that it is for has it.
+func TestKeptForANode(t *testing.T) {
+	t.Parallel()
+	r, n, away := newAway(t)
 	l := r.log(n)
 	l.KeepFor(away)
 	seeded := newBook()
 	seeded.at, seeded.bodies = r.books[n].end(), slices.Clone(r.books[n].bodies)
-	write()
+	r.writeMuch(n)
 	l.Trim(r.books[n].end().Index)
 	if err := l.raft.Snapshot().Error(); !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		t.Errorf("a snapshot while entries are kept: got %v, want ErrNothingNewToSnapshot", err)
@@ -163,18 +170,7 @@ func TestKeptForNobody(t *testing.T) {
 // TestAwayForTooLong keeps a node away until the others have forgotten what it lacks.
 func TestAwayForTooLong(t *testing.T) {
 	t.Parallel()
-	r := newKeepers(t)
-	n, away := nodes[0], nodes[2]
-	r.lead(n)
-	r.must(n, 3)
-	r.catchUp(away, n)
-	r.stop(away)
-	// More than a segment: the WAL has what it was told to delete as long as it writes there.
-	large := strings.Repeat("large", 32<<10)
-	for range 3 * keep {
-		r.write(n, large)
-	}
-	r.forget(n)
+	r, n, away := newAway(t)
 	if err := r.start(away, r.books[away]); err != nil {
 		t.Fatal(err)
 	}
