@@ -76,6 +76,7 @@ func TestUsedUpLaunchIsNoEntry(t *testing.T) {
 	head := w.s.replica.head.Load()
 	nextOf(t, w.s, 1, ids.MaxGenerator+1)
 	expect.Equal(t, head, w.s.replica.head.Load())
+	untilHead(t, r.nodes[1].store, w.s)
 	r.nodes[1].store.launches.Opened = func(*boltfile.File) { t.Error("the number is noted elsewhere") }
 	w.append(1)
 	untilHead(t, r.nodes[1].store, w.s)

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/bolt/internal/expect"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
+	"github.com/partita-go/partita/storage/bolt/internal/statedb"
 	"github.com/partita-go/partita/storage/verify"
 )
 
@@ -81,20 +83,34 @@ func checkRows(t *testing.T, s *Store, ws messages.WSID, want map[messages.Numbe
 func checkPacks(t *testing.T, s *Store) {
 	t.Helper()
 	ids := make(map[format.PackID]bool)
+	ends := make(map[format.RecordKey]messages.Number)
+	check := func(seq format.RecordKey, e format.PackEntry) {
+		seq.ID.Number = 0
+		if ids[e.ID] || e.First <= ends[seq] {
+			t.Errorf("pack %d, %v: it is led to twice, or the one before it ends at %d", e.ID, seq, ends[seq])
+		}
+		ids[e.ID], ends[seq] = true, e.Last
+	}
 	expect.NoError(t, s.state.View(func(tx *bbolt.Tx) error {
-		before, last := format.RecordKey{}, messages.Number(0)
-		return tx.Bucket(format.BucketIndex).ForEach(func(k, v []byte) error {
+		indexed := tx.Bucket(format.BucketIndex).ForEach(func(k, v []byte) error {
 			at := format.ParseRecordKey(k)
 			if at.ID.Seq == messages.SeqWLogOffset {
 				return nil
 			}
 			e, err := format.DecodePackEntry(k, v)
-			if ids[e.ID] || at.Workspace == before.Workspace && at.ID.Seq == before.ID.Seq && e.First <= last {
-				t.Errorf("pack %d, %v: it is led to twice, or the one before it ends at %d", e.ID, at, last)
-			}
-			ids[e.ID], before, last = true, at, e.Last
+			check(at, e)
 			return err
 		})
+		return errors.Join(indexed, tx.Bucket(format.BucketWorkspaces).ForEach(func(k, v []byte) error {
+			var h format.Head
+			ws, err := statedb.DecodeHead(k, v, &h)
+			for i := range h.Sequences {
+				for _, e := range h.Sequences[i].Packs {
+					check(format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: h.Sequences[i].Seq}}, e)
+				}
+			}
+			return err
+		}))
 	}))
 	if len(ids) == 0 {
 		t.Error("there are no packs")
@@ -239,15 +255,17 @@ func TestHeadsSpill(t *testing.T) {
 // An entry of the index that is no link of its sequence's chain hides no rows: readers and verify tell of it, wherever
 // it stands.
 func TestForeignEntryOfAPack(t *testing.T) {
-	for _, at := range []messages.Number{999, 1005, 2000} {
+	for _, at := range []messages.Number{999, 1005, 1500, 2000} {
 		dir := t.TempDir()
 		s := open(t, dir, testDescriptor(1, messages.TrustNone), Options{})
 		w := takeOver(t, s, 0)
-		w.appendMany(50, 2)
-		w.flush()
+		for range 33 { // packs, which are more than the head leads to
+			w.appendMany(16, 2)
+			w.flush()
+		}
 		expect.NoError(t, s.state.Update(func(tx *bbolt.Tx) error {
 			k := format.AppendIndexKey(nil, format.RecordKey{Workspace: 2, ID: messages.RecordID{Seq: testSeq, Number: at}})
-			e := format.PackEntry{ID: 1, First: at, Last: at + 1}
+			e := format.PackEntry{ID: 1, First: at, Last: at + 1, Next: at + 2}
 			return tx.Bucket(format.BucketIndex).Put(k, e.Append(nil, k))
 		}))
 		var last error

@@ -360,7 +360,7 @@ func TestVerifyFindsWhatNothingLeadsTo(t *testing.T) {
 	}
 	entry := func(ws messages.WSID, n messages.Number) func(*testing.T, *Store) {
 		return func(t *testing.T, s *Store) {
-			e, key := format.PackEntry{ID: 1, First: n, Last: n}, index(ws, testSeq, n)
+			e, key := format.PackEntry{ID: 1, First: n, Last: n, Next: n + 1}, index(ws, testSeq, n)
 			put(t, s.state, format.BucketIndex, key, e.Append(nil, key))
 		}
 	}
@@ -373,6 +373,12 @@ func TestVerifyFindsWhatNothingLeadsTo(t *testing.T) {
 		"an entry of nobody":             entry(77, 5),
 		"an entry before the first pack": entry(1, 5),
 		"an entry behind the last pack":  entry(1, 1<<40),
+		"an entry of a pack of the head": func(t *testing.T, s *Store) {
+			h := headOf(t, s, 1)
+			e := h.Find(testSeq).Packs[0]
+			key := index(1, testSeq, e.First)
+			put(t, s.state, format.BucketIndex, key, e.Append(nil, key))
+		},
 		"an entry of a sequence without": func(t *testing.T, s *Store) {
 			key := index(1, 3, 5)
 			put(t, s.state, format.BucketIndex, key, []byte("rubbish"))

@@ -31,6 +31,7 @@ func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) e
 		return err
 	}
 	var pack format.Pack
+	var head format.Head
 	return m.files.State.Scan(ctx, format.BucketPacks, nil, func(k, v []byte) error {
 		if len(k) != format.PackKeyLen {
 			return m.files.State.BadKey(format.BucketPacks, k)
@@ -41,14 +42,30 @@ func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) e
 		}
 		key := format.RecordKey{Workspace: pack.Workspace, ID: messages.RecordID{Seq: pack.Seq, Number: pack.First}}
 		return m.files.State.View(func(tx *bbolt.Tx) error {
-			at := format.AppendIndexKey(nil, key)
-			e, err := format.DecodePackEntry(at, tx.Bucket(format.BucketIndex).Get(at))
-			if err == nil && e.ID == id {
+			if leadsTo(tx, &head, key, id) {
 				return nil
 			}
 			return each(&verify.RowEntry{Workspace: key.Workspace, ID: key.ID}, format.DamagedPack(key, id, format.ErrMisplaced))
 		})
 	})
+}
+
+// leadsTo reports whether the index or a head leads to a pack that begins with a record. What is damaged is told elsewhere.
+func leadsTo(tx *bbolt.Tx, h *format.Head, k format.RecordKey, id format.PackID) bool {
+	at := format.AppendIndexKey(nil, k)
+	if v := tx.Bucket(format.BucketIndex).Get(at); v != nil {
+		e, err := format.DecodePackEntry(at, v)
+		return err == nil && e.ID == id
+	}
+	if statedb.ReadHead(tx, k.Workspace, h) != nil {
+		return false
+	}
+	s := h.Find(k.ID.Seq)
+	if s == nil {
+		return false
+	}
+	i := s.PackAt(k.ID.Number)
+	return i >= 0 && s.Packs[i].First == k.ID.Number && s.Packs[i].ID == id
 }
 
 // leading follows the entries of the index in their order.
@@ -58,8 +75,8 @@ type leading struct {
 	read bool
 	// lost says that the head cannot be read, which was told.
 	lost bool
-	// next is where the next entry of the sequence must begin, 0 if there must be none.
-	next messages.Number
+	// next is where the next entry of the sequence must begin, and end where that is the head's: there must be none.
+	next, end messages.Number
 }
 
 // to returns damage if nothing leads to an entry.
@@ -77,9 +94,9 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 		return nil
 	}
 	if otherSequence {
-		l.next = 0
-		if s := l.head.Find(key.ID.Seq); s != nil {
-			l.next = s.First
+		l.next, l.end = 0, 0
+		if s := l.head.Find(key.ID.Seq); s != nil && len(s.Packs) > 0 {
+			l.next, l.end = s.First, s.Packs[0].First
 		}
 	}
 	if key.ID.Seq == messages.SeqWLogOffset {
@@ -91,7 +108,7 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 	if s := l.head.Find(key.ID.Seq); s != nil && s.Older {
 		return toPeriod(s, key, k, v)
 	}
-	if key.ID.Number != l.next {
+	if key.ID.Number != l.next || l.next == l.end {
 		return format.DamagedIndex(k, format.ErrMisplaced)
 	}
 	e, err := format.DecodePackEntry(k, v)

@@ -15,17 +15,20 @@ import (
 //
 //	head     = version WSKind last lsns count { sequence } [ count { zone } ]
 //	lsns     = count { LSN }           of the last events of its log; the first LSN, then differences
-//	sequence = SeqID flags [ number ] [ top first count { pointer } ] [ closed-below count { period } ]
+//	sequence = SeqID flags [ number ] [ top first count { pointer } [ count { pack } ] ] [ closed-below count { period } ]
 //	pointer  = number LSN              from the highest number down: how far below the one before, difference
+//	pack     = id first last        the id as a difference; how far first is above the last row of the one before, or
+//	                                above the first row of all; how far last is above first
 //	period   = first-day number     how far the first day is above the one before, from 0 up; the last number
 //	zone     = length name time     when it was set: how far that is above the one before, the first as a varint
 //
-// Version is a byte: 3 if there are zones, else 2. A difference of LSNs of pointers is a varint, everything else an
-// uvarint. flags: 1 there is a last number, 2 there are records, 4 it restarts, 8 it has older periods in bucket index. A sequence that restarts has
-// neither a number nor records, and at least one period. Other flags and versions are refused.
+// Version is a byte: 5 if there are zones, else 4. A difference of LSNs of pointers, and of ids of packs, is a varint,
+// everything else an uvarint. flags: 1 there is a last number, 2 there are records, 4 it restarts, 8 it has older periods
+// in bucket index. A sequence that restarts has neither a number nor records, and at least one period. Where first is not
+// 0 there are packs, one at least. Other flags and versions are refused.
 const (
-	headVersion = 2
-	headZones   = 3
+	headVersion = 4
+	headZones   = 5
 
 	flagNumber  = 1
 	flagRecords = 2
@@ -55,6 +58,8 @@ type HeadSequence struct {
 	Top messages.Number
 	// First is the number of the first row that is in a pack, 0 if none is.
 	First messages.Number
+	// Packs lead to the last packs, one at least if there is any. Bucket index leads to those before them.
+	Packs []PackEntry
 	// Pointers are the records that are in no pack yet, or were written since, ordered by number.
 	Pointers []Pointer
 	// Periods are the newest periods of a sequence that restarts, ordered; none else.
@@ -122,7 +127,7 @@ func (h *Head) Sequence(seq messages.SeqID) *HeadSequence {
 
 // empty returns a sequence of which nothing is said, in the memory of this one.
 func (s *HeadSequence) empty(seq messages.SeqID) HeadSequence {
-	return HeadSequence{Seq: seq, Pointers: s.Pointers[:0], Periods: s.Periods[:0]}
+	return HeadSequence{Seq: seq, Packs: s.Packs[:0], Pointers: s.Pointers[:0], Periods: s.Periods[:0]}
 }
 
 // Closed says of the sequences, in order, which period is the first that is not closed.
@@ -177,6 +182,28 @@ func (s *HeadSequence) Pointed(n messages.Number) (i int, found bool) {
 		return last + 1, false
 	}
 	return slices.BinarySearchFunc(s.Pointers, n, func(p Pointer, n messages.Number) int { return cmp.Compare(p.Number, n) })
+}
+
+// PackAt returns where the last of Packs is that begins at or before a number, -1 if none does.
+func (s *HeadSequence) PackAt(n messages.Number) int {
+	i, found := slices.BinarySearchFunc(s.Packs, n, func(e PackEntry, n messages.Number) int { return cmp.Compare(e.First, n) })
+	if !found {
+		i--
+	}
+	return i
+}
+
+// Indexed reports whether bucket index leads to packs, too.
+func (s *HeadSequence) Indexed() bool { return len(s.Packs) > 0 && s.First < s.Packs[0].First }
+
+// PutPack adds a pack that belongs among Packs, or takes the place of the one that begins with the same row.
+func (s *HeadSequence) PutPack(e PackEntry) {
+	switch i := s.PackAt(e.First); {
+	case i >= 0 && s.Packs[i].First == e.First:
+		s.Packs[i] = e
+	default:
+		s.Packs = slices.Insert(s.Packs, i+1, e)
+	}
 }
 
 // Point says that an event has written a record last.
@@ -237,6 +264,21 @@ func (s *HeadSequence) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(above.Number-p.Number))
 		b = binary.AppendVarint(b, int64(p.LSN-above.LSN))
 		above = p
+	}
+	if s.First != 0 {
+		b = s.appendPacks(b)
+	}
+	return b
+}
+
+func (s *HeadSequence) appendPacks(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s.Packs)))
+	before := PackEntry{Last: s.First}
+	for _, e := range s.Packs {
+		b = binary.AppendVarint(b, int64(e.ID-before.ID))
+		b = binary.AppendUvarint(b, uint64(e.First-before.Last))
+		b = binary.AppendUvarint(b, uint64(e.Last-e.First))
+		before = e
 	}
 	return b
 }
@@ -321,6 +363,30 @@ func (s *HeadSequence) read(r *ByteReader) {
 		s.Pointers = append(s.Pointers, above)
 	}
 	slices.Reverse(s.Pointers)
+	if s.First != 0 {
+		s.readPacks(r)
+	}
+}
+
+func (s *HeadSequence) readPacks(r *ByteReader) {
+	before := PackEntry{Last: s.First}
+	for n := r.Count(3); n > 0; n-- {
+		id, above, width := r.varint(), messages.Number(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
+		e := PackEntry{ID: before.ID + PackID(id), First: before.Last + above}
+		e.Last = e.First + width
+		if r.Bad || e.ID == 0 || e.First < before.Last || e.Last < e.First || e.Last > s.Top || above == 0 && len(s.Packs) > 0 {
+			r.fail()
+			return
+		}
+		if last := len(s.Packs) - 1; last >= 0 {
+			s.Packs[last].Next = e.First
+		}
+		s.Packs = append(s.Packs, e)
+		before = e
+	}
+	if len(s.Packs) == 0 {
+		r.fail()
+	}
 }
 
 func (s *HeadSequence) readPeriods(r *ByteReader, flags byte) {

@@ -45,8 +45,7 @@ func genHead(t *rapid.T) Head {
 			s.Point(n, anyNumber[messages.LSN](1).Draw(t, "lsn"))
 		}
 		if rapid.Bool().Draw(t, "packs") {
-			s.First = anyNumber[messages.Number](1).Draw(t, "first")
-			s.Top = max(s.Top, s.First)
+			genPacks(t, s)
 		}
 	}
 	set := messages.Timestamp(rapid.Int64Range(-1e15, 1e16).Draw(t, "set"))
@@ -56,6 +55,22 @@ func genHead(t *rapid.T) Head {
 		set += messages.Timestamp(rapid.Int64Range(0, 1e14).Draw(t, "later"))
 	}
 	return h
+}
+
+// genPacks draws packs that end far enough below the highest number to be followed by others.
+func genPacks(t *rapid.T, s *HeadSequence) {
+	s.First = messages.Number(rapid.Uint64Range(1, 1<<40).Draw(t, "first"))
+	next := s.First + messages.Number(rapid.SampledFrom([]uint64{0, 1, 1 << 40}).Draw(t, "those of the index"))
+	for range rapid.IntRange(1, 40).Draw(t, "packs of the head") {
+		e := PackEntry{ID: PackID(rapid.Uint64Min(1).Draw(t, "id")), First: next}
+		e.Last = e.First + messages.Number(rapid.Uint64Max(1<<50).Draw(t, "rows"))
+		next = e.Last + 1 + messages.Number(rapid.Uint64Max(1<<50).Draw(t, "gap"))
+		if len(s.Packs) > 0 {
+			s.Packs[len(s.Packs)-1].Next = e.First
+		}
+		s.Packs = append(s.Packs, e)
+		s.Top = max(s.Top, e.Last)
+	}
 }
 
 func genPeriods(t *rapid.T, s *HeadSequence) {
@@ -74,8 +89,8 @@ func sameHead(a, b *Head) bool {
 		slices.Equal(a.Zones, b.Zones)
 	for i := 0; same && i < len(a.Sequences); i++ {
 		s, r := a.Sequences[i], b.Sequences[i]
-		same = slices.Equal(s.Pointers, r.Pointers) && slices.Equal(s.Periods, r.Periods)
-		s.Pointers, r.Pointers, s.Periods, r.Periods = nil, nil, nil, nil
+		same = slices.Equal(s.Pointers, r.Pointers) && slices.Equal(s.Periods, r.Periods) && slices.Equal(s.Packs, r.Packs)
+		s.Pointers, r.Pointers, s.Periods, r.Periods, s.Packs, r.Packs = nil, nil, nil, nil, nil, nil
 		same = same && reflect.DeepEqual(s, r)
 	}
 	return same
@@ -171,10 +186,10 @@ func TestHeadRefused(t *testing.T) {
 	const both = flagNumber | flagRecords
 	checkFields(t, BucketWorkspaces, h.Decode, []fieldsCase{
 		{"empty", head(0, 0, 0, 0), nil},
-		{"all", head(3, 9, 2, 5, 1, 2, 16, both, 7, 10, 1, 2, 0, zigzag(8), 3, zigzag(-2), 17, 0), nil},
+		{"all", head(3, 9, 2, 5, 1, 2, 16, both, 7, 10, 1, 2, 0, zigzag(8), 3, zigzag(-2), 2, zigzag(9), 1, 2, zigzag(-1), 3, 3, 17, 0), nil},
 		{"no bytes", nil, ErrLayout},
 		{"version 0", []byte{0, 0, 0, 0, 0}, ErrVersion},
-		{"version 1", []byte{1, 0, 0, 0, 0}, ErrVersion},
+		{"an older version", []byte{headVersion - 1, 0, 0, 0, 0}, ErrVersion},
 		{"a newer version", []byte{headZones + 1, 0, 0, 0, 0}, ErrVersion},
 		{"a kind beyond its width", head(1<<16, 0, 0, 0), ErrLayout},
 		{"something behind", head(0, 0, 0, 0, 0), ErrLayout},
@@ -189,7 +204,7 @@ func TestHeadRefused(t *testing.T) {
 		{"a sequence twice", head(0, 0, 0, 2, 16, 0, 16, 0), ErrLayout},
 		{"sequences that go down", head(0, 0, 0, 2, 17, 0, 16, 0), ErrLayout},
 		{"unknown flags", head(0, 0, 0, 1, 16, 16), ErrLayout},
-		{"unknown flags beside known ones", head(0, 0, 0, 1, 16, 16|both, 7, 10, 1, 0), ErrLayout},
+		{"unknown flags beside known ones", head(0, 0, 0, 1, 16, 16|both, 7, 10, 0, 0), ErrLayout},
 		{"periods", head(0, 0, 0, 2, 16, flagPeriods, 5, 2, 5, 1, 2, 1, 17, flagPeriods|flagOlder, 0, 1, 1, 1), nil},
 		{"no period", head(0, 0, 0, 1, 16, flagPeriods, 0, 0), ErrLayout},
 		{"a period twice", head(0, 0, 0, 1, 16, flagPeriods, 0, 2, 5, 1, 0, 1), ErrLayout},
@@ -203,11 +218,18 @@ func TestHeadRefused(t *testing.T) {
 		{"periods beside records", head(0, 0, 0, 1, 16, flagPeriods|flagRecords, 0, 1, 5, 1), ErrLayout},
 		{"number 0", head(0, 0, 0, 1, 16, flagNumber, 0), ErrLayout},
 		{"no highest record", head(0, 0, 0, 1, 16, flagRecords, 0, 1, 0), ErrLayout},
-		{"packs behind the highest record", head(0, 0, 0, 1, 16, flagRecords, 10, 11, 0), ErrLayout},
-		{"a pointer twice", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 2, 1, zigzag(8), 0, zigzag(1)), ErrLayout},
-		{"a pointer of record 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 1, 10, zigzag(8)), ErrLayout},
-		{"a pointer below 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 1, 11, zigzag(8)), ErrLayout},
-		{"a pointer to LSN 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 1, 0, zigzag(0)), ErrLayout},
+		{"packs behind the highest record", head(0, 0, 0, 1, 16, flagRecords, 10, 11, 0, 1, zigzag(9), 0, 0), ErrLayout},
+		{"a pack that ends behind it", head(0, 0, 0, 1, 16, flagRecords, 10, 5, 0, 1, zigzag(9), 0, 6), ErrLayout},
+		{"no pack", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, 0), ErrLayout},
+		{"pack 0", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, 1, zigzag(0), 0, 0), ErrLayout},
+		{"a pack in another one", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, 2, zigzag(9), 0, 2, zigzag(1), 0, 1), ErrLayout},
+		{"packs that go round", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, 2, zigzag(9), 5, 0, zigzag(1), math.MaxUint64-2, 0), ErrLayout},
+		{"rows that go round", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, 1, zigzag(9), 5, math.MaxUint64-2), ErrLayout},
+		{"more packs than bytes", head(0, 0, 0, 1, 16, flagRecords, 10, 1, 0, math.MaxInt32), ErrLayout},
+		{"a pointer twice", head(0, 0, 0, 1, 16, flagRecords, 10, 0, 2, 1, zigzag(8), 0, zigzag(1)), ErrLayout},
+		{"a pointer of record 0", head(0, 0, 0, 1, 16, flagRecords, 10, 0, 1, 10, zigzag(8)), ErrLayout},
+		{"a pointer below 0", head(0, 0, 0, 1, 16, flagRecords, 10, 0, 1, 11, zigzag(8)), ErrLayout},
+		{"a pointer to LSN 0", head(0, 0, 0, 1, 16, flagRecords, 10, 0, 1, 0, zigzag(0)), ErrLayout},
 	})
 }
 

@@ -43,7 +43,7 @@ const (
 	WALFormat = 1
 
 	// StateFormat is that of state.db. One of an older format is made anew from the log.
-	StateFormat = 5
+	StateFormat = 6
 
 	// SubscriptionsFormat is that of subscriptions.db, which counts for itself. In the first one no position
 	// says on which event it rests.

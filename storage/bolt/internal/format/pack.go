@@ -17,12 +17,13 @@ import (
 // that wrote a row last, are differences, as varints. Everything else is an uvarint. The rows' data is behind all of
 // these, in their order.
 //
-// An entry of bucket index leads to it, under WSID, SeqID and the number of its first row, sealed:
+// The head leads to the last packs of a sequence. To the others an entry of bucket index leads, under WSID, SeqID and the
+// number of the pack's first row, sealed:
 //
 //	entry = pack last next     uvarints: the pack's id, the number of its last row, and how far above it the next pack
-//	                           begins, 0 if there is none
+//	                           begins
 //
-// So the entries of a sequence are a chain, which its head begins: one that is hidden is missed.
+// So the entries of a sequence are a chain, which its head begins and ends: one that is hidden is missed.
 const packVersion = 1
 
 // Row is a row as a pack has it.
@@ -142,12 +143,12 @@ func nextRow(before Row, b []byte) (row Row, length, width int) {
 	return row, int(size), w1 + w2 + w3 + w4
 }
 
-// PackEntry is an entry of bucket index that leads to a pack.
+// PackEntry leads to a pack: from bucket index, or from the head.
 type PackEntry struct {
 	ID PackID
 	// First and Last are the numbers of its first and of its last row.
 	First, Last messages.Number
-	// Next is where the pack behind it begins, 0 if there is none.
+	// Next is where the pack behind it begins, 0 if there is none: then the head leads to it.
 	Next messages.Number
 }
 
@@ -156,7 +157,7 @@ func (e *PackEntry) Append(b, key []byte) []byte {
 	start := len(b)
 	b = binary.AppendUvarint(b, uint64(e.ID))
 	b = binary.AppendUvarint(b, uint64(e.Last))
-	b = binary.AppendUvarint(b, uint64(max(e.Next, e.Last)-e.Last))
+	b = binary.AppendUvarint(b, uint64(e.Next-e.Last))
 	return Seal(b, start, BucketIndex, key)
 }
 
@@ -172,10 +173,8 @@ func DecodePackEntry(key, value []byte) (e PackEntry, err error) {
 	r := ByteReader{Rest: data}
 	e.ID, e.Last = PackID(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
 	e.First = messages.Number(Uint64(key[IndexPrefixLen:]))
-	if above := messages.Number(r.Uvarint(math.MaxUint64)); above != 0 {
-		e.Next = e.Last + above
-	}
-	if r.Bad || len(r.Rest) != 0 || e.ID == 0 || e.First == 0 || e.Last < e.First || e.Next != 0 && e.Next <= e.Last {
+	e.Next = e.Last + messages.Number(r.Uvarint(math.MaxUint64))
+	if r.Bad || len(r.Rest) != 0 || e.ID == 0 || e.First == 0 || e.Last < e.First || e.Next <= e.Last {
 		return e, ErrLayout
 	}
 	return e, nil

@@ -128,11 +128,9 @@ func FuzzDecodePack(f *testing.F) {
 
 func TestPackEntryRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first, last := anyNumber[messages.Number](1).Draw(t, "first"), anyNumber[messages.Number](1).Draw(t, "last")
-		e := PackEntry{ID: PackID(rapid.Uint64Min(1).Draw(t, "id")), First: min(first, last), Last: max(first, last)}
-		if next := anyNumber[messages.Number](0).Draw(t, "next"); next > e.Last {
-			e.Next = next
-		}
+		e := PackEntry{ID: PackID(rapid.Uint64Min(1).Draw(t, "id")), First: messages.Number(rapid.Uint64Range(1, math.MaxUint64-1).Draw(t, "first"))}
+		e.Last = messages.Number(rapid.Uint64Range(uint64(e.First), math.MaxUint64-1).Draw(t, "last"))
+		e.Next = messages.Number(rapid.Uint64Min(uint64(e.Last)+1).Draw(t, "next"))
 		k := RecordKey{Workspace: messages.WSID(rapid.Uint64().Draw(t, "ws")), ID: messages.RecordID{
 			Seq: messages.SeqID(rapid.Uint16().Draw(t, "seq")), Number: e.First,
 		}}
@@ -156,15 +154,16 @@ func TestPackEntryRefused(t *testing.T) {
 	first := Uint64(key[IndexPrefixLen:])
 	decode := func(k, v []byte) error { _, err := DecodePackEntry(k, v); return err }
 	checkFields(t, BucketIndex, decode, []fieldsCase{
-		{"one row", uvarints(7, first, 0), nil},
+		{"one row", uvarints(7, first, 1), nil},
+		{"nothing behind it", uvarints(7, first, 0), ErrLayout},
 		{"one before another", uvarints(7, first+2, 1), nil},
 		{"no bytes", nil, ErrLayout},
-		{"pack 0", uvarints(0, first, 0), ErrLayout},
-		{"it ends before it begins", uvarints(7, first-1, 0), ErrLayout},
+		{"pack 0", uvarints(0, first, 1), ErrLayout},
+		{"it ends before it begins", uvarints(7, first-1, 1), ErrLayout},
 		{"numbers that go round", uvarints(7, first, math.MaxUint64-2), ErrLayout},
-		{"something behind", uvarints(7, first, 0, 0), ErrLayout},
+		{"something behind", uvarints(7, first, 1, 0), ErrLayout},
 	})
-	e := PackEntry{ID: 1, First: 1, Last: 2}
+	e := PackEntry{ID: 1, First: 1, Last: 2, Next: 3}
 	expect.ErrorIs(t, decode(key[1:], e.Append(nil, key[1:])), ErrLayout)
 	none := make([]byte, IndexKeyLen)
 	expect.ErrorIs(t, decode(none, e.Append(nil, none)), ErrLayout, "record 0")
@@ -173,7 +172,7 @@ func TestPackEntryRefused(t *testing.T) {
 func FuzzDecodePackEntry(f *testing.F) {
 	key := AppendIndexKey(nil, RecordKey{Workspace: 1, ID: messages.RecordID{Seq: 16, Number: 5}})
 	f.Add(key, uvarints(7, 5, 3))
-	f.Add(key[1:], uvarints(7, 5, 0))
+	f.Add(key[1:], uvarints(7, 5, 1))
 	f.Fuzz(func(t *testing.T, key, data []byte) {
 		_, _ = DecodePackEntry(key, data)
 		e, err := DecodePackEntry(key, Seal(slices.Clone(data), 0, BucketIndex, key))

@@ -38,6 +38,7 @@ type filled struct {
 func newFilled(t *testing.T) *filled {
 	t.Helper()
 	m := newModel(openState(t))
+	m.headPacks = 1 // most of them are led to by the index
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3 {
 		for i := range 3 * 90 {
@@ -260,7 +261,7 @@ func TestWriterMeetsDamage(t *testing.T) {
 		content[at+int64(byteAt)] ^= mask
 		x.state = f
 		err := f.Update(func(tx *bbolt.Tx) error {
-			w := NewWriter(tx, &boltfile.ByteArena{}, x.value)
+			w := x.newWriter(tx)
 			for _, ws := range readWorkspaces {
 				before := dump(tx)
 				err := x.writeWorkspace(w, ws)
@@ -370,7 +371,7 @@ func TestRaisedBranchKey(t *testing.T) {
 	for _, ws := range []messages.WSID{first, first + 1} {
 		m.append(ws, messages.SequenceNumber{}, nil)
 		err := m.state.Update(func(tx *bbolt.Tx) error {
-			return m.writeWorkspace(NewWriter(tx, &boltfile.ByteArena{}, m.value), ws)
+			return m.writeWorkspace(m.newWriter(tx), ws)
 		})
 		if ws == first && damaged(err) {
 			return
@@ -385,6 +386,10 @@ func TestRaisedBranchKey(t *testing.T) {
 // The same for the entry of a pack: it would be written beside the old one.
 func TestRaisedBranchKeyOfPacks(t *testing.T) {
 	x := newFilled(t)
+	for range 40 { // entries of packs, enough for pages that begin with one
+		x.append(20, messages.SequenceNumber{}, x.workspaces[20].records(rand.New(rand.NewPCG(1, 1)), seqAscending, packPointers, 5))
+		x.flush(t)
+	}
 	tried := 0
 	for _, key := range x.branchKeysOf(format.BucketIndex) {
 		content := x.content()
@@ -399,7 +404,7 @@ func TestRaisedBranchKeyOfPacks(t *testing.T) {
 		}
 		x.flip(last, content[last]^(content[last]+1))
 		view(t, x.state, func(tx *bbolt.Tx) error {
-			w := NewWriter(tx, nil, nil)
+			w := x.newWriter(tx)
 			expect.NoError(t, w.Load(k.Workspace))
 			for _, n := range []messages.Number{k.ID.Number, k.ID.Number + 1} {
 				if _, err := w.packFor(w.Head.Find(k.ID.Seq), n); !damaged(err) {
@@ -412,6 +417,40 @@ func TestRaisedBranchKeyOfPacks(t *testing.T) {
 	}
 	if tried == 0 {
 		t.Error("no page begins with a pack")
+	}
+}
+
+// A writer that would let the index lead to packs of the head meets what stands there, and leaves it as it is.
+func TestForeignEntryIsNotOverwritten(t *testing.T) {
+	for _, packs := range []int{3, 5} { // none is led to by the index yet, and two are
+		m := newModel(openState(t))
+		appendPack := func() {
+			r := rand.New(rand.NewPCG(1, 1))
+			m.append(10, messages.SequenceNumber{}, m.workspaces[10].records(r, seqAscending, 2*packPointers, 0)[:packPointers])
+		}
+		for range packs {
+			appendPack()
+			m.flush(t)
+		}
+		var h format.Head
+		view(t, m.state, func(tx *bbolt.Tx) error { return ReadHead(tx, 10, &h) })
+		s := h.Find(seqAscending)
+		expect.Equal(t, packs > 3, s.Indexed())
+		expect.Equal(t, 3, len(s.Packs))
+		for _, at := range []messages.Number{s.Packs[0].First, s.Packs[0].First + 1, s.Top + 1} {
+			key := format.AppendIndexKey(nil, format.RecordKey{Workspace: 10, ID: messages.RecordID{Seq: seqAscending, Number: at}})
+			update(t, m.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketIndex).Put(key, []byte("foreign")) })
+			appendPack()
+			if err := m.state.Update(m.write); !damaged(err) {
+				t.Errorf("%d packs, record %d: got %v", packs, at, err)
+			}
+			view(t, m.state, func(tx *bbolt.Tx) error {
+				expect.Equal(t, "foreign", string(tx.Bucket(format.BucketIndex).Get(key)), at)
+				return nil
+			})
+			update(t, m.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketIndex).Delete(key) })
+		}
+		m.flush(t)
 	}
 }
 
@@ -473,7 +512,7 @@ func (x *filled) checkWriter(e *entry, what string) {
 	}
 	k := format.ParseRecordKey(e.key)
 	view(x.t, x.state, func(tx *bbolt.Tx) error {
-		w := NewWriter(tx, nil, nil)
+		w := x.newWriter(tx)
 		expect.NoError(x.t, w.Load(k.Workspace))
 		if _, err := w.packFor(w.Head.Find(k.ID.Seq), k.ID.Number); !damaged(err) {
 			x.t.Errorf("%s: a writer got %v", what, err)
@@ -492,14 +531,10 @@ func movedKey(key []byte) []byte {
 // A chunk reads no pack behind the one that ends it.
 func TestChunkEndsReading(t *testing.T) {
 	x := newFilled(t)
-	var last entry
-	for _, e := range x.entries() {
-		if k := format.ParseRecordKey; bytes.Equal(e.bucket, format.BucketIndex) && k(e.key).ID.Seq == seqAscending && k(e.key).Workspace == 10 {
-			last = e
-		}
-	}
-	e, err := format.DecodePackEntry(last.key, last.value)
-	expect.NoError(t, err)
+	var h format.Head
+	view(t, x.state, func(tx *bbolt.Tx) error { return ReadHead(tx, 10, &h) })
+	packs := h.Find(seqAscending).Packs
+	e := packs[len(packs)-1]
 	update(t, x.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketPacks).Delete(format.AppendPackKey(nil, e.ID)) })
 	rows, next, err := Rows(x.state, 10, AllRows(seqAscending), 3, math.MaxInt)
 	expect.NoError(t, err)

@@ -97,6 +97,8 @@ type model struct {
 	// pending are the events that no transaction has written yet.
 	pending []*messages.Event
 	plog    messages.PLogOffset
+	// headPacks is how many packs of a sequence a head leads to, at most.
+	headPacks int
 }
 
 type workspaceModel struct {
@@ -107,7 +109,7 @@ type workspaceModel struct {
 }
 
 func newModel(state *boltfile.File) *model {
-	return &model{state: state, spoilt: map[messages.LSN]bool{}, workspaces: map[messages.WSID]*workspaceModel{}}
+	return &model{state: state, headPacks: 3, spoilt: map[messages.LSN]bool{}, workspaces: map[messages.WSID]*workspaceModel{}}
 }
 
 func partitionOf(ws messages.WSID) messages.PartitionID { return messages.PartitionID(ws % 3) }
@@ -156,8 +158,15 @@ func (m *model) flush(t expect.T) {
 	m.pending = nil
 }
 
-func (m *model) write(tx *bbolt.Tx) error {
+// newWriter returns a writer that lets bucket index lead to packs sooner than others do.
+func (m *model) newWriter(tx *bbolt.Tx) *Writer {
 	w := NewWriter(tx, &boltfile.ByteArena{}, m.value)
+	w.packer.headPacks = m.headPacks
+	return w
+}
+
+func (m *model) write(tx *bbolt.Tx) error {
+	w := m.newWriter(tx)
 	for ws := range m.workspaces {
 		if err := m.writeWorkspace(w, ws); err != nil {
 			return err

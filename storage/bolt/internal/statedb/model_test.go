@@ -207,7 +207,7 @@ func (m *model) checkRows(t *rapid.T, ws messages.WSID, seq messages.SeqID) {
 	for _, n := range []messages.Number{from, to, near("number"), near("number"), 1, math.MaxUint64} {
 		m.checkRange(t, ws, storage.RecordRange{Seq: seq, From: n, To: n}, 1, 1)
 		view(t, m.state, func(tx *bbolt.Tx) error {
-			writer := NewWriter(tx, nil, nil)
+			writer := m.newWriter(tx)
 			expect.NoError(t, writer.Load(ws))
 			lsn, err := writer.Written(messages.RecordID{Seq: seq, Number: n})
 			expect.NoError(t, err)
@@ -265,16 +265,10 @@ func (m *model) checkPacks(t *rapid.T) {
 		lists := map[messages.WSID]int{}
 		ids := map[format.PackID]bool{}
 		end := map[format.RecordKey]messages.Number{}
-		expect.NoError(t, tx.Bucket(format.BucketIndex).ForEach(func(k, v []byte) error {
-			key := format.ParseRecordKey(k)
-			if key.ID.Seq == messages.SeqWLogOffset {
-				lists[key.Workspace]++
-				return nil
-			}
-			e, err := format.DecodePackEntry(k, v)
-			expect.NoError(t, err)
+		link := func(key format.RecordKey, e format.PackEntry) {
 			var p format.Pack
 			packKey, value := seekPack(tx.Bucket(format.BucketPacks).Cursor(), e.ID)
+			key.ID.Number = e.First
 			expect.NoError(t, readPack(packKey, value, key, &e, &p, AllRows(key.ID.Seq)))
 			seq := key
 			seq.ID.Number = 0
@@ -288,8 +282,31 @@ func (m *model) checkPacks(t *rapid.T) {
 			}
 			ids[e.ID], end[seq], next[seq] = true, e.Last, e.Next
 			m.checkPack(t, &p)
+		}
+		expect.NoError(t, tx.Bucket(format.BucketIndex).ForEach(func(k, v []byte) error {
+			key := format.ParseRecordKey(k)
+			if key.ID.Seq == messages.SeqWLogOffset {
+				lists[key.Workspace]++
+				return nil
+			}
+			e, err := format.DecodePackEntry(k, v)
+			expect.NoError(t, err)
+			link(key, e)
 			return nil
 		}))
+		for ws := range m.workspaces {
+			var h format.Head
+			expect.NoError(t, ReadHead(tx, ws, &h))
+			for i := range h.Sequences {
+				s := &h.Sequences[i]
+				if len(s.Packs) > m.headPacks {
+					t.Fatalf("the head of %d leads to %d packs", ws, len(s.Packs))
+				}
+				for _, e := range s.Packs {
+					link(format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: s.Seq}}, e)
+				}
+			}
+		}
 		for seq, n := range next {
 			expect.Equal(t, 0, n, "the end of the chain", seq)
 		}

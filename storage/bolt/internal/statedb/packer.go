@@ -1,8 +1,11 @@
 package statedb
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
@@ -25,6 +28,10 @@ const (
 // the pointers that it has.
 const PackedBy = 8
 
+// headPacks is how many packs of a sequence the head leads to, at most. Then bucket index gets the older half of them. So
+// it is written once in 16 packs, and who reads what is new does not search it.
+const headPacks = 31
+
 // packer is what making packs needs, used again for each workspace.
 type packer struct {
 	// value reads the log.
@@ -41,6 +48,8 @@ type packer struct {
 	old        format.Pack
 	// next is the id of the next pack, 0 if it is not known yet.
 	next format.PackID
+	// headPacks is how many packs of a sequence the head leads to, at most.
+	headPacks int
 }
 
 // wantedRow is a pointer on its way into a pack. found is set when row is.
@@ -97,6 +106,11 @@ func (w *Writer) pack() error {
 			return err
 		}
 	}
+	for i := range sequences {
+		if err := w.indexPacks(&sequences[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -149,7 +163,7 @@ func (p *packer) readRows(ws messages.WSID, sequences []format.HeadSequence) {
 // planSequence makes spans of the rows that were found, ordered by number.
 func (w *Writer) planSequence(s *format.HeadSequence, wanted []wantedRow) error {
 	p := &w.packer
-	first := len(p.rows)
+	first, spans := len(p.rows), len(p.spans)
 	s.Pointers = s.Pointers[:0]
 	for i := range wanted {
 		if at := &wanted[i]; at.found {
@@ -165,7 +179,14 @@ func (w *Writer) planSequence(s *format.HeadSequence, wanted []wantedRow) error 
 		}
 		rows = rows[n:]
 	}
-	return nil
+	most := len(s.Packs)
+	for _, span := range p.spans[spans:] {
+		most += 3*parts(span.rows) + 1 // full ones, the last one, and two by two they have more than packBytes
+	}
+	if most <= w.packer.headPacks {
+		return nil
+	}
+	return w.checkIndexEnd(s)
 }
 
 // planSpan makes a span of as many of the rows as belong to one pack, or behind all, and returns how many these are.
@@ -215,13 +236,13 @@ func (w *Writer) putSpan(span *packSpan) error {
 		old = span.at.ID
 	case span.at.ID != 0:
 		span.at.Next = span.rows[0].Number
-		if err := w.putEntry(span.seq.Seq, &span.at); err != nil {
+		if err := w.putEntry(span.seq, &span.at); err != nil {
 			return err
 		}
 	default:
 		span.seq.First = span.rows[0].Number
 	}
-	return w.putPacks(span.seq.Seq, old, span.rows, span.next)
+	return w.putPacks(span.seq, old, span.rows, span.next)
 }
 
 // packFor returns the entry of the last pack that begins at or before a number, zero if there is none.
@@ -229,8 +250,16 @@ func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.P
 	if s.First == 0 || n < s.First {
 		return at, nil
 	}
+	if i := s.PackAt(n); i >= 0 {
+		return s.Packs[i], nil
+	}
+	return w.indexAt(w.index.Cursor(), s, n)
+}
+
+// indexAt returns the entry of the last pack that the index has at or before a number. The cursor stands there.
+func (w *Writer) indexAt(c *bbolt.Cursor, s *format.HeadSequence, n messages.Number) (at format.PackEntry, err error) {
 	key := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: n}}
-	if at, err = packAt(w.index.Cursor(), key, s.First); err != nil {
+	if at, err = packAt(c, key, s.First); err != nil {
 		return at, err
 	}
 	// A cursor goes one page further than Put: what Put would not replace must not be written beside.
@@ -256,13 +285,9 @@ func mergeRows(merged, old, newer []format.Row) []format.Row {
 
 // putPacks puts rows into packs of about as many rows, as far as their data lets them. The first takes the place of an old
 // pack, if there is one. Behind the last the pack begins that next says.
-func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.Row, next messages.Number) error {
-	size := 0
-	for i := range rows {
-		size += len(rows[i].Data)
-	}
-	parts := max((len(rows)+packRows-1)/packRows, (size+packBytes-1)/packBytes)
-	share := (len(rows) + parts - 1) / parts
+func (w *Writer) putPacks(s *format.HeadSequence, old format.PackID, rows []format.Row, next messages.Number) error {
+	n := parts(rows)
+	share := (len(rows) + n - 1) / n
 	for len(rows) > 0 {
 		n := fitting(rows[:min(share, len(rows))])
 		e := format.PackEntry{ID: old, First: rows[0].Number, Last: rows[n-1].Number, Next: next}
@@ -273,12 +298,21 @@ func (w *Writer) putPacks(seq messages.SeqID, old format.PackID, rows []format.R
 			e.ID = w.packer.next
 			w.packer.next++
 		}
-		if err := w.putPack(seq, &e, rows[:n]); err != nil {
+		if err := w.putPack(s, &e, rows[:n]); err != nil {
 			return err
 		}
 		old, rows = 0, rows[n:]
 	}
 	return nil
+}
+
+// parts is how many packs rows take, if their data is of about the same length.
+func parts(rows []format.Row) int {
+	size := 0
+	for i := range rows {
+		size += len(rows[i].Data)
+	}
+	return max((len(rows)+packRows-1)/packRows, (size+packBytes-1)/packBytes)
 }
 
 // fitting returns how many of the rows a pack takes, one at least.
@@ -292,16 +326,58 @@ func fitting(rows []format.Row) int {
 	return len(rows)
 }
 
-func (w *Writer) putPack(seq messages.SeqID, e *format.PackEntry, rows []format.Row) error {
-	pack := format.Pack{Workspace: w.ws, Seq: seq, Partition: w.packer.partition, Rows: rows}
+func (w *Writer) putPack(s *format.HeadSequence, e *format.PackEntry, rows []format.Row) error {
+	pack := format.Pack{Workspace: w.ws, Seq: s.Seq, Partition: w.packer.partition, Rows: rows}
 	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
 	if err := w.put(w.packs, key, pack.Append(w.scratch[:0], key)); err != nil {
 		return err
 	}
-	return w.putEntry(seq, e)
+	return w.putEntry(s, e)
 }
 
-func (w *Writer) putEntry(seq messages.SeqID, e *format.PackEntry) error {
+// putEntry lets the head lead to a pack, or bucket index if it is before those of the head.
+func (w *Writer) putEntry(s *format.HeadSequence, e *format.PackEntry) error {
+	if len(s.Packs) > 0 && e.First < s.Packs[0].First {
+		return w.putIndex(s.Seq, e)
+	}
+	s.PutPack(*e)
+	return nil
+}
+
+// indexPacks lets bucket index lead to older packs, if the head leads to many.
+func (w *Writer) indexPacks(s *format.HeadSequence) error {
+	most := w.packer.headPacks
+	if len(s.Packs) <= most {
+		return nil
+	}
+	older := s.Packs[:len(s.Packs)-(most+1)/2]
+	for i := range older {
+		if err := w.putIndex(s.Seq, &older[i]); err != nil {
+			return err
+		}
+	}
+	s.Packs = slices.Delete(s.Packs, 0, len(older))
+	return nil
+}
+
+// checkIndexEnd makes sure that the index leads to the first pack of the head, and that nothing is behind it: packs of the
+// head may go there.
+func (w *Writer) checkIndexEnd(s *format.HeadSequence) (err error) {
+	c := chain{cursor: w.index.Cursor(), key: format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq}}, rest: s.Packs}
+	if s.Indexed() {
+		if c.entry, err = w.indexAt(c.cursor, s, s.Packs[0].First-1); err != nil {
+			return err
+		}
+		return c.next()
+	}
+	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), w.ws, s.Seq)
+	if k, _ := c.cursor.Seek(prefix); bytes.HasPrefix(k, prefix) {
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	}
+	return nil
+}
+
+func (w *Writer) putIndex(seq messages.SeqID, e *format.PackEntry) error {
 	place := format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: seq, Number: e.First}}
 	key := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), place)
 	return w.put(w.index, key, e.Append(w.scratch[:0], key))

@@ -147,16 +147,35 @@ func (rd *rowReader) take(row Row) {
 	}
 }
 
-// chain is a place in the chain of a sequence's packs.
+// chain is a place in the chain of a sequence's packs: first come those of bucket index, then those of the head.
 type chain struct {
+	// cursor stands at the entry, as long as it is one of the index.
 	cursor *bbolt.Cursor
 	entry  format.PackEntry
 	key    format.RecordKey
+	// rest are the packs behind it that the head leads to.
+	rest []format.PackEntry
 }
 
-// next goes to the entry behind, which must be there.
+// seek goes to the pack that a record belongs to, or to the first one. There is one.
+func (c *chain) seek(in *boltfile.Snapshot, s *format.HeadSequence) (err error) {
+	c.key.ID.Number = max(c.key.ID.Number, s.First)
+	c.rest = s.Packs
+	if i := s.PackAt(c.key.ID.Number); i >= 0 {
+		c.entry, c.rest = s.Packs[i], s.Packs[i+1:]
+		return nil
+	}
+	c.cursor = in.Cursor(format.BucketIndex)
+	c.entry, err = packAt(c.cursor, c.key, s.First)
+	return err
+}
+
+// next goes to the entry behind, which must be there. There are packs behind this one.
 func (c *chain) next() (err error) {
 	c.key.ID.Number = c.entry.Next
+	if c.entry.Next >= c.rest[0].First {
+		return c.toHead()
+	}
 	k, v := c.cursor.Next()
 	if want := format.AppendIndexKey(make([]byte, 0, format.IndexKeyLen), c.key); !bytes.Equal(k, want) {
 		return format.DamagedIndex(want, format.ErrMissing)
@@ -167,12 +186,19 @@ func (c *chain) next() (err error) {
 	return nil
 }
 
-// end makes sure that nothing stands behind the last entry.
-func (c *chain) end() error {
-	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), c.key.Workspace, c.key.ID.Seq)
-	if k, _ := c.cursor.Next(); bytes.HasPrefix(k, prefix) {
-		return format.DamagedIndex(k, format.ErrMisplaced)
+// toHead goes to the next pack that the head leads to. The entry before it must lead there, and if it is one of the index,
+// nothing of the sequence stands behind it.
+func (c *chain) toHead() error {
+	if c.entry.Next != c.rest[0].First {
+		return format.DamagedIndex(format.AppendIndexKey(nil, c.key), format.ErrMissing)
 	}
+	if c.cursor != nil {
+		prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), c.key.Workspace, c.key.ID.Seq)
+		if k, _ := c.cursor.Next(); bytes.HasPrefix(k, prefix) {
+			return format.DamagedIndex(k, format.ErrMisplaced)
+		}
+	}
+	c.cursor, c.entry, c.rest = nil, c.rest[0], c.rest[1:]
 	return nil
 }
 
@@ -182,7 +208,7 @@ const warmAhead = 32
 // ahead lists the packs from the place on. What is damaged is told to whoever reads it.
 func (c chain) ahead(ids []format.PackID, to messages.Number) []format.PackID {
 	ids = append(ids, c.entry.ID)
-	for len(ids) < warmAhead && c.entry.Next != 0 && c.entry.Next <= to && c.next() == nil {
+	for len(ids) < warmAhead && len(c.rest) > 0 && c.entry.Next <= to && c.next() == nil {
 		ids = append(ids, c.entry.ID)
 	}
 	return ids
@@ -196,11 +222,8 @@ func eachPack(
 		return nil
 	}
 	packs := in.Cursor(format.BucketPacks)
-	c := chain{
-		cursor: in.Cursor(format.BucketIndex),
-		key:    format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: max(r.From, s.First)}},
-	}
-	if c.entry, err = packAt(c.cursor, c.key, s.First); err != nil {
+	c := chain{key: format.RecordKey{Workspace: ws, ID: messages.RecordID{Seq: r.Seq, Number: r.From}}}
+	if err := c.seek(in, s); err != nil {
 		return err
 	}
 	for {
@@ -214,10 +237,7 @@ func eachPack(
 				return nil
 			}
 		}
-		if c.entry.Next == 0 {
-			return c.end()
-		}
-		if c.entry.Next > r.To {
+		if len(c.rest) == 0 || c.entry.Next > r.To {
 			return nil
 		}
 		if err := c.next(); err != nil {
@@ -240,7 +260,7 @@ func packAt(c *bbolt.Cursor, k format.RecordKey, first messages.Number) (e forma
 	if e, err = format.DecodePackEntry(found, v); err != nil {
 		return e, format.DamagedIndex(found, err)
 	}
-	if e.Next != 0 && e.Next <= k.ID.Number {
+	if e.Next <= k.ID.Number {
 		k.ID.Number = e.Next
 		return e, format.DamagedIndex(format.AppendIndexKey(nil, k), format.ErrMissing)
 	}

@@ -43,7 +43,7 @@ func NewWriter(tx *bbolt.Tx, arena *boltfile.ByteArena, value func(messages.LSN)
 		tx: tx, arena: arena, heads: tx.Bucket(format.BucketWorkspaces), index: tx.Bucket(format.BucketIndex),
 		packs: tx.Bucket(format.BucketPacks),
 	}
-	w.packer.value = value
+	w.packer.value, w.packer.headPacks = value, headPacks
 	w.heads.FillPercent, w.index.FillPercent = boltfile.StateFill, boltfile.StateFill
 	w.packs.FillPercent = boltfile.LogFill
 	return w
