@@ -459,7 +459,7 @@ Files
  file      format, size, pages, free
 ---
  log.db         5 SIZES
- state.db       5 SIZES
+ state.db       6 SIZES
 
 Partitions
 

@@ -71,7 +71,7 @@ func TestMan(t *testing.T) {
 // TestVersionCommand: the version has the formats of all files, in words and as JSON.
 func TestVersionCommand(t *testing.T) {
 	text := run(t, "version").has(t, exitFine).stdout
-	if !strings.Contains(text, "partita ") || !strings.Contains(text, "formats: log.db 5, log.wal 1, state.db 5, subscriptions.db 2, ids.db 1, export 1") {
+	if !strings.Contains(text, "partita ") || !strings.Contains(text, "formats: log.db 5, log.wal 1, state.db 6, subscriptions.db 2, ids.db 1, export 1") {
 		t.Errorf("got %s", text)
 	}
 	told := run(t, "version", "--json").has(t, exitFine).json(t)
