@@ -208,9 +208,10 @@ func TestFlippedKeysOfNumbers(t *testing.T) {
 	})
 }
 
-// TestFlippedKeysOfRecords does the same for rows, all of a workspace and one by one.
+// TestFlippedKeysOfRecords does the same for rows, all of a workspace and one by one: of so many that the index leads to
+// some of the packs.
 func TestFlippedKeysOfRecords(t *testing.T) {
-	s, want := keyedSite(t, 4, 600)
+	s, want := keyedSite(t, 1, 2600)
 	store := openBolt(t, s.dir, s.app.Descriptor, bolt.Options{ReadOnly: true})
 	defer func() { check(t, store.Close(limit(t))) }()
 	rows := func(ws messages.WSID, r storage.RecordRange) (all []storage.Row, err error) {

@@ -22,12 +22,19 @@ type head struct {
 	sequences  []headSequence
 }
 
-// headSequence is what a head says of a sequence; top is 0 if it has no records.
+// headSequence is what a head says of a sequence; top is 0 if it has no records, first if it has no packs.
 type headSequence struct {
 	seq                messages.SeqID
-	number, top, packs uint64
+	number, top, first uint64
 	numbered           bool
 	pointers           []pointer
+	links              []link
+}
+
+// link leads to a pack; it is kept as it is written.
+type link struct {
+	id          int64
+	first, last uint64
 }
 
 // pointer leads from a record to the event that wrote it.
@@ -78,18 +85,24 @@ func decodeHead(value []byte) (h head) {
 }
 
 func (s *headSequence) readRecords(r *headReader) {
-	s.top, s.packs = r.uvarint(), r.uvarint()
+	s.top, s.first = r.uvarint(), r.uvarint()
 	at := pointer{number: messages.Number(s.top)}
 	for n := r.uvarint(); n > 0; n-- {
 		at.number -= messages.Number(r.uvarint())
 		at.lsn += messages.LSN(r.varint())
 		s.pointers = append(s.pointers, at)
 	}
+	if s.first == 0 {
+		return
+	}
+	for n := r.uvarint(); n > 0; n-- {
+		s.links = append(s.links, link{id: r.varint(), first: r.uvarint(), last: r.uvarint()})
+	}
 }
 
 // encode returns the head as it is kept under a key.
 func (h *head) encode(k key) []byte {
-	b := binary.AppendUvarint([]byte{2}, h.kind)
+	b := binary.AppendUvarint([]byte{4}, h.kind)
 	b = binary.AppendUvarint(b, h.last)
 	b = binary.AppendUvarint(b, uint64(len(h.lsns)))
 	before := messages.LSN(0)
@@ -124,13 +137,22 @@ func (s *headSequence) append(b []byte) []byte {
 		return b
 	}
 	b = binary.AppendUvarint(b, s.top)
-	b = binary.AppendUvarint(b, s.packs)
+	b = binary.AppendUvarint(b, s.first)
 	b = binary.AppendUvarint(b, uint64(len(s.pointers)))
 	above := pointer{number: messages.Number(s.top)}
 	for _, at := range s.pointers {
 		b = binary.AppendUvarint(b, uint64(above.number-at.number))
 		b = binary.AppendVarint(b, int64(at.lsn-above.lsn))
 		above = at
+	}
+	if s.first == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.links)))
+	for _, to := range s.links {
+		b = binary.AppendVarint(b, to.id)
+		b = binary.AppendUvarint(b, to.first)
+		b = binary.AppendUvarint(b, to.last)
 	}
 	return b
 }
