@@ -108,10 +108,8 @@ lint: $(GOLANGCI) core-check deps-check floors-check prose-check cross-check ## 
 # What differs there has files of its own: CONTRIBUTING.md names them. .goreleaser.yaml releases both processors of each
 # system. Linux has fields of other types on ARM; macOS and Windows have not, so one processor of each is enough.
 .PHONY: cross-check
-cross-check: ## compile the program for Linux on ARM, macOS and Windows
-	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/partita
-	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/partita
-	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/partita
+cross-check: ## type-check the program for Linux on ARM, macOS and Windows
+	$(TOOLS) cross ./cmd/partita linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select

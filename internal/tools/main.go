@@ -1,6 +1,7 @@
 // Command tools holds the project's own checks, which the Makefile runs:
 //
 //	tools core DIR...                    the packages have no goroutine, channel or select
+//	tools cross PACKAGE GOOS/GOARCH...   a program is right for other systems, by its types
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools errors                         the page of the errors, as their comments tell them
 //	tools floors                         imports point down, those of tests too
@@ -33,13 +34,15 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which check? bars, core, errors, floors, fuzz, mutants, mutate, proof, prose, plain or json")
+		return fmt.Errorf("which check? bars, core, cross, errors, floors, fuzz, mutants, mutate, proof, prose, plain or json")
 	}
 	switch check, args := args[0], args[1:]; check {
 	case "bars":
 		return checkBars(stdin, stdout)
 	case "core":
 		return checkCore(args, stdout)
+	case "cross":
+		return checkCross(ctx, ".", args, stdout)
 	case "errors":
 		return printErrors(".", stdout)
 	case "floors":

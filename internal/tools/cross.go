@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// maxCrossErrors is how many errors are told of a system.
+const maxCrossErrors = 20
+
+// checkCross type-checks a program for other systems, each GOOS/GOARCH: what the compiler would refuse is refused. Of
+// packages that are not of this module, the bodies of functions are left out: a release compiles them. So it takes a tenth
+// of the time that compilers take for the standard library of each system.
+func checkCross(ctx context.Context, dir string, args []string, stdout io.Writer) error {
+	if len(args) < 2 {
+		return errors.New("cross: want a package and systems, as in ./cmd/partita linux/arm64")
+	}
+	for _, system := range args[1:] {
+		goos, goarch, _ := strings.Cut(system, "/")
+		sizes := types.SizesFor("gc", goarch)
+		if sizes == nil {
+			return fmt.Errorf("cross: %s: unknown processor, want one as in linux/arm64", system)
+		}
+		listed, err := crossList(ctx, dir, args[0], goos, goarch)
+		if err != nil {
+			return fmt.Errorf("cross: %s: %w", system, err)
+		}
+		c := crossed{fset: token.NewFileSet(), packages: map[string]*types.Package{"unsafe": types.Unsafe}, sizes: sizes}
+		for _, p := range listed {
+			c.check(p)
+		}
+		if len(c.errs) > 0 {
+			return fmt.Errorf("cross: %s: %w", system, errors.Join(c.errs[:min(len(c.errs), maxCrossErrors)]...))
+		}
+		_, _ = fmt.Fprintf(stdout, "cross: %s: %d packages\n", system, len(listed))
+	}
+	return nil
+}
+
+// crossPkg is what `go list` says about a package that is compiled.
+type crossPkg struct {
+	ImportPath, Dir string
+	GoFiles         []string
+	ImportMap       map[string]string
+	Module          struct {
+		Main      bool
+		GoVersion string
+	}
+}
+
+// crossList lists the packages of a program, each behind those that it imports.
+func crossList(ctx context.Context, dir, program, goos, goarch string) (listed []*crossPkg, err error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", program)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", withStderr(err))
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		p := new(crossPkg)
+		if err := dec.Decode(p); errors.Is(err, io.EOF) {
+			return listed, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		listed = append(listed, p)
+	}
+}
+
+// crossed are the packages that are checked for a system.
+type crossed struct {
+	fset     *token.FileSet
+	packages map[string]*types.Package
+	sizes    types.Sizes
+	errs     []error
+}
+
+func (c *crossed) check(p *crossPkg) {
+	if p.ImportPath == "unsafe" {
+		return
+	}
+	fail := func(err error) { c.errs = append(c.errs, err) }
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(c.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			fail(err)
+			return
+		}
+		files = append(files, f)
+	}
+	config := types.Config{
+		Sizes: c.sizes, IgnoreFuncBodies: !p.Module.Main, Error: fail, Importer: importFunc(func(path string) (*types.Package, error) {
+			if mapped := p.ImportMap[path]; mapped != "" {
+				path = mapped
+			}
+			if found := c.packages[path]; found != nil {
+				return found, nil
+			}
+			return nil, fmt.Errorf("package %q is not listed", path)
+		}),
+	}
+	if p.Module.GoVersion != "" {
+		config.GoVersion = "go" + p.Module.GoVersion
+	}
+	c.packages[p.ImportPath], _ = config.Check(p.ImportPath, c.fset, files, nil) // Error is told
+}
+
+type importFunc func(path string) (*types.Package, error)
+
+func (f importFunc) Import(path string) (*types.Package, error) { return f(path) }
