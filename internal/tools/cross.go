@@ -27,13 +27,14 @@ func checkCross(ctx context.Context, dir string, args []string, stdout io.Writer
 	if len(args) < 2 {
 		return errors.New("cross: want a package and systems, as in ./cmd/partita linux/arm64")
 	}
-	for _, system := range args[1:] {
+	program, systems := args[0], args[1:]
+	for _, system := range systems {
 		goos, goarch, _ := strings.Cut(system, "/")
 		sizes := types.SizesFor("gc", goarch)
 		if sizes == nil {
 			return fmt.Errorf("cross: %s: unknown processor, want one as in linux/arm64", system)
 		}
-		listed, err := crossList(ctx, dir, args[0], goos, goarch)
+		listed, err := crossList(ctx, dir, goos, goarch, program)
 		if err != nil {
 			return fmt.Errorf("cross: %s: %w", system, err)
 		}
@@ -60,9 +61,10 @@ type crossPkg struct {
 	}
 }
 
-// crossList lists the packages of a program, each behind those that it imports.
-func crossList(ctx context.Context, dir, program, goos, goarch string) (listed []*crossPkg, err error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", program)
+// crossList lists the packages of programs, each behind those that it imports.
+func crossList(ctx context.Context, dir, goos, goarch string, programs ...string) (listed []*crossPkg, err error) {
+	const fields = "-json=ImportPath,Dir,GoFiles,ImportMap,Module"
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", fields}, programs...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {

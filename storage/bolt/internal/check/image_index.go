@@ -94,10 +94,7 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 		return nil
 	}
 	if otherSequence {
-		l.next, l.end = 0, 0
-		if s := l.head.Find(key.ID.Seq); s != nil && len(s.Packs) > 0 {
-			l.next, l.end = s.First, s.Packs[0].First
-		}
+		l.beginSequence(key.ID.Seq)
 	}
 	if key.ID.Seq == messages.SeqWLogOffset {
 		if statedb.IsListed(&l.head, messages.WLogOffset(key.ID.Number)) {
@@ -117,6 +114,14 @@ func (l *leading) to(tx *bbolt.Tx, key format.RecordKey, k, v []byte) error {
 	}
 	l.next = e.Next
 	return nil
+}
+
+// beginSequence says where the entries of a sequence begin, and end.
+func (l *leading) beginSequence(seq messages.SeqID) {
+	l.next, l.end = 0, 0
+	if s := l.head.Find(seq); s != nil && len(s.Packs) > 0 {
+		l.next, l.end = s.First, s.Packs[0].First
+	}
 }
 
 // toPeriod returns damage if an entry is not the last number of an older period.
