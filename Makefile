@@ -109,7 +109,7 @@ lint: $(GOLANGCI) core-check deps-check floors-check prose-check cross-check ## 
 # system. Linux has fields of other types on ARM; macOS and Windows have not, so one processor of each is enough.
 .PHONY: cross-check
 cross-check: ## type-check the program for Linux on ARM, macOS and Windows
-	$(TOOLS) cross ./cmd/partita linux/arm64 darwin/arm64 windows/amd64
+	$(TOOLS) cross linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: core-check
 core-check: ## check that the core has no goroutine, channel or select

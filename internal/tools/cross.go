@@ -20,21 +20,20 @@ import (
 // maxCrossErrors is how many errors are told of a system.
 const maxCrossErrors = 20
 
-// checkCross type-checks a program for other systems, each GOOS/GOARCH: what the compiler would refuse is refused. Of
+// checkCross type-checks the program for other systems, each GOOS/GOARCH: what the compiler would refuse is refused. Of
 // packages that are not of this module, the bodies of functions are left out: a release compiles them. So it takes a tenth
 // of the time that compilers take for the standard library of each system.
-func checkCross(ctx context.Context, dir string, args []string, stdout io.Writer) error {
-	if len(args) < 2 {
-		return errors.New("cross: want a package and systems, as in ./cmd/partita linux/arm64")
+func checkCross(ctx context.Context, dir string, systems []string, stdout io.Writer) error {
+	if len(systems) == 0 {
+		return errors.New("cross: want systems, as in linux/arm64")
 	}
-	program, systems := args[0], args[1:]
 	for _, system := range systems {
 		goos, goarch, _ := strings.Cut(system, "/")
 		sizes := types.SizesFor("gc", goarch)
 		if sizes == nil {
 			return fmt.Errorf("cross: %s: unknown processor, want one as in linux/arm64", system)
 		}
-		listed, err := crossList(ctx, dir, goos, goarch, program)
+		listed, err := crossList(ctx, dir, goos, goarch)
 		if err != nil {
 			return fmt.Errorf("cross: %s: %w", system, err)
 		}
@@ -61,10 +60,9 @@ type crossPkg struct {
 	}
 }
 
-// crossList lists the packages of programs, each behind those that it imports.
-func crossList(ctx context.Context, dir, goos, goarch string, programs ...string) (listed []*crossPkg, err error) {
-	const fields = "-json=ImportPath,Dir,GoFiles,ImportMap,Module"
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", fields}, programs...)...)
+// crossList lists the packages of the program, each behind those that it imports.
+func crossList(ctx context.Context, dir, goos, goarch string) (listed []*crossPkg, err error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "./cmd/partita")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Command tools holds the project's own checks, which the Makefile runs:
 //
 //	tools core DIR...                    the packages have no goroutine, channel or select
-//	tools cross PACKAGE GOOS/GOARCH...   a program is right for other systems, by its types
+//	tools cross GOOS/GOARCH...           the program is right for other systems, by its types
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools errors                         the page of the errors, as their comments tell them
 //	tools floors                         imports point down, those of tests too
