@@ -25,7 +25,7 @@ ATATIME   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TESTFLAGS ?= -vet=off -shuffle=on -timeout=20m -p=$(ATATIME) -parallel=$(ATATIME)
 UNRACED   ?= tests/unraced.tsv
 # Where the tests of make race have their files; empty: where all have them. RACEFLAGS=-short: a fifth of the random
-# runs of rapid, and of a store's model at one trust level.
+# runs of rapid, of the simulation's seeds and of the histories, and of a store's model at one trust level.
 SCRATCH   ?=
 RACEFLAGS ?=
 # A directory in memory with room for them, in which programs may run, if there is one.
@@ -35,6 +35,8 @@ FIRST     := $(if $(filter ./...,$(PKG)),./storage/bolt/... ./tests/...)
 DEMOFLAGS ?=
 FUZZTIME ?= 4s
 FUZZ      ?= .
+# Where make fuzz-build leaves the programs; make fuzz with it takes them from there, as they are.
+FUZZPROGRAMS ?=
 SIMSEEDS  ?= 10000
 SIMTIME   ?= 0
 SIMSEED   ?= 0
@@ -151,7 +153,11 @@ tidy-check: ## fail if go.mod or go.sum is not tidy, or a module is not what go.
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (FUZZ=regexp selects)
-	$(TOOLS) fuzz -time $(FUZZTIME) -match '$(FUZZ)'
+	$(TOOLS) fuzz -time $(FUZZTIME) -match '$(FUZZ)' -programs '$(FUZZPROGRAMS)'
+
+.PHONY: fuzz-build
+fuzz-build: ## only build what make fuzz runs (FUZZPROGRAMS=directory)
+	$(TOOLS) fuzz -build -match '$(FUZZ)' -programs '$(FUZZPROGRAMS)'
 
 # An empty cell of the matrix is a failure from 10,000 seeds on.
 .PHONY: sim
@@ -296,19 +302,21 @@ smoke: ## run the demo as a script would, as text and as JSON
 # stands behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them, and nobody waits
 # for the disk. The disk is met by make test. Alone, make race has its files on the disk, and make race and make fuzz
 # do more.
-CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke test race fuzz)
+CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke fuzz-build test race fuzz)
 
 CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short
 CI_examples-check = EXAMPLES=./invoicing
-CI_fuzz = FUZZTIME=2s $(if $(MEMORY),TMPDIR=$(MEMORY))
+CI_fuzz-build = FUZZPROGRAMS=$(BIN)/ci/fuzz
+CI_fuzz = FUZZTIME=2s $(CI_fuzz-build) $(if $(MEMORY),TMPDIR=$(MEMORY))
 
 ci-tidy-check: ci-fmt-check
 ci-lint: ci-tidy-check
 ci-bench-check: ci-lint
 ci-examples-check: ci-bench-check
 ci-smoke: ci-examples-check
+ci-fuzz-build: ci-smoke
 ci-race: ci-test
-ci-fuzz: ci-race ci-smoke
+ci-fuzz: ci-race ci-fuzz-build
 
 .PHONY: $(CHECKS)
 $(CHECKS): ci-%:
@@ -318,7 +326,7 @@ $(CHECKS): ci-%:
 	cat $$out; [ $$end = ok ]
 
 .PHONY: ci
-ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check examples-check smoke, test race, fuzz (bin/ci has the output)
+ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check examples-check smoke fuzz-build, test race, fuzz (bin/ci has the output)
 	@rm -rf $(BIN)/ci; mkdir -p $(BIN)/ci; end=ok; \
 	$(MAKE) -j2 $(CHECKS) || end=FAILED; \
 	printf '\n'; grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \

@@ -34,6 +34,8 @@ func fuzz(ctx context.Context, dir string, args []string, stdout io.Writer) erro
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
 	perTarget := flags.Duration("time", 10*time.Second, "how long to run each target")
 	match := flags.String("match", ".", "run the targets whose import path and name match this regular expression")
+	programs := flags.String("programs", "", "directory of the tests' programs: those that are there are not built again; empty: a temporary one")
+	build := flags.Bool("build", false, "only build the programs")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -49,13 +51,21 @@ func fuzz(ctx context.Context, dir string, args []string, stdout io.Writer) erro
 	if len(targets) == 0 {
 		return fmt.Errorf("fuzz: none of %d fuzz targets matches %q", len(all), *match)
 	}
-	f, err := newFuzzer(ctx, stdout)
+	f, err := newFuzzer(ctx, *programs, stdout)
 	if err != nil {
 		return fmt.Errorf("fuzz: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(f.tmp) }()
+	if *programs == "" {
+		defer func() { _ = os.RemoveAll(f.programs) }()
+	}
 	inputs := 0
 	for _, t := range targets {
+		if *build {
+			if _, err := f.program(ctx, t); err != nil {
+				return fmt.Errorf("fuzz: %s: %w", t.importPath, err)
+			}
+			continue
+		}
 		tried, err := f.run(ctx, t, *perTarget)
 		if err != nil {
 			return fmt.Errorf("fuzz: %s.%s: %w", t.importPath, t.name, err)
@@ -98,34 +108,36 @@ const minimizing = "100x"
 // fuzzer runs targets as go test -fuzz does, but builds the tests of a package once for all of its
 // targets: building takes as long as fuzzing.
 type fuzzer struct {
-	tmp    string
-	kept   string            // what go test -fuzz keeps the inputs in that it has found
-	built  map[string]string // programs by import path
-	stdout io.Writer
+	programs string // where they are
+	kept     string // what go test -fuzz keeps the inputs in that it has found
+	stdout   io.Writer
 }
 
-func newFuzzer(ctx context.Context, stdout io.Writer) (*fuzzer, error) {
+func newFuzzer(ctx context.Context, programs string, stdout io.Writer) (*fuzzer, error) {
 	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", withStderr(err))
 	}
-	tmp, err := os.MkdirTemp("", "fuzz-")
+	if programs == "" {
+		programs, err = os.MkdirTemp("", "fuzz-")
+	} else if programs, err = filepath.Abs(programs); err == nil {
+		err = os.MkdirAll(programs, 0o700)
+	}
 	kept := filepath.Join(strings.TrimSpace(string(cache)), "fuzz")
-	return &fuzzer{tmp: tmp, kept: kept, built: make(map[string]string), stdout: stdout}, err
+	return &fuzzer{programs: programs, kept: kept, stdout: stdout}, err
 }
 
 // program returns the tests of a target's package, which tell where an input gets to.
 func (f *fuzzer) program(ctx context.Context, t fuzzTarget) (string, error) {
-	if path := f.built[t.importPath]; path != "" {
+	path := filepath.Join(f.programs, strings.ReplaceAll(t.importPath, "/", "_")+".test")
+	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	path := filepath.Join(f.tmp, fmt.Sprintf("%d.test", len(f.built)))
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-fuzz", ".", "-o", path, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, f.stdout, f.stdout
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("go test -c: %w", err)
 	}
-	f.built[t.importPath] = path
 	return path, nil
 }
 

@@ -5,7 +5,7 @@
 //	tools bars <OUTPUT                   the bars that benchmarks' figures must keep
 //	tools errors                         the page of the errors, as their comments tell them
 //	tools floors                         imports point down, those of tests too
-//	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module
+//	tools fuzz [-time 10s] [-match RE]   run every fuzz target of the module (-build, -programs DIR)
 //	tools mutants [-match RE] LIST...    plant faults, each of which a test must catch
 //	tools mutate [-sample N] FILE...     change small things, which the package's tests must notice
 //	tools proof [-match RE] [-jobs N]    run short versions of all that looks for faults, and count (-allow-skips)

@@ -164,7 +164,7 @@ func TestChangesComeBack(t *testing.T) {
 
 // A replica that cannot write subscriptions.db stops when too much waits, and has all when it comes back.
 func TestBacklogIsBounded(t *testing.T) {
-	const events = 2048
+	const events = 512
 	r, w := subscribingThree(t)
 	w.appendMany(events, 1)
 	r.sameSubscriptions(t, w.s)
@@ -175,7 +175,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		Next: map[messages.PartitionID]uint64{0: events},
 	}
 	for i := range uint64(events - 1) {
-		large.Parked = append(large.Parked, storage.ParkedEvent{Partition: 0, Offset: i + 1, Reason: strings.Repeat("no ", 300)})
+		large.Parked = append(large.Parked, storage.ParkedEvent{Partition: 0, Offset: i + 1, Reason: strings.Repeat("no! ", storage.MaxSubscriptionReason/4)})
 	}
 	var stopped error
 	for range 100 {

@@ -10,11 +10,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setting is a number from the environment, for longer runs.
+// setting is a number from the environment, for longer runs. Without one, -short makes a fifth of it.
 func setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text, ok := os.LookupEnv(name)
-	if !ok {
+	switch {
+	case !ok && testing.Short():
+		return max(1, otherwise/5)
+	case !ok:
 		return otherwise
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
