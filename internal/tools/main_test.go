@@ -73,7 +73,9 @@ func TestFuzzTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := filepath.Join(dir, "a")
-	want := []fuzzTarget{{target{"example.org/own/a", "FuzzIn"}, own}, {target{"example.org/own/a", "FuzzOut"}, own}}
+	want := []fuzzTarget{
+		{target{"example.org/own/a", "FuzzIn"}, own, "example.org/own"}, {target{"example.org/own/a", "FuzzOut"}, own, "example.org/own"},
+	}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %v, want %v", got, want)
 	}
