@@ -31,7 +31,7 @@ func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) e
 		return err
 	}
 	var pack format.Pack
-	var head format.Head
+	var of ofHead
 	return m.files.State.Scan(ctx, format.BucketPacks, nil, func(k, v []byte) error {
 		if len(k) != format.PackKeyLen {
 			return m.files.State.BadKey(format.BucketPacks, k)
@@ -42,7 +42,7 @@ func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) e
 		}
 		key := format.RecordKey{Workspace: pack.Workspace, ID: messages.RecordID{Seq: pack.Seq, Number: pack.First}}
 		return m.files.State.View(func(tx *bbolt.Tx) error {
-			if leadsTo(tx, &head, key, id) {
+			if of.leadsTo(tx, key, id) {
 				return nil
 			}
 			return each(&verify.RowEntry{Workspace: key.Workspace, ID: key.ID}, format.DamagedPack(key, id, format.ErrMisplaced))
@@ -50,22 +50,26 @@ func (m *Image) astray(ctx context.Context, each func(*verify.RowEntry, error) e
 	})
 }
 
-// leadsTo reports whether the index or a head leads to a pack that begins with a record. What is damaged is told elsewhere.
-func leadsTo(tx *bbolt.Tx, h *format.Head, k format.RecordKey, id format.PackID) bool {
+// ofHead is the head of the workspace whose packs were looked at last: they lie beside each other.
+type ofHead struct {
+	ws   messages.WSID
+	head format.Head
+	read bool
+}
+
+// leadsTo reports whether a head or the index leads to a pack that begins with a record. What is damaged is told elsewhere.
+func (o *ofHead) leadsTo(tx *bbolt.Tx, k format.RecordKey, id format.PackID) bool {
+	if !o.read || o.ws != k.Workspace {
+		o.ws, o.read = k.Workspace, statedb.ReadHead(tx, k.Workspace, &o.head) == nil
+	}
+	if s := o.head.Find(k.ID.Seq); o.read && s != nil {
+		if i := s.PackAt(k.ID.Number); i >= 0 {
+			return s.Packs[i].First == k.ID.Number && s.Packs[i].ID == id
+		}
+	}
 	at := format.AppendIndexKey(nil, k)
-	if v := tx.Bucket(format.BucketIndex).Get(at); v != nil {
-		e, err := format.DecodePackEntry(at, v)
-		return err == nil && e.ID == id
-	}
-	if statedb.ReadHead(tx, k.Workspace, h) != nil {
-		return false
-	}
-	s := h.Find(k.ID.Seq)
-	if s == nil {
-		return false
-	}
-	i := s.PackAt(k.ID.Number)
-	return i >= 0 && s.Packs[i].First == k.ID.Number && s.Packs[i].ID == id
+	e, err := format.DecodePackEntry(at, tx.Bucket(format.BucketIndex).Get(at))
+	return err == nil && e.ID == id
 }
 
 // leading follows the entries of the index in their order.

@@ -370,7 +370,9 @@ func (s *HeadSequence) read(r *ByteReader) {
 
 func (s *HeadSequence) readPacks(r *ByteReader) {
 	before := PackEntry{Last: s.First}
-	for n := r.Count(3); n > 0; n-- {
+	n := r.Count(3)
+	s.Packs = slices.Grow(s.Packs, n)
+	for ; n > 0; n-- {
 		id, above, width := r.varint(), messages.Number(r.Uvarint(math.MaxUint64)), messages.Number(r.Uvarint(math.MaxUint64))
 		e := PackEntry{ID: before.ID + PackID(id), First: before.Last + above}
 		e.Last = e.First + width

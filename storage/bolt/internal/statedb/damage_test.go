@@ -454,6 +454,59 @@ func TestForeignEntryIsNotOverwritten(t *testing.T) {
 	}
 }
 
+// Packs that are asked for ahead end where damage is met, and whoever asked does not go on behind it.
+func TestAheadTellsOfDamage(t *testing.T) {
+	m := newModel(openState(t))
+	m.headPacks = 1
+	for range 4 {
+		m.append(10, messages.SequenceNumber{}, m.workspaces[10].records(rand.New(rand.NewPCG(1, 1)), seqAscending, 2*packPointers, 0)[:packPointers])
+		m.flush(t)
+	}
+	for _, foreign := range []bool{false, true} {
+		var ids []format.PackID
+		var sound bool
+		update(t, m.state, func(tx *bbolt.Tx) error {
+			var h format.Head
+			expect.NoError(t, ReadHead(tx, 10, &h))
+			s := h.Find(seqAscending)
+			c := chain{key: format.RecordKey{Workspace: 10, ID: messages.RecordID{Seq: seqAscending, Number: s.First}}}
+			if foreign {
+				c.key.ID.Number = s.Packs[0].First + 1
+				expect.NoError(t, tx.Bucket(format.BucketIndex).Put(format.AppendIndexKey(nil, c.key), []byte("foreign")))
+				c.key.ID.Number = s.Packs[0].First - 1 // of the last pack of the index
+			}
+			expect.NoError(t, c.seek(boltfile.SnapshotOf(tx), s))
+			ids, sound = c.ahead(nil, math.MaxUint64)
+			return nil
+		})
+		expect.Equal(t, !foreign, sound)
+		expect.Equal(t, map[bool]int{false: 4, true: 1}[foreign], len(ids))
+	}
+}
+
+// A writer that lets the index lead to a pack before all others meets what stands there, and leaves it as it is.
+func TestForeignEntryBeforeAll(t *testing.T) {
+	for _, packs := range []int{2, 5} { // the index leads to none yet, and to two
+		m := newModel(openState(t))
+		for range packs {
+			m.append(10, messages.SequenceNumber{}, m.workspaces[10].records(rand.New(rand.NewPCG(1, 1)), seqDescending, packPointers, 0))
+			m.flush(t)
+		}
+		var h format.Head
+		view(t, m.state, func(tx *bbolt.Tx) error { return ReadHead(tx, 10, &h) })
+		s := h.Find(seqDescending)
+		expect.Equal(t, packs > 3, s.Indexed())
+		key := format.AppendIndexKey(nil, format.RecordKey{Workspace: 10, ID: messages.RecordID{Seq: seqDescending, Number: s.First - 1}})
+		update(t, m.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketIndex).Put(key, []byte("foreign")) })
+		m.append(10, messages.SequenceNumber{}, m.workspaces[10].records(rand.New(rand.NewPCG(1, 1)), seqDescending, 2*packPointers, 0))
+		if err := m.state.Update(m.write); !damaged(err) {
+			t.Errorf("%d packs: got %v", packs, err)
+		}
+		update(t, m.state, func(tx *bbolt.Tx) error { return tx.Bucket(format.BucketIndex).Delete(key) })
+		m.flush(t)
+	}
+}
+
 // branchKeysOf returns where the keys of a bucket's root are in the file, without the first one.
 func (x *filled) branchKeysOf(bucket []byte) (places []int64) {
 	x.t.Helper()

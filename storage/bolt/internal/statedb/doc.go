@@ -8,6 +8,7 @@
 //	periods.go the last numbers of sequences that restart: the newest in heads, older ones behind them
 //	search.go  looking for a key where any key can be damaged
 //
-// A workspace has one head, which names its last events and the records written last; the others are behind it, in lists
-// and packs of many. Each value has a checksum, which covers its key: what is not found where it must be is damage.
+// A workspace has one head, which names its last events, the records written last and the last packs of records. The other
+// events are behind it, in lists of many, and an index leads to the other packs. Each value has a checksum, which covers
+// its key: what is not found where it must be is damage.
 package statedb

@@ -28,9 +28,13 @@ const (
 // the pointers that it has.
 const PackedBy = 8
 
-// headPacks is how many packs of a sequence the head leads to, at most. Then bucket index gets the older half of them. So
-// it is written once in 16 packs, and who reads what is new does not search it.
-const headPacks = 31
+// A head leads to so many packs at most, all sequences together, and headPacks of one; but to one of each. When a sequence
+// has more, bucket index gets all but half of them. So it is written once in 16 packs, and who reads what is new does not
+// search it. Packs of lower numbers than those of the head go there at once, if there are others.
+const (
+	headPacks    = 31
+	headPacksAll = 256
+)
 
 // packer is what making packs needs, used again for each workspace.
 type packer struct {
@@ -62,6 +66,8 @@ type wantedRow struct {
 // packSpan is what becomes one pack, or several beside each other.
 type packSpan struct {
 	seq *format.HeadSequence
+	// indexed says that bucket index leads to the packs, since it does to those around them.
+	indexed bool
 	// at is the last pack that begins at or before the rows, zero if there is none. It is replaced if its rows are among
 	// the span's.
 	at      format.PackEntry
@@ -106,12 +112,17 @@ func (w *Writer) pack() error {
 			return err
 		}
 	}
-	for i := range sequences {
-		if err := w.indexPacks(&sequences[i]); err != nil {
+	for i := range p.spans {
+		if err := w.indexPacks(p.spans[i].seq); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mostPacks is how many packs of a sequence the head leads to.
+func (w *Writer) mostPacks() int {
+	return max(1, min(w.packer.headPacks, headPacksAll/len(w.Head.Sequences)))
 }
 
 // want wants the rows of a sequence, in the order of their numbers. Those among the rows that were read are found. It
@@ -183,7 +194,7 @@ func (w *Writer) planSequence(s *format.HeadSequence, wanted []wantedRow) error 
 	for _, span := range p.spans[spans:] {
 		most += 3*parts(span.rows) + 1 // full ones, the last one, and two by two they have more than packBytes
 	}
-	if most <= w.packer.headPacks {
+	if most <= w.mostPacks() {
 		return nil
 	}
 	return w.checkIndexEnd(s)
@@ -203,7 +214,7 @@ func (w *Writer) planSpan(s *format.HeadSequence, rows []format.Row) (int, error
 	for n < len(rows) && (next == 0 || rows[n].Number < next) {
 		n++
 	}
-	span := packSpan{seq: s, at: at, rows: rows[:n], next: next}
+	span := packSpan{seq: s, at: at, rows: rows[:n], next: next, indexed: s.Indexed() && rows[0].Number < s.Packs[0].First}
 	behindAll := next == 0 && rows[0].Number > at.Last && n >= packPointers/2
 	if at.ID != 0 && !behindAll {
 		span.replace = true
@@ -236,19 +247,20 @@ func (w *Writer) putSpan(span *packSpan) error {
 		old = span.at.ID
 	case span.at.ID != 0:
 		span.at.Next = span.rows[0].Number
-		if err := w.putEntry(span.seq, &span.at); err != nil {
-			return err
-		}
+		span.seq.PutPack(span.at) // the last one of all
 	default:
 		span.seq.First = span.rows[0].Number
 	}
-	return w.putPacks(span.seq, old, span.rows, span.next)
+	return w.putPacks(span, old)
 }
 
 // packFor returns the entry of the last pack that begins at or before a number, zero if there is none.
 func (w *Writer) packFor(s *format.HeadSequence, n messages.Number) (at format.PackEntry, err error) {
-	if s.First == 0 || n < s.First {
+	switch {
+	case s.First == 0:
 		return at, nil
+	case n < s.First:
+		return at, w.checkIndexBegin(s)
 	}
 	if i := s.PackAt(n); i >= 0 {
 		return s.Packs[i], nil
@@ -283,14 +295,15 @@ func mergeRows(merged, old, newer []format.Row) []format.Row {
 	return append(merged, old...)
 }
 
-// putPacks puts rows into packs of about as many rows, as far as their data lets them. The first takes the place of an old
-// pack, if there is one. Behind the last the pack begins that next says.
-func (w *Writer) putPacks(s *format.HeadSequence, old format.PackID, rows []format.Row, next messages.Number) error {
+// putPacks puts the rows of a span into packs of about as many rows, as far as their data lets them. The first takes the
+// place of an old pack, if there is one. Behind the last the pack begins that the span's next says.
+func (w *Writer) putPacks(span *packSpan, old format.PackID) error {
+	rows := span.rows
 	n := parts(rows)
 	share := (len(rows) + n - 1) / n
 	for len(rows) > 0 {
 		n := fitting(rows[:min(share, len(rows))])
-		e := format.PackEntry{ID: old, First: rows[0].Number, Last: rows[n-1].Number, Next: next}
+		e := format.PackEntry{ID: old, First: rows[0].Number, Last: rows[n-1].Number, Next: span.next}
 		if n < len(rows) {
 			e.Next = rows[n].Number
 		}
@@ -298,7 +311,7 @@ func (w *Writer) putPacks(s *format.HeadSequence, old format.PackID, rows []form
 			e.ID = w.packer.next
 			w.packer.next++
 		}
-		if err := w.putPack(s, &e, rows[:n]); err != nil {
+		if err := w.putPack(span, &e, rows[:n]); err != nil {
 			return err
 		}
 		old, rows = 0, rows[n:]
@@ -326,27 +339,22 @@ func fitting(rows []format.Row) int {
 	return len(rows)
 }
 
-func (w *Writer) putPack(s *format.HeadSequence, e *format.PackEntry, rows []format.Row) error {
-	pack := format.Pack{Workspace: w.ws, Seq: s.Seq, Partition: w.packer.partition, Rows: rows}
+func (w *Writer) putPack(span *packSpan, e *format.PackEntry, rows []format.Row) error {
+	pack := format.Pack{Workspace: w.ws, Seq: span.seq.Seq, Partition: w.packer.partition, Rows: rows}
 	key := format.AppendPackKey(make([]byte, 0, format.PackKeyLen), e.ID)
 	if err := w.put(w.packs, key, pack.Append(w.scratch[:0], key)); err != nil {
 		return err
 	}
-	return w.putEntry(s, e)
-}
-
-// putEntry lets the head lead to a pack, or bucket index if it is before those of the head.
-func (w *Writer) putEntry(s *format.HeadSequence, e *format.PackEntry) error {
-	if len(s.Packs) > 0 && e.First < s.Packs[0].First {
-		return w.putIndex(s.Seq, e)
+	if span.indexed {
+		return w.putIndex(span.seq.Seq, e)
 	}
-	s.PutPack(*e)
+	span.seq.PutPack(*e)
 	return nil
 }
 
 // indexPacks lets bucket index lead to older packs, if the head leads to many.
 func (w *Writer) indexPacks(s *format.HeadSequence) error {
-	most := w.packer.headPacks
+	most := w.mostPacks()
 	if len(s.Packs) <= most {
 		return nil
 	}
@@ -360,6 +368,22 @@ func (w *Writer) indexPacks(s *format.HeadSequence) error {
 	return nil
 }
 
+// checkIndexBegin makes sure that the index has nothing before the first pack: another one may go there.
+func (w *Writer) checkIndexBegin(s *format.HeadSequence) error {
+	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), w.ws, s.Seq)
+	k, _ := w.index.Cursor().Seek(prefix)
+	first := format.AppendIndexKey(nil, format.RecordKey{Workspace: w.ws, ID: messages.RecordID{Seq: s.Seq, Number: s.First}})
+	switch found := bytes.HasPrefix(k, prefix); {
+	case s.Indexed() && !found:
+		return format.DamagedIndex(first, format.ErrMissing)
+	case found && (!s.Indexed() || !bytes.Equal(k, first)):
+		return format.DamagedIndex(k, format.ErrMisplaced)
+	case found && w.index.Get(first) == nil:
+		return astray(format.BucketIndex, first)
+	}
+	return nil
+}
+
 // checkIndexEnd makes sure that the index leads to the first pack of the head, and that nothing is behind it: packs of the
 // head may go there.
 func (w *Writer) checkIndexEnd(s *format.HeadSequence) (err error) {
@@ -370,11 +394,7 @@ func (w *Writer) checkIndexEnd(s *format.HeadSequence) (err error) {
 		}
 		return c.next()
 	}
-	prefix := format.AppendSequenceKey(make([]byte, 0, format.IndexPrefixLen), w.ws, s.Seq)
-	if k, _ := c.cursor.Seek(prefix); bytes.HasPrefix(k, prefix) {
-		return format.DamagedIndex(k, format.ErrMisplaced)
-	}
-	return nil
+	return w.checkIndexBegin(s)
 }
 
 func (w *Writer) putIndex(seq messages.SeqID, e *format.PackEntry) error {

@@ -114,8 +114,9 @@ func (rd *rowReader) readPacks(in *boltfile.Snapshot, s *format.HeadSequence) er
 	begun := time.Now()
 	return eachPack(in, rd.ws, s, rd.r, &rd.pack, func(c chain) bool {
 		if !rd.warmed && boltfile.Cold(begun) {
-			if rd.cold = c.ahead(rd.cold, rd.r.To); len(rd.cold) > 1 {
-				return false
+			var sound bool
+			if rd.cold, sound = c.ahead(rd.cold, rd.r.To); len(rd.cold) > 1 || !sound {
+				return false // whoever reads again meets the damage, too
 			}
 			rd.cold = rd.cold[:0]
 		}
@@ -205,13 +206,17 @@ func (c *chain) toHead() error {
 // warmAhead is how many packs are looked for at a time.
 const warmAhead = 32
 
-// ahead lists the packs from the place on. What is damaged is told to whoever reads it.
-func (c chain) ahead(ids []format.PackID, to messages.Number) []format.PackID {
+// ahead lists the packs from the place on, and reports whether it has met no damage. If there is more than the one of the
+// place, or damage, then the cursor has moved: nobody can go on from the place.
+func (c chain) ahead(ids []format.PackID, to messages.Number) (_ []format.PackID, sound bool) {
 	ids = append(ids, c.entry.ID)
-	for len(ids) < warmAhead && len(c.rest) > 0 && c.entry.Next <= to && c.next() == nil {
+	for len(ids) < warmAhead && len(c.rest) > 0 && c.entry.Next <= to {
+		if c.next() != nil {
+			return ids, false
+		}
 		ids = append(ids, c.entry.ID)
 	}
-	return ids
+	return ids, true
 }
 
 // eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true.
@@ -295,7 +300,7 @@ func seekPack(packs *bbolt.Cursor, id format.PackID) (key, v []byte) {
 	return key, nil
 }
 
-// readPack reads the rows of a range of the pack that an entry of the index leads to: what is kept under its key, nil if
+// readPack reads the rows of a range of the pack that an entry leads to: what is kept under its key, nil if
 // nothing is.
 func readPack(key, v []byte, k format.RecordKey, e *format.PackEntry, pack *format.Pack, r storage.RecordRange) error {
 	if v == nil {
