@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -12,7 +10,6 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -61,22 +58,9 @@ type crossPkg struct {
 }
 
 // crossList lists the packages of the program, each behind those that it imports.
-func crossList(ctx context.Context, dir, goos, goarch string) (listed []*crossPkg, err error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "./cmd/partita")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w", withStderr(err))
-	}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		p := new(crossPkg)
-		if err := dec.Decode(p); errors.Is(err, io.EOF) {
-			return listed, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
-		listed = append(listed, p)
-	}
+func crossList(ctx context.Context, dir, goos, goarch string) ([]*crossPkg, error) {
+	env := append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	return goListAs[crossPkg](ctx, dir, env, "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "./cmd/partita")
 }
 
 // crossed are the packages that are checked for a system.

@@ -20,16 +20,21 @@ type pkg struct {
 }
 
 // goList returns what `go list` says at dir.
-func goList(ctx context.Context, dir string, args ...string) (packages []*pkg, err error) {
+func goList(ctx context.Context, dir string, args ...string) ([]*pkg, error) {
 	const fields = "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Module"
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", fields}, args...)...)
-	cmd.Dir = dir
+	return goListAs[pkg](ctx, dir, nil, append([]string{fields}, args...)...)
+}
+
+// goListAs is goList for other fields, with an environment, nil for that of the process.
+func goListAs[P any](ctx context.Context, dir string, env []string, args ...string) (packages []*P, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", strings.Join(args, " "), withStderr(err))
 	}
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		p := new(pkg)
+		p := new(P)
 		if err := dec.Decode(p); errors.Is(err, io.EOF) {
 			return packages, nil
 		} else if err != nil {

@@ -57,7 +57,7 @@ const (
 // each against the model. LINEAR_HISTORIES and LINEAR_SEED are for longer runs.
 func TestLinearizable(t *testing.T) {
 	seed := setting(t, "LINEAR_SEED", uint64(time.Now().UnixNano()%1_000_000))
-	histories := setting(t, "LINEAR_HISTORIES", 300)
+	histories := setting(t, "LINEAR_HISTORIES", unlessShort(300))
 	t.Logf("LINEAR_SEED=%d LINEAR_HISTORIES=%d", seed, histories)
 	var all figures
 	for n := range histories {

@@ -54,7 +54,7 @@ var rareFaults = []storagetest.Fault{
 // runs.
 func TestLongHistory(t *testing.T) {
 	seed := setting(t, "LINEAR_SEED", uint64(time.Now().UnixNano()%1_000_000))
-	tries := setting(t, "LINEAR_ATTEMPTS", 20_000)
+	tries := setting(t, "LINEAR_ATTEMPTS", unlessShort(20_000))
 	t.Logf("LINEAR_SEED=%d LINEAR_ATTEMPTS=%d", seed, tries)
 	const users = 32
 	d := boltDisk(t, messages.TrustNone, bolt.Options{})

@@ -10,19 +10,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setting is a number from the environment, for longer runs. Without one, -short makes a fifth of it.
+// setting is a number from the environment, for longer runs.
 func setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text, ok := os.LookupEnv(name)
-	switch {
-	case !ok && testing.Short():
-		return max(1, otherwise/5)
-	case !ok:
+	if !ok {
 		return otherwise
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// unlessShort is n, and a fifth of it with -short.
+func unlessShort(n uint64) uint64 {
+	if testing.Short() {
+		return n / 5
 	}
 	return n
 }

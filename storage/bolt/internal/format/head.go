@@ -198,12 +198,12 @@ func (s *HeadSequence) Indexed() bool { return len(s.Packs) > 0 && s.First < s.P
 
 // PutPack adds a pack that belongs among Packs, or takes the place of the one that begins with the same row.
 func (s *HeadSequence) PutPack(e PackEntry) {
-	switch i := s.PackAt(e.First); {
-	case i >= 0 && s.Packs[i].First == e.First:
+	i := s.PackAt(e.First)
+	if i >= 0 && s.Packs[i].First == e.First {
 		s.Packs[i] = e
-	default:
-		s.Packs = slices.Insert(s.Packs, i+1, e)
+		return
 	}
+	s.Packs = slices.Insert(s.Packs, i+1, e)
 }
 
 // Point says that an event has written a record last.

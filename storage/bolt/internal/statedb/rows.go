@@ -222,7 +222,7 @@ func (c chain) ahead(ids []format.PackID, to messages.Number) (_ []format.PackID
 // eachPack calls fn with each pack that has rows of a range, in order, as long as it returns true.
 func eachPack(
 	in *boltfile.Snapshot, ws messages.WSID, s *format.HeadSequence, r storage.RecordRange, pack *format.Pack, fn func(chain) bool,
-) (err error) {
+) error {
 	if s.First == 0 || s.First > r.To {
 		return nil
 	}
@@ -300,8 +300,7 @@ func seekPack(packs *bbolt.Cursor, id format.PackID) (key, v []byte) {
 	return key, nil
 }
 
-// readPack reads the rows of a range of the pack that an entry leads to: what is kept under its key, nil if
-// nothing is.
+// readPack reads the rows of a range of the pack that an entry leads to: what is kept under its key, nil if nothing is.
 func readPack(key, v []byte, k format.RecordKey, e *format.PackEntry, pack *format.Pack, r storage.RecordRange) error {
 	if v == nil {
 		return format.DamagedPack(k, e.ID, format.ErrMissing)
