@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -136,12 +137,15 @@ func TestStatusOfEachNode(t *testing.T) {
 	r.stop(gone)
 	asked := r.others(owner)[0]
 	var all StatusJSON
-	if err := json.Unmarshal([]byte(w.has(http.StatusOK, asked.o.Node, http.MethodGet, clusterPath, "")), &all); err != nil {
-		t.Fatal(err)
-	}
-	if all.Node != asked.o.Node || all.Leader != owner.o.Node || len(all.Members) != 3 {
-		t.Fatalf("got %+v", all)
-	}
+	r.soon(func() error {
+		all = StatusJSON{}
+		if err := json.Unmarshal([]byte(w.has(http.StatusOK, asked.o.Node, http.MethodGet, clusterPath, "")), &all); err != nil {
+			return err
+		} else if all.Node != asked.o.Node || all.Leader != owner.o.Node || len(all.Members) != 3 {
+			return fmt.Errorf("got %+v, want node %s to say that %s leads", all, asked.o.Node, owner.o.Node)
+		}
+		return nil
+	})
 	for _, m := range all.Members {
 		if (m.Unreachable != "") != (m.Node == gone) || m.Serves != (m.Node == owner.o.Node) || m.Address == "" {
 			t.Errorf("got %+v", m)

@@ -40,6 +40,7 @@ func TestNodeThatIsSeeded(t *testing.T) {
 		}))
 	})
 	owner := r.owner()
+	term := owner.Status().Term
 	r.append(owner, 1, 1)
 	id := r.others(owner)[0].o.Node
 	r.stop(id)
@@ -64,8 +65,9 @@ func TestNodeThatIsSeeded(t *testing.T) {
 		t.Fatal("it is not made anew")
 	}
 	r.awaitEvents(n, count)
-	if got := times.Load(); got != 1 && r.owner() == owner {
-		t.Errorf("it was made anew %d times", got)
+	// Another owner may have forgotten more: a busy machine elects one.
+	if got := times.Load(); got != 1 && r.owner().Status().Term == term {
+		t.Errorf("it was made anew %d times, all in term %d", got, term)
 	}
 }
 

@@ -175,11 +175,14 @@ func TestOnlyTheOwnerHasTheApplication(t *testing.T) {
 		if err := n.Ready(r.ctx); err != nil { // it may not have heard yet who leads
 			t.Fatal(err)
 		}
-		_, err := n.App()
-		e, ok := errors.AsType[*OwnerError](err)
-		if !ok || !errors.Is(err, replog.ErrNotOwner) || e.Leader != owner.o.Node {
-			t.Errorf("node %s: app: got %v, want an OwnerError that names %s", n.o.Node, err, owner.o.Node)
-		}
+		r.soon(func() error {
+			_, err := n.App()
+			e, ok := errors.AsType[*OwnerError](err)
+			if !ok || !errors.Is(err, replog.ErrNotOwner) || e.Leader != owner.o.Node {
+				return fmt.Errorf("node %s: app: got %w, want an OwnerError that names %s", n.o.Node, err, owner.o.Node)
+			}
+			return nil
+		})
 		if err := n.Transfer(r.ctx, n.o.Node); !errors.Is(err, replog.ErrNotOwner) {
 			t.Errorf("node %s: transfer: got %v, want ErrNotOwner", n.o.Node, err)
 		}

@@ -183,6 +183,18 @@ func (r *rig) owner(not ...replog.NodeID) *Node {
 	return nil
 }
 
+// soon repeats a check until it passes: a node may not have heard yet who leads, or nobody does for a moment.
+func (r *rig) soon(check func() error) {
+	r.Helper()
+	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		if err := check(); err == nil {
+			return
+		} else if time.Now().After(end) {
+			r.Fatal(err)
+		}
+	}
+}
+
 // others returns the nodes that run, but for one.
 func (r *rig) others(not *Node) (all []*Node) {
 	for _, id := range names {

@@ -110,9 +110,12 @@ func TestAppOfAShard(t *testing.T) {
 			t.Errorf("got %v, want ErrShards", err)
 		}
 	}
-	if _, err := n.AppOf(0); !errors.Is(err, replog.ErrNotOwner) || !strings.Contains(err.Error(), string(owners[0])) {
-		t.Errorf("app of partition 0: got %v, want an OwnerError that names %s", err, owners[0])
-	}
+	r.soon(func() error {
+		if _, err := n.AppOf(0); !errors.Is(err, replog.ErrNotOwner) || !strings.Contains(err.Error(), string(owners[0])) {
+			return fmt.Errorf("app of partition 0: got %w, want an OwnerError that names %s", err, owners[0])
+		}
+		return nil
+	})
 	app, err := n.AppOf(5)
 	if err != nil {
 		t.Fatal(err)
