@@ -206,7 +206,8 @@ func (s *server) serveStore(ctx context.Context, own *served, handOver func() er
 		return err
 	}
 	started(s.url(), own.name)
-	endNotifying := s.startNotifying(own)
+	endNotifying := sync.OnceFunc(s.startNotifying(own))
+	defer endNotifying() // a short end must not overtake the message about it
 	defer context.AfterFunc(ctx, endNotifying)()
 	return s.serve(ctx, fronts, func() {
 		own.stop()
