@@ -33,7 +33,7 @@ func TestPowerLossAgain(t *testing.T) {
 		p.cut(t, h, h.Places, told, 10)
 	}
 	p.report(t, fmt.Sprintf("of=recovery with-wal=%d", withWAL))
-	if withWAL == 0 {
+	if withWAL == 0 && !testing.Short() {
 		t.Error("no image had a log.wal to recover from")
 	}
 }
