@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
@@ -41,6 +42,7 @@ func testDescriptor(partitions uint32, trust messages.TrustLevel) messages.Descr
 // open opens a store, which it makes if there is none, and closes it at the end of the test.
 func open(t testing.TB, dir string, d messages.Descriptor, o Options) *Store {
 	t.Helper()
+	o.MmapSize = cmp.Or(o.MmapSize, 1<<20) // new files are as large, and tests read them whole
 	s, err := Open(t.Context(), dir, d, creating(o))
 	if err != nil {
 		t.Fatal(err)
