@@ -298,11 +298,10 @@ smoke: ## run the demo as a script would, as text and as JSON
 	$(BIN)/demo --json $(DEMOFLAGS) </dev/null >$(BIN)/smoke.json
 	$(TOOLS) json <$(BIN)/smoke.json
 
-# Two checks at a time: what computes takes the time in which tests wait for the disk, and no more (nice). What
-# stands behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them, and nobody waits
+# Two checks at a time: what computes gives way to tests (nice), by so much that both sides end together. What stands
+# behind a colon comes first. Fuzz targets are given time, not work: nothing runs beside them, and nobody waits
 # for the disk. The disk is met by make test. Alone, make race has its files on the disk, and make race and make fuzz
-# do more. Nobody debugs these programs: without DWARF they take a tenth less to compile. What computes gives way by so
-# much that both sides end together: otherwise it is left over, and half of the processors with it.
+# do more. Nobody debugs these programs: without DWARF they take a tenth less to compile.
 CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke fuzz-build test race fuzz)
 
 CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short

@@ -500,7 +500,7 @@ func TestAppendRepeatedWhileFlushing(t *testing.T) {
 	s.options.Observer = nil
 	d := s.run(t)
 	ctx := limit(t)
-	callers, times := 24, setting("REPEATS", 60)
+	callers, times := 24, setting("REPEATS", unlessShort(60))
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {

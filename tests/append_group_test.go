@@ -243,7 +243,7 @@ func TestAppendAllAfterCrash(t *testing.T) {
 	s := newSite(t, 2, often)
 	s.options.Observer = nil
 	g := &groups{}
-	for round := range setting("GROUP_CRASHES", 12) {
+	for round := range setting("GROUP_CRASHES", unlessShort(12)) {
 		s.app.Settings = []partition.Settings{often, neverFlushed()}[random.IntN(2)]
 		d := s.run(t)
 		g.app = d.app

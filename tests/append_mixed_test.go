@@ -74,7 +74,7 @@ func mixedSettings(random *rand.Rand) partition.Settings {
 // crashes. Whatever was answered is so.
 func TestMixedLoad(t *testing.T) {
 	seed := uint64(setting("MIXED_SEED", int(time.Now().UnixNano()%1_000_000)))
-	rounds := setting("MIXED_ROUNDS", 12)
+	rounds := setting("MIXED_ROUNDS", unlessShort(12))
 	t.Logf("MIXED_SEED=%d MIXED_ROUNDS=%d", seed, rounds)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var m *mixed

@@ -56,7 +56,7 @@ var exchanges = []exchange{
 // was killed: there a second child goes on, or nobody. The first one works on, and is stopped or killed. No file of
 // the other store has been touched by it, and both stores have all that was acknowledged.
 func TestCrashExchanged(t *testing.T) {
-	rounds := max(2*len(exchanges), setting("CRASH_KILLS", 18)/3)
+	rounds := max(2*len(exchanges), setting("CRASH_KILLS", unlessShort(18))/3)
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("CRASH_SEED=%d, %d rounds", seed, rounds)
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -30,16 +30,20 @@ const (
 	crashWorkspaces = 400
 )
 
-// setting returns a number out of the environment, for longer versions of tests. Without one it is the fallback, a third
-// of it with -short: what must be hit by chance may not be then.
+// setting returns a number out of the environment: longer versions of tests.
 func setting(name string, fallback int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n
 	}
-	if testing.Short() {
-		return (fallback + 2) / 3
-	}
 	return fallback
+}
+
+// unlessShort is n, and a third of it with -short: what must be hit by chance may not be then.
+func unlessShort(n int) int {
+	if testing.Short() {
+		return (n + 2) / 3
+	}
+	return n
 }
 
 // blow is when a child is killed: after it has entered a phase, then after some
@@ -101,7 +105,7 @@ func blows(random *rand.Rand) []blow {
 // then is there, nothing else is wrong, and the next child goes on. It ends when
 // each kind of moment was hit.
 func TestCrash(t *testing.T) {
-	kills := setting("CRASH_KILLS", 18)
+	kills := setting("CRASH_KILLS", unlessShort(18))
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("CRASH_SEED=%d CRASH_KILLS=%d", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 0))

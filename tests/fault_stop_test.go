@@ -197,7 +197,7 @@ func TestFaultStartDuringShutdown(t *testing.T) {
 func TestFaultStopActualizeRace(t *testing.T) {
 	s := newSite(t, 2, often)
 	before := goleak.IgnoreCurrent()
-	for range setting("STOP_RACES", 10) {
+	for range setting("STOP_RACES", unlessShort(10)) {
 		d := s.run(t)
 		ctx, cancel := context.WithCancel(limit(t))
 		var clients sync.WaitGroup

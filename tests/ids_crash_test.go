@@ -26,7 +26,7 @@ const idsLaunch = 3
 // Processes that make ids over one store and one launch are killed. No id comes twice, and no generator.
 func TestCrashIDs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	kills := setting("CRASH_KILLS", 18)
+	kills := setting("CRASH_KILLS", unlessShort(18))
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)

@@ -26,7 +26,7 @@ var callFaults = []struct{ call, errno string }{
 func TestFailingCalls(t *testing.T) {
 	t.Parallel()
 	p := newPower(t)
-	rounds := setting("CALL_FAULTS", 2*len(callFaults))
+	rounds := setting("CALL_FAULTS", unlessShort(2*len(callFaults)))
 	injected := make(map[string]int)
 	for n := range rounds {
 		fault := callFaults[n%len(callFaults)]

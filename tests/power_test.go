@@ -99,7 +99,7 @@ func newPower(t *testing.T) *power {
 	needStrace(t)
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	p := &power{
-		seed: seed, images: setting("POWER_IMAGES", 60), random: rand.New(rand.NewPCG(seed, 1)),
+		seed: seed, images: setting("POWER_IMAGES", unlessShort(60)), random: rand.New(rand.NewPCG(seed, 1)),
 		losses: make(map[powerloss.Loss]int),
 	}
 	t.Logf("CRASH_SEED=%d POWER_IMAGES=%d", p.seed, p.images)

@@ -25,7 +25,7 @@ import (
 // moved. An event with a zone is there as a whole or not at all, and the days go on rightly behind it. A sequence that has
 // ended refuses with an error that says so, consumes nothing, and does so still in the next process.
 func TestCrashRules(t *testing.T) {
-	kills := setting("CRASH_KILLS", 18)/3 + 1
+	kills := setting("CRASH_KILLS", unlessShort(18))/3 + 1
 	seed := uint64(setting("CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("CRASH_SEED=%d, %d kills", seed, kills)
 	random := rand.New(rand.NewPCG(seed, 2))

@@ -95,18 +95,19 @@ func statusOf(app *partition.App) string {
 	return "all partitions take events"
 }
 
-// startNotifying follows what is served, until what it returns is called.
-func (s *server) startNotifying(own *served) (end func()) {
+// startNotifying follows what is served until ctx ends, and tells then that the program stops. What it returns ends it sooner,
+// and waits until that is told: an end that is quick must not overtake the message about it.
+func (s *server) startNotifying(ctx context.Context, own *served) (end func()) {
 	m := manager{s.logger}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		m.follow(ctx, own)
+		m.tell(daemon.SdNotifyStopping)
 	}()
 	return func() {
 		cancel()
 		<-ended
-		m.tell(daemon.SdNotifyStopping)
 	}
 }

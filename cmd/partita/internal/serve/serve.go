@@ -206,9 +206,7 @@ func (s *server) serveStore(ctx context.Context, own *served, handOver func() er
 		return err
 	}
 	started(s.url(), own.name)
-	endNotifying := sync.OnceFunc(s.startNotifying(own))
-	defer endNotifying() // a short end must not overtake the message about it
-	defer context.AfterFunc(ctx, endNotifying)()
+	defer s.startNotifying(ctx, own)()
 	return s.serve(ctx, fronts, func() {
 		own.stop()
 		endOperating()
