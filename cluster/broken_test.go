@@ -3,12 +3,12 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/partita-go/partita/httpapi"
 	"github.com/partita-go/partita/partition"
@@ -63,14 +63,12 @@ func TestAnswerOfAShardBreaksOff(t *testing.T) {
 	})
 	w := r.serve()
 	asked := r.spread()[0]
-	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
-		if all := read[httpapi.Page[httpapi.Subscription]](w, asked, "/v1/subscriptions"); len(all.Results) == 1 && len(all.Results[0].Lanes) == 8 {
-			break
+	r.soon(func() error {
+		if all := read[httpapi.Page[httpapi.Subscription]](w, asked, "/v1/subscriptions"); len(all.Results) != 1 || len(all.Results[0].Lanes) != 8 {
+			return fmt.Errorf("the shards have no subscription: got %+v", all)
 		}
-		if time.Now().After(end) {
-			t.Fatal("the shards have no subscription")
-		}
-	}
+		return nil
+	})
 	breaks := func(what int32, want int, method, target, body string) string {
 		t.Helper()
 		armed.Store(what)

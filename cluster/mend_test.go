@@ -158,15 +158,13 @@ func (s *Shard) snapshot(t testing.TB) (last uint64) {
 // awaitEvents waits until a node has so many events of workspace 1, also if its store is another one meanwhile.
 func (r *rig) awaitEvents(n *Node, count int) {
 	r.Helper()
-	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+	r.soon(func() error {
 		e, err := n.Reader().WLogPage(replog.Local(r.ctx), 1, messages.WLogOffset(count), 1)
-		if err == nil && len(e) == 1 {
-			return
+		if err != nil || len(e) != 1 {
+			return fmt.Errorf("node %s has not %d events: %w, %+v", n.o.Node, count, err, n.Status())
 		}
-		if time.Now().After(end) {
-			r.Fatalf("node %s has not %d events: %v, %+v", n.o.Node, count, err, n.Status())
-		}
-	}
+		return nil
+	})
 }
 
 // TestInterruptedSeed starts a node that has ended between two steps.

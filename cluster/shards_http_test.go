@@ -177,15 +177,12 @@ func TestSubscriptionOfAllShards(t *testing.T) {
 	w.has(http.StatusOK, "n2", http.MethodPost, "/v1/subscriptions/mail/rewind", `{"partition": 5, "offset": "1"}`)
 	w.has(http.StatusUnprocessableEntity, "n2", http.MethodPost, "/v1/subscriptions/mail/rewind", `{"partition": 8, "offset": "1"}`)
 	w.has(http.StatusOK, "n3", http.MethodPost, "/v1/subscriptions/mail/resume", "{}")
-	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
-		all := read[httpapi.Subscription](w, "n3", "/v1/subscriptions/mail")
-		if all.State == "running" && all.Parked == 7 && all.LagEvents == 0 {
-			break
+	r.soon(func() error {
+		if all := read[httpapi.Subscription](w, "n3", "/v1/subscriptions/mail"); all.State != "running" || all.Parked != 7 || all.LagEvents != 0 {
+			return fmt.Errorf("got %+v, want one parked event less", all)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("got %+v, want one parked event less", all)
-		}
-	}
+		return nil
+	})
 	w.has(http.StatusOK, "n1", http.MethodDelete, "/v1/subscriptions/mail", "")
 	w.has(http.StatusNotFound, "n2", http.MethodDelete, "/v1/subscriptions/mail", "")
 	if all := read[httpapi.Page[httpapi.Subscription]](w, "n2", "/v1/subscriptions"); len(all.Results) != 0 || all.Next != nil {

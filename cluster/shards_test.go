@@ -86,11 +86,12 @@ func TestShardsAreSpread(t *testing.T) {
 // led waits until a shard is run as it should be.
 func (r *rig) led(shard int, right func(replog.NodeID) bool) {
 	r.Helper()
-	for end := time.Now().Add(patience); !right(r.owners()[shard]); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("shard %d is run by node %q", shard, r.owners()[shard])
+	r.soon(func() error {
+		if id := r.owners()[shard]; !right(id) {
+			return fmt.Errorf("shard %d is run by node %q", shard, id)
 		}
-	}
+		return nil
+	})
 }
 
 // TestAppOfAShard runs the partitions of the shard, and no others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -82,15 +83,12 @@ func (d *deliveries) repeat(p messages.PartitionID, again bool) {
 // await waits until all events of a workspace were handled, but for the one that none takes.
 func (d *deliveries) await(ws messages.WSID, last messages.WLogOffset) {
 	d.Helper()
-	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
-		missing := d.missing(ws, last)
-		if len(missing) == 0 {
-			return
+	d.soon(func() error {
+		if missing := d.missing(ws, last); len(missing) > 0 {
+			return fmt.Errorf("workspace %d: events %v were not handled", ws, missing)
 		}
-		if time.Now().After(end) {
-			d.Fatalf("workspace %d: events %v were not handled", ws, missing)
-		}
-	}
+		return nil
+	})
 }
 
 func (d *deliveries) missing(ws messages.WSID, last messages.WLogOffset) (all []messages.WLogOffset) {
