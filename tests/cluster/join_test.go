@@ -15,8 +15,7 @@ func TestJoin(t *testing.T) {
 	const added = "n4"
 	c := newCluster(t, time.Second, true)
 	c.ready()
-	l := c.load(4)
-	l.await(3)
+	// The clients read c.nodes: it has all of them before they begin.
 	p := &process{name: added, url: "http://" + freeAddress(t), peer: freeAddress(t)}
 	var err error
 	p.client, err = httpclient.New(p.url, httpclient.Options{})
@@ -29,6 +28,8 @@ func TestJoin(t *testing.T) {
 			t.Logf("node %s:\n%s", added, tail(p.text()))
 		}
 	})
+	l := c.load(4)
+	l.await(3)
 	c.joined = "," + added + "=" + p.peer
 	for _, name := range names {
 		c.stop(name)

@@ -33,8 +33,9 @@ func newWires(t testing.TB, nodes map[string]*process) *wires {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			check(t, err)
 			w.addresses[d] = l.Addr().String()
+			peer := nodes[to].peer
 			var all sync.WaitGroup
-			all.Go(func() { w.accept(l, d, nodes[to].peer, &all) })
+			all.Go(func() { w.accept(l, d, peer, &all) })
 			t.Cleanup(func() {
 				w.heal(d)
 				_ = l.Close()
