@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/partita-go/partita/actors"
 	"github.com/partita-go/partita/messages"
@@ -43,6 +47,26 @@ func TestPartitionActualizationsAreBounded(t *testing.T) {
 	}
 	r.ready()
 	r.freePermits()
+}
+
+// Whoever sees that a partition takes transactions again sees what it has read of the log, too.
+func TestPartitionStatusHasTheLogWithTheState(t *testing.T) {
+	core, _ := observer.New(zap.InfoLevel)
+	var handle atomic.Pointer[actors.Partition]
+	normal := make(chan messages.PartitionStatus, 1)
+	r := readyRig(t, setup{logger: zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+		if p := handle.Load(); p != nil && e.Message == "partition is normal" {
+			normal <- p.Status()
+		}
+		return nil
+	}))})
+	handle.Store(r.partitions[0])
+	tx := r.start(7)
+	r.check(tx.Write(r.ctx, nil))
+	r.check(tx.Actualize(r.ctx))
+	if s := next(t, normal); s.State != messages.StateNormal || s.Last != 1 {
+		t.Errorf("got %+v, want the written event", s)
+	}
 }
 
 // However many partitions wait for a permit, none keeps a goroutine meanwhile.

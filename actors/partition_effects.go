@@ -23,6 +23,8 @@ func (p *partition) carryOut(ctx actor.Context, fx *sequencer.Effects) {
 	for _, a := range fx.Arm {
 		p.arm(ctx, a)
 	}
+	// Whoever sees the new state sees how far the log is, too.
+	p.noteReach()
 	if fx.Status {
 		p.handle.setStatus(p.status(fx.Stopped))
 	}
@@ -31,7 +33,6 @@ func (p *partition) carryOut(ctx actor.Context, fx *sequencer.Effects) {
 	}
 	p.hold(!p.core.TakesRequests())
 	p.countOpen()
-	p.noteReach()
 	p.reply(ctx, fx.Replies)
 	if fx.Stopped {
 		p.handle.mailbox.Close()
