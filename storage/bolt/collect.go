@@ -6,6 +6,7 @@ import (
 
 	"github.com/partita-go/partita/calendar"
 	"github.com/partita-go/partita/messages"
+	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/numbers"
 	"github.com/partita-go/partita/storage/bolt/internal/schema"
 	"github.com/partita-go/partita/storage/bolt/internal/statedb"
@@ -50,6 +51,8 @@ type flushTables struct {
 	writes []recordWrite
 	read   []statedb.ReadRow
 	last   numbers.Last
+	// arena holds the encoded values of a transaction.
+	arena boltfile.ByteArena
 	// rows has the data of records that was read back. It is bounded by its own share.
 	rows []byte
 }
@@ -69,7 +72,7 @@ func roomIn[T any](table *[]T, n uint64) []T {
 	return (*table)[at:at:len(*table)]
 }
 
-// reset makes the tables empty. Larger ones than the limit, in bytes, are let go.
+// reset makes the tables empty. Larger ones than the limit, in bytes, are let go; first the arena.
 func (t *flushTables) reset(limit int64) {
 	bytes := sizeOf(t.entries) + sizeOf(t.numbers) + sizeOf(t.records) + sizeOf(t.events) + sizeOf(t.keys) + sizeOf(t.spare) +
 		sizeOf(t.kept) + sizeOf(t.keptOf) + sizeOf(t.writes) + sizeOf(t.read) + sizeOf(t.last)
@@ -77,13 +80,16 @@ func (t *flushTables) reset(limit int64) {
 		*t = flushTables{}
 		return
 	}
+	if bytes+t.arena.Size() > limit {
+		t.arena = boltfile.ByteArena{}
+	}
 	clear(t.events[:cap(t.events)]) // the requests are their callers'
 	clear(t.writes[:cap(t.writes)])
 	clear(t.read[:cap(t.read)])
 	*t = flushTables{
 		entries: t.entries[:0], numbers: t.numbers[:0], records: t.records[:0], events: t.events[:0], keys: t.keys[:0],
 		spare: t.spare[:0], kept: t.kept[:0], keptOf: t.keptOf[:0], writes: t.writes[:0], read: t.read[:0], last: t.last[:0],
-		rows: t.rows[:0],
+		rows: t.rows[:0], arena: t.arena,
 	}
 }
 

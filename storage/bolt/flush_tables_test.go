@@ -44,7 +44,14 @@ func TestFlushTablesServeAgain(t *testing.T) {
 	w.flush()
 	expect.Equal(t, &first.entries[:1][0], &s.tables.entries[:1][0])
 	expect.Equal(t, &first.events[:1][0], &s.tables.events[:1][0])
+	expect.Equal(t, 1<<20, first.arena.Size())
+	expect.Equal(t, first.arena.Size(), s.tables.arena.Size())
 
+	s.shares.tables = s.tables.arena.Size()
+	w.append(1)
+	w.flush()
+	expect.Equal(t, 0, s.tables.arena.Size())
+	expect.Equal(t, &first.events[:1][0], &s.tables.events[:1][0])
 	s.shares.tables = 1
 	w.append(1)
 	w.flush()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage"
-	"github.com/partita-go/partita/storage/bolt/internal/boltfile"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 	"github.com/partita-go/partita/storage/bolt/internal/format"
 	"github.com/partita-go/partita/storage/bolt/internal/logdb"
@@ -30,8 +29,6 @@ type projection struct {
 	*flushTables
 	// witness is the newest event that was read.
 	witness format.Witness
-	// arena holds the encoded values until the commit.
-	arena boltfile.ByteArena
 
 	// value reads the log while a range is written.
 	value func(messages.LSN) []byte
@@ -155,7 +152,7 @@ func (p *projection) write() error {
 		}
 		n, last := min(p.s.shares.nextRange(events), p.swept), false
 		projected := messages.LSN(0)
-		p.arena = boltfile.ByteArena{}
+		p.arena.Reset()
 		err := p.s.state.Update(func(tx *bbolt.Tx) (err error) {
 			if n, err = p.apply(tx, events[:n]); err != nil {
 				return err

@@ -423,7 +423,7 @@ func doctoredIDs() []doctoring {
 			if _, err := tx.CreateBucket(format.BucketDedup); err != nil {
 				return err
 			}
-			return (&projection{s: s}).putEntries(tx, entries)
+			return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, entries)
 		}
 	}
 	entry := func(s *Store, id byte, lsn messages.LSN) dedup.Entry {

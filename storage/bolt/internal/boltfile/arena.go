@@ -4,17 +4,41 @@ package boltfile
 const arenaChunk = 1 << 20
 
 // ByteArena gives out memory that lives as long as a transaction: bbolt keeps
-// values by reference until the commit.
-type ByteArena struct{ free []byte }
+// values by reference until the commit. After Reset its chunks serve the next one.
+type ByteArena struct {
+	chunks [][]byte
+	// used is how many of them the transaction has taken.
+	used int
+}
 
 // Reserve returns an empty slice with room for n bytes.
 func (a *ByteArena) Reserve(n int) []byte {
-	if cap(a.free)-len(a.free) < n {
-		a.free = make([]byte, 0, max(arenaChunk, n))
+	for a.used == 0 || cap(a.chunks[a.used-1])-len(a.chunks[a.used-1]) < n {
+		a.used++
+		if a.used > len(a.chunks) {
+			a.chunks = append(a.chunks, make([]byte, 0, max(arenaChunk, n)))
+		}
 	}
-	start := len(a.free)
-	a.free = a.free[:start+n]
-	return a.free[start : start : start+n]
+	chunk := &a.chunks[a.used-1]
+	start := len(*chunk)
+	*chunk = (*chunk)[:start+n]
+	return (*chunk)[start : start : start+n]
+}
+
+// Size returns how much memory the arena has taken, in bytes.
+func (a *ByteArena) Size() (n int64) {
+	for _, chunk := range a.chunks {
+		n += int64(cap(chunk))
+	}
+	return n
+}
+
+// Reset makes the arena empty. The transaction must have ended.
+func (a *ByteArena) Reset() {
+	for i := range a.chunks {
+		a.chunks[i] = a.chunks[i][:0]
+	}
+	a.used = 0
 }
 
 // LogFill makes pages of append-only buckets full when they split.
