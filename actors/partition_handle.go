@@ -126,7 +126,7 @@ func (p *Partition) PID() *actor.PID { return p.pid }
 
 // Status returns the state as of its last change, and how far the log and the projections are now.
 func (p *Partition) Status() messages.PartitionStatus {
-	s := *p.status.Load()
+	s := *p.status.Load() // before the reach, which is noted before it
 	s.Checkpoint = messages.PLogOffset(p.done.checkpoint.Load())
 	s.Last = messages.PLogOffset(p.done.last.Load())
 	s.Displaced, s.Full = p.config.Place.Displaced(), p.full()

@@ -30,7 +30,9 @@ func fillIDs(b testing.TB, s *Store, n, flush int) {
 			entries[i] = dedup.Entry{Hash: random.Uint64(), LSN: 1}
 		}
 		n -= len(entries)
-		if err := s.state.Update(func(tx *bbolt.Tx) error { return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, entries) }); err != nil {
+		if err := s.state.Update(func(tx *bbolt.Tx) error {
+			return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, entries)
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -62,7 +62,9 @@ func runsOf(t testing.TB, s *Store) (runs dedup.Runs) {
 // putEntries projects entries as one flush.
 func putEntries(t testing.TB, s *Store, entries ...dedup.Entry) {
 	t.Helper()
-	err := s.state.Update(func(tx *bbolt.Tx) error { return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, slices.Clone(entries)) })
+	err := s.state.Update(func(tx *bbolt.Tx) error {
+		return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, slices.Clone(entries))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

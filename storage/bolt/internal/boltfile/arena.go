@@ -4,19 +4,22 @@ package boltfile
 const arenaChunk = 1 << 20
 
 // ByteArena gives out memory that lives as long as a transaction: bbolt keeps
-// values by reference until the commit. After Reset its chunks serve the next one.
+// values by reference until the commit. After Reset it serves the next one.
 type ByteArena struct {
 	chunks [][]byte
 	// used is how many of them the transaction has taken.
 	used int
 }
 
-// Reserve returns an empty slice with room for n bytes.
+// Reserve returns an empty slice with room for n bytes. What is larger than a chunk does not serve again.
 func (a *ByteArena) Reserve(n int) []byte {
-	for a.used == 0 || cap(a.chunks[a.used-1])-len(a.chunks[a.used-1]) < n {
+	if n > arenaChunk {
+		return make([]byte, 0, n)
+	}
+	if a.used == 0 || cap(a.chunks[a.used-1])-len(a.chunks[a.used-1]) < n {
 		a.used++
 		if a.used > len(a.chunks) {
-			a.chunks = append(a.chunks, make([]byte, 0, max(arenaChunk, n)))
+			a.chunks = append(a.chunks, make([]byte, 0, arenaChunk))
 		}
 	}
 	chunk := &a.chunks[a.used-1]
@@ -25,13 +28,8 @@ func (a *ByteArena) Reserve(n int) []byte {
 	return (*chunk)[start : start : start+n]
 }
 
-// Size returns how much memory the arena has taken, in bytes.
-func (a *ByteArena) Size() (n int64) {
-	for _, chunk := range a.chunks {
-		n += int64(cap(chunk))
-	}
-	return n
-}
+// Size returns how much memory the arena keeps, in bytes.
+func (a *ByteArena) Size() int64 { return int64(len(a.chunks)) * arenaChunk }
 
 // Reset makes the arena empty. The transaction must have ended.
 func (a *ByteArena) Reset() {
