@@ -268,7 +268,9 @@ func TestGroupLimitChanges(t *testing.T) {
 			c.check(c.group.Resize(c.ctx, members))
 			// Each command has a workspace of its own of the last member: whoever has an answer does not know yet that the
 			// command is not under way any more, and it would keep its workspace where it is.
-			for ws++; groups.MemberOf(ws, members) != members-1; ws++ {
+			ws++
+			for groups.MemberOf(ws, members) != members-1 {
+				ws++
 			}
 			name := fmt.Sprint(limit, " at ", members, " for ", ws)
 			before := time.Now()

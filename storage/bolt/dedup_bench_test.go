@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/bolt/internal/dedup"
 )
@@ -30,11 +28,7 @@ func fillIDs(b testing.TB, s *Store, n, flush int) {
 			entries[i] = dedup.Entry{Hash: random.Uint64(), LSN: 1}
 		}
 		n -= len(entries)
-		if err := s.state.Update(func(tx *bbolt.Tx) error {
-			return (&projection{s: s, flushTables: &flushTables{}}).putEntries(tx, entries)
-		}); err != nil {
-			b.Fatal(err)
-		}
+		putEntries(b, s, entries...)
 	}
 }
 
