@@ -51,11 +51,20 @@ type peers struct {
 	forgotten func(error)
 
 	mu   sync.Mutex
-	disk interface {
-		Get(key []byte) ([]byte, error)
-		Set(key, value []byte) error
-	}
+	disk stable
 }
+
+// stable is where it is kept.
+type stable interface {
+	Get(key []byte) ([]byte, error)
+	Set(key, value []byte) error
+}
+
+// closedStable is that of a log that is closed.
+type closedStable struct{}
+
+func (closedStable) Get([]byte) ([]byte, error) { return nil, storage.ErrClosed }
+func (closedStable) Set(_, _ []byte) error      { return storage.ErrClosed }
 
 // newPeers reads who this node is itself.
 func newPeers(o Options, f *files, forgotten func(error)) (*peers, error) {
@@ -67,6 +76,13 @@ func newPeers(o Options, f *files, forgotten func(error)) (*peers, error) {
 		return nil, err
 	}
 	return &peers{own: life(own), forgotten: forgotten, disk: f.wal}, nil
+}
+
+// end lets nobody ask the disk any more, which is about to be closed: a stream may be opened at that moment.
+func (p *peers) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.disk = closedStable{}
 }
 
 func (p *peers) life() (own life) {

@@ -27,6 +27,7 @@ type Log struct {
 	routines, asked sync.WaitGroup
 
 	disk      *files
+	peers     *peers
 	raft      *raft.Raft
 	transport *transport
 	backlog   *backlog
@@ -115,12 +116,12 @@ func (l *Log) open(from replog.Position) error {
 		return errors.Join(err, disk.close())
 	}
 	t.follows = l.follows
-	l.disk, l.transport = disk, t
+	l.disk, l.peers, l.transport = disk, known, t
 	l.routines.Go(func() { l.admit(t) })
 	if err := l.runRaft(); err != nil {
 		err = errors.Join(err, t.Close())
 		l.routines.Wait()
-		return errors.Join(err, disk.close())
+		return errors.Join(err, l.closeDisk())
 	}
 	return nil
 }
@@ -269,9 +270,14 @@ func (l *Log) Close() error {
 		_ = l.transport.Close()
 		_ = l.shut().Error()
 		l.routines.Wait()
-		err = l.disk.close()
+		err = l.closeDisk()
 	}
 	return err
+}
+
+func (l *Log) closeDisk() error {
+	l.peers.end()
+	return l.disk.close()
 }
 
 // settle waits until raft has answered everything. Raft that was stopped forgets some answers.
