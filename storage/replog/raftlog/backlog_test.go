@@ -2,7 +2,6 @@ package raftlog
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,16 +49,8 @@ func standsStill(t *testing.T, size, count, most int) {
 	r.lead(n)
 	r.must(n, 1)
 	r.catchUp(slow, n)
-	gate, b := make(chan struct{}), r.books[slow]
-	b.mu.Lock()
-	b.gate = gate
-	b.mu.Unlock()
-	release := sync.OnceFunc(func() {
-		b.mu.Lock()
-		b.gate = nil
-		b.mu.Unlock()
-		close(gate)
-	})
+	b := r.books[slow]
+	release := b.stop()
 	defer release()
 	l := r.log(slow)
 	for i := 0; i < count || l.transport.admission.heldBytes() == 0; i++ { // more, if another node led for a while

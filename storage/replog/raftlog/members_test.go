@@ -54,14 +54,13 @@ func TestAddedNode(t *testing.T) {
 	if err := r.log(nodes[1]).Add(r.ctx, "n4"); !errors.Is(err, replog.ErrNotOwner) {
 		t.Errorf("not the owner: got %v", err)
 	}
-	added := make(chan error, 1)
-	go func() {
+	added := r.beside(func() error {
 		err := r.add(n, "n4")
 		if err == nil {
 			err = r.add(n, "n5")
 		}
-		added <- err
-	}()
+		return err
+	})
 	for done := false; !done; {
 		select {
 		case err := <-added:
@@ -101,8 +100,7 @@ func TestNodeThatCannotCatchUp(t *testing.T) {
 	n := nodes[0]
 	r.lead(n)
 	ctx, cancel := context.WithCancel(r.ctx)
-	added := make(chan error, 1)
-	go func() { added <- r.asOwner(n, func() error { return r.log(n).Add(ctx, "n4") }) }()
+	added := r.beside(func() error { return r.asOwner(n, func() error { return r.log(n).Add(ctx, "n4") }) })
 	for r.log(n).member("n4") == nil {
 		r.must(n, 1)
 	}

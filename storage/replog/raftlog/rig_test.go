@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/partita-go/partita/messages"
 	"github.com/partita-go/partita/storage/replog"
@@ -35,6 +38,20 @@ func (b *book) Apply(at replog.Position, body []byte) error {
 	close(b.grown)
 	b.grown = make(chan struct{})
 	return nil
+}
+
+// stop lets the book take nothing, until it is released.
+func (b *book) stop() (release func()) {
+	gate := make(chan struct{})
+	b.mu.Lock()
+	b.gate = gate
+	b.mu.Unlock()
+	return sync.OnceFunc(func() {
+		b.mu.Lock()
+		b.gate = nil
+		b.mu.Unlock()
+		close(gate)
+	})
 }
 
 func (b *book) end() replog.Position {
@@ -80,8 +97,14 @@ func (r *rig) start(id replog.NodeID, b *book) error {
 }
 
 func (r *rig) stop(id replog.NodeID) {
-	if err := r.log(id).Close(); err != nil {
-		r.Errorf("node %s: close: %v", id, err)
+	r.Helper()
+	select {
+	case err := <-r.beside(r.log(id).Close):
+		if err != nil {
+			r.Errorf("node %s: close: %v", id, err)
+		}
+	case <-time.After(patience):
+		r.Errorf("node %s does not close", id)
 	}
 }
 
@@ -97,6 +120,31 @@ func (r *rig) await(id replog.NodeID, what string, so func(replog.Leadership) bo
 		case <-r.ctx.Done():
 			r.Fatalf("node %s: waited in vain for: %s; it is %+v", id, what, now)
 		}
+	}
+}
+
+// beside does something while the test goes on. It answers also if it has failed the test, which ends its goroutine.
+func (r *rig) beside(do func() error) <-chan error {
+	answer := make(chan error, 1)
+	go func() {
+		err := errors.New("it has failed the test")
+		defer func() { answer <- err }()
+		err = do()
+	}()
+	return answer
+}
+
+// answerOf waits for an answer of raft's.
+func answerOf(t testing.TB, f raft.Future) error {
+	t.Helper()
+	answered := make(chan error, 1)
+	go func() { answered <- f.Error() }()
+	select {
+	case err := <-answered:
+		return err
+	case <-time.After(patience):
+		t.Fatal("raft has not answered")
+		return nil
 	}
 }
 

@@ -44,7 +44,9 @@ func (s *stores) open(id replog.NodeID) error {
 
 func (s *stores) close(id replog.NodeID) {
 	s.Helper()
-	if err := s.of[id].Close(context.WithoutCancel(s.ctx)); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	defer cancel()
+	if err := s.of[id].Close(ctx); err != nil {
 		s.Errorf("node %s: close: %v", id, err)
 	}
 	delete(s.of, id)
@@ -137,7 +139,7 @@ func TestStoresAreSeeded(t *testing.T) {
 	s.owner = n
 	s.takeOver()
 	s.append(200) // several segments of the log more than it keeps
-	if err := s.log(n).raft.Snapshot().Error(); err != nil {
+	if err := answerOf(s, s.log(n).raft.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
 	err := s.open(behind)
