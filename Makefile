@@ -304,6 +304,9 @@ smoke: ## run the demo as a script would, as text and as JSON
 # do more. Nobody debugs these programs: without DWARF they take a tenth less to compile.
 CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke fuzz-build test race fuzz)
 
+# What a failure's last lines say: which tests failed, or ran when the time was over, and where these stood.
+TOLD = '^ *--- FAIL: |^panic: |^WARNING: DATA RACE|^[[:space:]]+Test[^ ]* \([0-9.hms]+\)$$|^[[:space:]]+/[^ ]*_test\.go:[0-9]+ \+0x'
+
 CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short
 CI_examples-check = EXAMPLES=./invoicing
 CI_fuzz-build = FUZZPROGRAMS=$(BIN)/ci/fuzz
@@ -330,7 +333,8 @@ $(CHECKS): ci-%:
 ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check examples-check smoke fuzz-build, test race, fuzz (bin/ci has the output)
 	@rm -rf $(BIN)/ci; mkdir -p $(BIN)/ci; end=ok; \
 	$(MAKE) -j2 $(CHECKS) || end=FAILED; \
-	printf '\n'; grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \
+	printf '\n'; [ $$end = ok ] || grep -hE $(TOLD) $(BIN)/ci/*.txt | sort | uniq -c | head -n 40; \
+	grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \
 	printf '=== make ci: %s, %d s\n' $$end $$SECONDS; [ $$end = ok ]
 
 .PHONY: clean

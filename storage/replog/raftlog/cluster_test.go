@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 const (
 	testShard replog.Shard = 7
 	// patience is how long anything may take; failover is so long that a busy machine elects nobody by itself.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	failover = 2 * time.Second
 )
 
