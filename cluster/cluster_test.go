@@ -30,11 +30,13 @@ func TestAppendsAtEachNode(t *testing.T) {
 			if err := n.Reader().AwaitWLog(replog.Local(r.ctx), ws+1, 30); err != nil {
 				t.Fatal(err)
 			}
+		}
+		for _, n := range r.others(owner) {
 			if got, want := fmt.Sprint(r.bodies(n, ws+1)), fmt.Sprint(r.bodies(owner, ws+1)); got != want {
 				t.Errorf("node %s has %s, the owner %s", n.o.Node, got, want)
 			}
 		}
-		for e, err := range at.WLog(r.ctx, ws+1, 1) {
+		for e, err := range at.WLog(replog.Local(r.ctx), ws+1, 1) {
 			if err != nil {
 				t.Fatal(err)
 			}

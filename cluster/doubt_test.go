@@ -83,10 +83,10 @@ func TestUnknownOutcomeOverHTTP(t *testing.T) {
 	go func() {
 		// The owner that hears nobody may be all that this node knows for a while: a client repeats.
 		status := http.StatusServiceUnavailable
+		defer func() { known <- status }() // also if it fails the test
 		for end := time.Now().Add(patience); status >= http.StatusInternalServerError && time.Now().Before(end); {
 			status, _ = w.ask(asked.o.Node, http.MethodPost, "/v1/workspaces/1/events", event, "Idempotency-Key", "k")
 		}
-		known <- status
 	}()
 	// On a busy machine another node may lead, and be known, before that is asked.
 	if status, content := w.ask(asked.o.Node, http.MethodPost, "/v1/workspaces/1/events", event); status != http.StatusInternalServerError && status != http.StatusCreated {

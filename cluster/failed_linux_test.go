@@ -1,9 +1,8 @@
 package cluster
 
 import (
-	"encoding/json"
 	"errors"
-	"net/http"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,17 +80,16 @@ func TestOwnerWhoseStoreHasFailed(t *testing.T) {
 	if _, err := was.Append(r.ctx, to(1, 3), one(3)); !errors.Is(err, replog.ErrNotOwner) || !errors.Is(err, syscall.EBADF) {
 		t.Errorf("got %v, want that it takes no part, and why", err)
 	}
-	owner := r.owner(was.o.Node)
 	r.append(next, 1, 4)
-	var status StatusJSON
-	if err := json.Unmarshal([]byte(w.has(http.StatusOK, owner.o.Node, http.MethodGet, clusterPath, "")), &status); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range status.Members {
-		if (m.Stopped != "") != (m.Node == was.o.Node) || m.Serves != (m.Node == owner.o.Node) {
-			t.Errorf("got %+v", m)
+	r.soon(func() error {
+		owner := r.owner(was.o.Node)
+		for _, m := range read[StatusJSON](w, owner.o.Node, clusterPath).Members {
+			if (m.Stopped != "") != (m.Node == was.o.Node) || m.Serves != (m.Node == owner.o.Node) {
+				return fmt.Errorf("got %+v", m)
+			}
 		}
-	}
+		return nil
+	})
 	r.stop(was.o.Node)
 	r.awaitEvents(r.start(was.o.Node), 3)
 }

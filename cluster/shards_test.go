@@ -68,7 +68,7 @@ func TestShardsAreSpread(t *testing.T) {
 	r.led(1, func(id replog.NodeID) bool { return id != "" && id != lost })
 	for i, id := range owners {
 		if now := r.node(id).Shards()[i].Status(); i != 1 && now.Term != terms[i] {
-			t.Errorf("shard %d: node %s leads in term %d, want %d as before", i, id, now.Term, terms[i])
+			r.moved("shard %d: node %s leads in term %d, want %d as before", i, id, now.Term, terms[i])
 		}
 	}
 	r.heal(lost)

@@ -167,7 +167,7 @@ func (d *deliveries) told(w *web, id replog.NodeID, parked uint64) {
 		if err := json.Unmarshal([]byte(content), &got); err != nil {
 			d.Fatalf("node %s: %v", id, err)
 		}
-		if len(got.Results) == 1 && got.Results[0].LagEvents == 0 {
+		if len(got.Results) == 1 && got.Results[0].LagEvents == 0 && got.Results[0].State == "running" {
 			break // the handler has the events before the subscription stands behind them
 		}
 	}
