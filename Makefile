@@ -304,8 +304,9 @@ smoke: ## run the demo as a script would, as text and as JSON
 # do more. Nobody debugs these programs: without DWARF they take a tenth less to compile.
 CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke fuzz-build test race fuzz)
 
-# What a failure's last lines say: which tests failed, or ran when the time was over, and where these stood.
-TOLD = '^ *--- FAIL: |^panic: |^WARNING: DATA RACE|^[[:space:]]+Test[^ ]* \([0-9.hms]+\)$$|^[[:space:]]+/[^ ]*_test\.go:[0-9]+ \+0x'
+# What the last lines of a failure say: where the tests stood that ran when the time was over, and which tests failed or ran then.
+STOOD = '^[[:space:]]+/[^ ]*_test[.]go:[0-9]+ [+]0x'
+TOLD  = '^ *--- FAIL: |^panic: |^fatal error: |^WARNING: DATA RACE|^[[:space:]]+Test[^ ]* [(][0-9.hms]+[)]$$'
 
 CI_race = SCRATCH=$(MEMORY) RACEFLAGS=-short
 CI_examples-check = EXAMPLES=./invoicing
@@ -333,7 +334,9 @@ $(CHECKS): ci-%:
 ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check examples-check smoke fuzz-build, test race, fuzz (bin/ci has the output)
 	@rm -rf $(BIN)/ci; mkdir -p $(BIN)/ci; end=ok; \
 	$(MAKE) -j2 $(CHECKS) || end=FAILED; \
-	printf '\n'; [ $$end = ok ] || grep -hE $(TOLD) $(BIN)/ci/*.txt | sort | uniq -c | head -n 40; \
+	printf '\n'; if [ $$end != ok ]; then for lines in $(STOOD) $(TOLD); do \
+		awk -v lines="$$lines" '$$0 ~ lines && !seen[$$0]++ && n++ < 25' $(BIN)/ci/*.txt; \
+	done; fi; \
 	grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \
 	printf '=== make ci: %s, %d s\n' $$end $$SECONDS; [ $$end = ok ]
 

@@ -23,9 +23,7 @@ func TestAppendsAtEachNode(t *testing.T) {
 		})
 	}
 	all.Wait()
-	seen := make(map[string]bool)
 	for ws := range messages.WSID(3) {
-		at := owner.Reader()
 		for _, n := range r.others(nil) {
 			if err := n.Reader().AwaitWLog(replog.Local(r.ctx), ws+1, 30); err != nil {
 				t.Fatal(err)
@@ -36,17 +34,23 @@ func TestAppendsAtEachNode(t *testing.T) {
 				t.Errorf("node %s has %s, the owner %s", n.o.Node, got, want)
 			}
 		}
-		for e, err := range at.WLog(replog.Local(r.ctx), ws+1, 1) {
-			if err != nil {
-				t.Fatal(err)
+	}
+	r.soon(func() error {
+		seen := make(map[string]bool)
+		for ws := range messages.WSID(3) {
+			for e, err := range r.owner().Reader().WLog(r.ctx, ws+1, 1) {
+				if err != nil {
+					return err
+				}
+				if seen[string(e.Body)] {
+					t.Errorf("twice: %s", e.Body)
+				}
+				seen[string(e.Body)] = true
 			}
-			if seen[string(e.Body)] {
-				t.Errorf("twice: %s", e.Body)
-			}
-			seen[string(e.Body)] = true
 		}
-	}
-	if len(seen) != 90 {
-		t.Errorf("got %d events, want 90", len(seen))
-	}
+		if len(seen) != 90 {
+			t.Errorf("got %d events, want 90", len(seen))
+		}
+		return nil
+	})
 }

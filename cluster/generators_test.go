@@ -203,7 +203,11 @@ func TestAnswersToGenerators(t *testing.T) {
 	for _, a := range all {
 		answers <- a
 	}
-	for len(answers) > 0 { // on a machine that stands still for a while the node that is asked may be the owner itself
+	// On a machine that stands still for a while the node that is asked may be the owner itself.
+	for end := time.Now().Add(patience); len(answers) > 0; {
+		if time.Now().After(end) {
+			t.Fatalf("%d answers were not read", len(answers))
+		}
 		n = r.others(r.owner())[0]
 		g.must(n)
 	}

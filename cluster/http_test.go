@@ -76,11 +76,12 @@ func (w *web) ask(id replog.NodeID, method, target, body string, headers ...stri
 	return response.StatusCode, string(content)
 }
 
-// has asks a node, which must answer with a status. Who reads asks again if nobody led since the machine stood still.
+// has asks a node, which must answer with a status. A read that found no leader is asked again if the machine stood still.
 func (w *web) has(want int, id replog.NodeID, method, target, body string, headers ...string) string {
 	w.Helper()
 	status, content := w.ask(id, method, target, body, headers...)
-	for method == http.MethodGet && want == http.StatusOK && status == http.StatusServiceUnavailable && w.stood.Load() && w.ctx.Err() == nil {
+	for read := method == http.MethodGet && want == http.StatusOK; read && status == http.StatusServiceUnavailable &&
+		w.standing.long(failover) && w.ctx.Err() == nil; <-time.After(5 * time.Millisecond) {
 		status, content = w.ask(id, method, target, body, headers...)
 	}
 	if status != want {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,8 +51,8 @@ type rig struct {
 	links  links.Links
 	change func(replog.NodeID, *Options)
 
-	// stood says that the process stood still.
-	stood atomic.Bool
+	// standing is how the process stood still.
+	standing standing
 
 	mu        sync.Mutex
 	addresses map[replog.NodeID]string
@@ -67,7 +66,7 @@ func newRig(t testing.TB, change func(replog.NodeID, *Options)) *rig {
 		TB: t, ctx: ctx, dir: t.TempDir(), change: change,
 		addresses: make(map[replog.NodeID]string), nodes: make(map[replog.NodeID]*Node),
 	}
-	go r.watchStanding()
+	go r.standing.watch(ctx)
 	t.Cleanup(func() {
 		defer cancel()
 		for _, id := range names {
@@ -86,32 +85,6 @@ func newRig(t testing.TB, change func(replog.NodeID, *Options)) *rig {
 		r.start(id)
 	}
 	return r
-}
-
-// watchStanding notes when the process stands still for so long that nodes may lose each other.
-func (r *rig) watchStanding() {
-	tick := time.NewTicker(failover / 20)
-	defer tick.Stop()
-	for last := time.Now(); ; last = time.Now() {
-		select {
-		case <-tick.C:
-			if time.Since(last) > failover/2 {
-				r.stood.Store(true)
-			}
-		case <-r.ctx.Done():
-			return
-		}
-	}
-}
-
-// moved fails the test because another node leads, unless that is the machine's fault.
-func (r *rig) moved(format string, args ...any) {
-	r.Helper()
-	if r.stood.Load() {
-		r.Logf(format, args...)
-	} else {
-		r.Errorf(format, args...)
-	}
 }
 
 // start starts a node. It listens at a new address each time, so that no other program can have taken it.

@@ -33,7 +33,14 @@ func TestTransfersToANodeThatIsAway(t *testing.T) {
 		t.Errorf("got %v, want ErrAway", err)
 	}
 	for range 3 {
-		if err := r.log(n).giveTo(r.ctx, away); err == nil {
+		l := r.log(n)
+		term := l.raft.CurrentTerm()
+		err := l.giveTo(r.ctx, away)
+		switch {
+		case err != nil:
+		case l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term:
+			t.Error("it says that it has given up the leadership, and leads")
+		default:
 			t.Logf("a busy machine has elected")
 		}
 		r.must(n, 1)

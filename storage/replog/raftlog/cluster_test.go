@@ -124,7 +124,7 @@ func (c *cluster) Elect(t testing.TB, id replog.NodeID) {
 		case leader == l:
 			return
 		case leader != nil:
-			_ = answerOf(t, leader.raft.LeadershipTransferToServer(raft.ServerID(id), address(id)))
+			_ = answerOf(t, func() raft.Future { return leader.raft.LeadershipTransferToServer(raft.ServerID(id), address(id)) })
 		default:
 			err := c.net.driver().TimeoutNow(raft.ServerID(id), address(id), &raft.TimeoutNowRequest{
 				RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax},

@@ -23,6 +23,7 @@ import (
 // files are those of a node.
 type files struct {
 	wal       *wal.WAL
+	meta      *metaData
 	snapshots *raft.FileSnapshotStore
 }
 
@@ -46,7 +47,7 @@ func openFiles(o Options) (*files, error) {
 	if err != nil {
 		return nil, errors.Join(err, meta.Close())
 	}
-	f := &files{wal: w}
+	f := &files{wal: w, meta: &metaData{below: w}}
 	if f.snapshots, err = raft.NewFileSnapshotStoreWithLogger(o.Dir, 1, logger); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -54,7 +55,10 @@ func openFiles(o Options) (*files, error) {
 }
 
 // close closes the files, the WAL's meta data among them.
-func (f *files) close() error { return f.wal.Close() }
+func (f *files) close() error {
+	f.meta.close()
+	return f.wal.Close()
+}
 
 // openDisk opens the files of a log that was created.
 func openDisk(o Options) (*files, error) {

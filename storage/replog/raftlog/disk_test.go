@@ -266,6 +266,36 @@ func TestFilesOfALog(t *testing.T) {
 	}
 }
 
+// TestMetaDataOfAClosedLog: who comes when the log is closed gets an error, and no file that is closed.
+func TestMetaDataOfAClosedLog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newCluster(t, newInProcess(), nil))
+	m, key := r.log(nodes[0]).disk.meta, []byte("number")
+	uses := map[string]func() error{
+		"get":            func() error { _, err := m.Get(key); return err },
+		"set":            func() error { return m.Set(key, make([]byte, 8)) },
+		"get a number":   func() error { _, err := m.GetUint64(key); return err },
+		"store a number": func() error { return m.SetUint64(key, 1) },
+	}
+	ended := make(map[string]<-chan error)
+	for name, use := range uses {
+		ended[name] = r.beside(func() error {
+			for r.ctx.Err() == nil {
+				if err := use(); err != nil {
+					return err
+				}
+			}
+			return r.ctx.Err()
+		})
+	}
+	r.stop(nodes[0])
+	for name, err := range ended {
+		if err := <-err; !errors.Is(err, storage.ErrClosed) {
+			t.Errorf("%s: got %v, want ErrClosed", name, err)
+		}
+	}
+}
+
 // TestLargestEntry writes as much as an entry may have. Raft may change its leader meanwhile, but no disk fails.
 func TestLargestEntry(t *testing.T) {
 	t.Parallel()

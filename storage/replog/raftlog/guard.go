@@ -25,17 +25,14 @@ type guard struct {
 	err error
 }
 
-// wrap puts the guard around a store, and what tests have between.
-func (g *guard) wrap(o Options, below interface {
-	raft.LogStore
-	raft.StableStore
-}) {
-	g.LogStore, g.stable = below, below
+// wrap puts the guard around the files, and what tests have between.
+func (g *guard) wrap(o Options, below *files) {
+	g.LogStore, g.stable = below.wal, below.meta
 	if o.store != nil {
-		g.LogStore = o.store(below)
+		g.LogStore = o.store(below.wal)
 	}
 	if o.stable != nil {
-		g.stable = o.stable(below)
+		g.stable = o.stable(below.meta)
 	}
 }
 

@@ -17,6 +17,22 @@ import (
 // TestImpatientCaller gives up while its entry is under way. Raft leads on, and this node begins anew behind the entry.
 func TestImpatientCaller(t *testing.T) {
 	t.Parallel()
+	for tries := 1; ; tries++ {
+		err := impatientCaller(t)
+		if !errors.Is(err, messages.ErrOutcomeUnknown) {
+			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		// On a machine that stands still for a while raft may have lost the others before.
+		if tries == 3 {
+			t.Fatalf("got %v, want ErrDeadlineExceeded", err)
+		}
+	}
+}
+
+func impatientCaller(t *testing.T) error {
 	r := newRig(t, newCluster(t, newInProcess(), nil))
 	n := nodes[0]
 	r.lead(n)
@@ -26,8 +42,8 @@ func TestImpatientCaller(t *testing.T) {
 	ctx, cancel := context.WithTimeout(r.ctx, 100*time.Millisecond)
 	defer cancel()
 	err := r.log(n).Append(ctx, 1, []byte("doubtful"))
-	if !errors.Is(err, messages.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
 	if now, _ := r.log(n).Leadership(); now.Term == before.Term {
 		t.Errorf("it leads on: %+v", now)
@@ -38,6 +54,7 @@ func TestImpatientCaller(t *testing.T) {
 		t.Errorf("it leads with %d entries, want 2: its own log has it", got)
 	}
 	r.must(n, 1)
+	return err
 }
 
 // TestBeginsBehindWhatIsThere elects a node whose replica is slow.
@@ -70,7 +87,7 @@ func TestManyReaders(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newCluster(t, newInProcess(), nil))
 	var told atomic.Int64
-	for told.Load() == 0 { // on a machine that stands still for a while it loses the others
+	for told.Load() == 0 && r.ctx.Err() == nil { // on a machine that stands still for a while it loses the others
 		r.lead(nodes[0])
 		var group sync.WaitGroup
 		for range 64 {
@@ -87,6 +104,9 @@ func TestManyReaders(t *testing.T) {
 			})
 		}
 		group.Wait()
+	}
+	if told.Load() == 0 {
+		t.Error("nobody was told that the node leads")
 	}
 }
 

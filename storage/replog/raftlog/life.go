@@ -51,38 +51,22 @@ type peers struct {
 	forgotten func(error)
 
 	mu   sync.Mutex
-	disk stable
+	disk interface {
+		Get(key []byte) ([]byte, error)
+		Set(key, value []byte) error
+	}
 }
-
-// stable is where it is kept.
-type stable interface {
-	Get(key []byte) ([]byte, error)
-	Set(key, value []byte) error
-}
-
-// closedStable is that of a log that is closed.
-type closedStable struct{}
-
-func (closedStable) Get([]byte) ([]byte, error) { return nil, storage.ErrClosed }
-func (closedStable) Set(_, _ []byte) error      { return storage.ErrClosed }
 
 // newPeers reads who this node is itself.
 func newPeers(o Options, f *files, forgotten func(error)) (*peers, error) {
-	own, err := f.wal.Get(lifeKey)
+	own, err := f.meta.Get(lifeKey)
 	if err == nil && len(own) != len(life{}) {
 		err = fmt.Errorf("%w: %s: it has no life: got %x", storage.ErrForeign, o.Dir, own)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &peers{own: life(own), forgotten: forgotten, disk: f.wal}, nil
-}
-
-// end lets nobody ask the disk any more, which is about to be closed: a stream may be opened at that moment.
-func (p *peers) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.disk = closedStable{}
+	return &peers{own: life(own), forgotten: forgotten, disk: f.meta}, nil
 }
 
 func (p *peers) life() (own life) {

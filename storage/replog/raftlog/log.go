@@ -27,7 +27,6 @@ type Log struct {
 	routines, asked sync.WaitGroup
 
 	disk      *files
-	peers     *peers
 	raft      *raft.Raft
 	transport *transport
 	backlog   *backlog
@@ -116,12 +115,12 @@ func (l *Log) open(from replog.Position) error {
 		return errors.Join(err, disk.close())
 	}
 	t.follows = l.follows
-	l.disk, l.peers, l.transport = disk, known, t
+	l.disk, l.transport = disk, t
 	l.routines.Go(func() { l.admit(t) })
 	if err := l.runRaft(); err != nil {
 		err = errors.Join(err, t.Close())
 		l.routines.Wait()
-		return errors.Join(err, l.closeDisk())
+		return errors.Join(err, disk.close())
 	}
 	return nil
 }
@@ -129,7 +128,7 @@ func (l *Log) open(from replog.Position) error {
 // runRaft starts raft. It may end the goroutine that runs it, as it may end its own: see guard.
 func (l *Log) runRaft() error {
 	g := &guard{fail: l.stop}
-	g.wrap(l.o, l.disk.wal)
+	g.wrap(l.o, l.disk)
 	var r *raft.Raft
 	var err error
 	ended := make(chan struct{})
@@ -270,14 +269,9 @@ func (l *Log) Close() error {
 		_ = l.transport.Close()
 		_ = l.shut().Error()
 		l.routines.Wait()
-		err = l.closeDisk()
+		err = l.disk.close()
 	}
 	return err
-}
-
-func (l *Log) closeDisk() error {
-	l.peers.end()
-	return l.disk.close()
 }
 
 // settle waits until raft has answered everything. Raft that was stopped forgets some answers.

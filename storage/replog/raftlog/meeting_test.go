@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/partita-go/partita/storage"
 	"github.com/partita-go/partita/storage/replog"
 )
 
@@ -73,25 +72,6 @@ func TestRequestsOfNodesThatHaveMetInOneLog(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestMeetingWhileTheLogIsClosed: a stream may be opened at that moment. Nobody asks a disk that is closed.
-func TestMeetingWhileTheLogIsClosed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, newCluster(t, newInProcess(), nil))
-	known, ended := r.log(nodes[0]).peers, make(chan error)
-	go func() {
-		for {
-			if _, err := known.know(nodes[1], life{1}); err != nil {
-				ended <- err
-				return
-			}
-		}
-	}()
-	r.stop(nodes[0])
-	if err := <-ended; !errors.Is(err, storage.ErrClosed) {
-		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
 

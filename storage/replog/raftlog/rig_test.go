@@ -134,11 +134,11 @@ func (r *rig) beside(do func() error) <-chan error {
 	return answer
 }
 
-// answerOf waits for an answer of raft's.
-func answerOf(t testing.TB, f raft.Future) error {
+// answerOf asks raft, and waits for its answer.
+func answerOf[F raft.Future](t testing.TB, ask func() F) error {
 	t.Helper()
 	answered := make(chan error, 1)
-	go func() { answered <- f.Error() }()
+	go func() { answered <- ask().Error() }()
 	select {
 	case err := <-answered:
 		return err

@@ -139,7 +139,7 @@ func TestStoresAreSeeded(t *testing.T) {
 	s.owner = n
 	s.takeOver()
 	s.append(200) // several segments of the log more than it keeps
-	if err := answerOf(s, s.log(n).raft.Snapshot()); err != nil {
+	if err := answerOf(s, s.log(n).raft.Snapshot); err != nil {
 		t.Fatal(err)
 	}
 	err := s.open(behind)

@@ -23,7 +23,7 @@ func newKeepers(t testing.TB) *rig {
 func (r *rig) forget(id replog.NodeID) {
 	r.Helper()
 	l := r.log(id)
-	taken := r.beside(func() error { return answerOf(r, l.raft.Snapshot()) })
+	taken := r.beside(func() error { return answerOf(r, l.raft.Snapshot) })
 	at := r.books[id].end()
 	l.Trim(at.Index - 1)
 	select {
@@ -118,7 +118,7 @@ func TestKeptForANode(t *testing.T) {
 	seeded.at, seeded.bodies = r.books[n].end(), slices.Clone(r.books[n].bodies)
 	r.writeMuch(n)
 	l.Trim(r.books[n].end().Index)
-	if err := answerOf(r, l.raft.Snapshot()); !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+	if err := answerOf(r, l.raft.Snapshot); !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		t.Errorf("a snapshot while entries are kept: got %v, want ErrNothingNewToSnapshot", err)
 	}
 	if err := Seed(r.c.options(away), seeded.at); err != nil {
@@ -132,7 +132,7 @@ func TestKeptForANode(t *testing.T) {
 	r.until(func() bool {
 		r.write(n, "body")
 		l.Trim(r.books[n].end().Index)
-		return answerOf(r, l.raft.Snapshot()) == nil
+		return answerOf(r, l.raft.Snapshot) == nil
 	}, "entries are kept although the node has them")
 }
 
