@@ -87,8 +87,11 @@ func TestOwnerWhoseStoreHasFailed(t *testing.T) {
 		owner := r.owner(was.o.Node)
 		_, content := w.ask(owner.o.Node, http.MethodGet, clusterPath, "")
 		var status StatusJSON
-		if err := json.Unmarshal([]byte(content), &status); err != nil || len(status.Members) != len(names) {
-			return fmt.Errorf("got %s, %v", content, err)
+		if err := json.Unmarshal([]byte(content), &status); err != nil {
+			return err
+		}
+		if len(status.Members) != len(names) {
+			return fmt.Errorf("got %s", content)
 		}
 		for _, m := range status.Members {
 			if (m.Stopped != "") != (m.Node == was.o.Node) || m.Serves != (m.Node == owner.o.Node) {
