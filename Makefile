@@ -335,7 +335,7 @@ ci: ## all checks, some beside each other: fmt-check tidy-check lint bench-check
 	@rm -rf $(BIN)/ci; mkdir -p $(BIN)/ci; end=ok; \
 	$(MAKE) -j2 $(CHECKS) || end=FAILED; \
 	printf '\n'; if [ $$end != ok ]; then for lines in $(STOOD) $(TOLD); do \
-		awk -v lines="$$lines" '$$0 ~ lines && !seen[$$0]++ && n++ < 25' $(BIN)/ci/*.txt; \
+		awk -v lines="$$lines" 'FNR == 1 { n = 0 } $$0 ~ lines && !seen[$$0]++ && n++ < 25' $(BIN)/ci/*.txt; \
 	done; fi; \
 	grep -h '^=== make [a-z-]*: ' $(BIN)/ci/*.txt; \
 	printf '=== make ci: %s, %d s\n' $$end $$SECONDS; [ $$end = ok ]

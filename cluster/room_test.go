@@ -72,6 +72,7 @@ func TestOwnerWithoutRoom(t *testing.T) {
 	others := r.others(was)
 	rooms.fill(others[0].o.Node, was.o.Node)
 	next := others[1]
+	r.standing.begin()
 	for end := time.Now().Add(patience); !next.Status().Serves; <-time.After(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("node %s does not lead: %+v", next.o.Node, was.Status())
@@ -87,7 +88,6 @@ func TestOwnerWithoutRoom(t *testing.T) {
 			t.Errorf("got %+v", m)
 		}
 	}
-	r.standing.begin()
 	rooms.fill(others[1].o.Node)
 	if err := next.Status().Full; err == nil {
 		t.Error("the node that leads does not say that it has no room")

@@ -57,9 +57,9 @@ func TestShardsAreSpread(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sharded)
 	writers := r.write(true)
+	r.standing.begin()
 	owners := r.spread()
 	writers.await(3)
-	r.standing.begin()
 	var terms [shards]uint64
 	for i, id := range owners {
 		terms[i] = r.node(id).Shards()[i].Status().Term

@@ -14,7 +14,7 @@ type standing struct {
 	longest time.Duration
 }
 
-// watch looks at the clock now and then. Between two looks nobody runs.
+// watch looks at the clock now and then. A look that comes late says that the process stood still.
 func (s *standing) watch(ctx context.Context) {
 	tick := time.NewTicker(failover / 20)
 	defer tick.Stop()

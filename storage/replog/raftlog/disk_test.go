@@ -270,15 +270,21 @@ func TestFilesOfALog(t *testing.T) {
 func TestMetaDataOfAClosedLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newCluster(t, newInProcess(), nil))
-	m, key := r.log(nodes[0]).disk.meta, []byte("number")
-	uses := map[string]func() error{
-		"get":            func() error { _, err := m.Get(key); return err },
-		"set":            func() error { return m.Set(key, make([]byte, 8)) },
-		"get a number":   func() error { _, err := m.GetUint64(key); return err },
-		"store a number": func() error { return m.SetUint64(key, 1) },
+	l, key := r.log(nodes[0]), []byte("number")
+	raftsDisk := &guard{}
+	raftsDisk.wrap(l.o, l.disk)
+	known, err := newPeers(l.o, l.disk, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ended := make(map[string]<-chan error)
-	for name, use := range uses {
+	for name, use := range map[string]func() error{
+		"set":            func() error { return l.disk.meta.Set(key, make([]byte, 8)) },
+		"store a number": func() error { return l.disk.meta.SetUint64(key, 1) },
+		"raft":           func() error { _, err := raftsDisk.Get(key); return err },
+		"raft's number":  func() error { _, err := raftsDisk.GetUint64(key); return err },
+		"who is met":     func() error { _, err := known.know(nodes[1], life{1}); return err },
+	} {
 		ended[name] = r.beside(func() error {
 			for r.ctx.Err() == nil {
 				if err := use(); err != nil {
@@ -289,9 +295,14 @@ func TestMetaDataOfAClosedLog(t *testing.T) {
 		})
 	}
 	r.stop(nodes[0])
-	for name, err := range ended {
-		if err := <-err; !errors.Is(err, storage.ErrClosed) {
-			t.Errorf("%s: got %v, want ErrClosed", name, err)
+	for name, end := range ended {
+		select {
+		case err := <-end:
+			if !errors.Is(err, storage.ErrClosed) {
+				t.Errorf("%s: got %v, want ErrClosed", name, err)
+			}
+		case <-r.ctx.Done():
+			t.Errorf("%s: it does not end", name)
 		}
 	}
 }

@@ -11,6 +11,7 @@
 //	acks.go       which answers of other nodes count for it
 //	machine.go    what raft has committed goes to the replica; snapshots that are positions
 //	disk.go       the files of a node, and whether a replica fits them
+//	metadata.go   terms, votes and whom a node has met, until the log is closed
 //	cache.go      the last entries in memory
 //	guard.go      a disk that has failed once is not written again
 //	port.go       Port: a node's one TCP port for all its logs

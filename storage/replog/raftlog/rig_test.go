@@ -181,7 +181,7 @@ func (r *rig) write(id replog.NodeID, body string) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, replog.ErrNotOwner) && !errors.Is(err, messages.ErrOutcomeUnknown) {
+		if !disturbed(err) {
 			r.Fatalf("node %s: append: %v", id, err)
 		}
 		r.Logf("node %s: append: %v", id, err)
@@ -192,12 +192,17 @@ func (r *rig) write(id replog.NodeID, body string) {
 	}
 }
 
+// disturbed says that an error may be a busy machine's.
+func disturbed(err error) bool {
+	return errors.Is(err, replog.ErrNotOwner) || errors.Is(err, messages.ErrOutcomeUnknown)
+}
+
 // asOwner does what the owner can do, again if a busy machine has taken the lead from it.
 func (r *rig) asOwner(id replog.NodeID, do func() error) error {
 	r.Helper()
 	for {
 		err := do()
-		if !errors.Is(err, replog.ErrNotOwner) && !errors.Is(err, messages.ErrOutcomeUnknown) {
+		if !disturbed(err) {
 			return err
 		}
 		r.Logf("node %s: %v", id, err)
