@@ -304,7 +304,8 @@ smoke: ## run the demo as a script would, as text and as JSON
 # do more. Nobody debugs these programs: without DWARF they take a tenth less to compile.
 CHECKS := $(addprefix ci-,fmt-check tidy-check lint bench-check examples-check smoke fuzz-build test race fuzz)
 
-# What the last lines of a failure say: where the tests stood that ran when the time was over, and which tests failed or ran then.
+# What the last lines of a failure say: where the tests stood that ran when the time was over, and which tests failed or
+# ran then.
 STOOD = '^[[:space:]]+/[^ ]*_test[.]go:[0-9]+ [+]0x'
 TOLD  = '^ *--- FAIL: |^panic: |^fatal error: |^WARNING: DATA RACE|^[[:space:]]+Test[^ ]* [(][0-9.hms]+[)]$$'
 

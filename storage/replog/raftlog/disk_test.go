@@ -285,7 +285,7 @@ func TestMetaDataOfAClosedLog(t *testing.T) {
 		"raft's number":  func() error { _, err := raftsDisk.GetUint64(key); return err },
 		"who is met":     func() error { _, err := known.know(nodes[1], life{1}); return err },
 	} {
-		ended[name] = r.beside(func() error {
+		ended[name] = beside(func() error {
 			for r.ctx.Err() == nil {
 				if err := use(); err != nil {
 					return err

@@ -54,7 +54,7 @@ func TestAddedNode(t *testing.T) {
 	if err := r.log(nodes[1]).Add(r.ctx, "n4"); !errors.Is(err, replog.ErrNotOwner) {
 		t.Errorf("not the owner: got %v", err)
 	}
-	added := r.beside(func() error {
+	added := beside(func() error {
 		err := r.add(n, "n4")
 		if err == nil {
 			err = r.add(n, "n5")
@@ -100,7 +100,7 @@ func TestNodeThatCannotCatchUp(t *testing.T) {
 	n := nodes[0]
 	r.lead(n)
 	ctx, cancel := context.WithCancel(r.ctx)
-	added := r.beside(func() error { return r.asOwner(n, func() error { return r.log(n).Add(ctx, "n4") }) })
+	added := beside(func() error { return r.asOwner(n, func() error { return r.log(n).Add(ctx, "n4") }) })
 	for r.log(n).member("n4") == nil {
 		r.must(n, 1)
 	}

@@ -99,7 +99,7 @@ func (r *rig) start(id replog.NodeID, b *book) error {
 func (r *rig) stop(id replog.NodeID) {
 	r.Helper()
 	select {
-	case err := <-r.beside(r.log(id).Close):
+	case err := <-beside(r.log(id).Close):
 		if err != nil {
 			r.Errorf("node %s: close: %v", id, err)
 		}
@@ -124,7 +124,7 @@ func (r *rig) await(id replog.NodeID, what string, so func(replog.Leadership) bo
 }
 
 // beside does something while the test goes on. It answers also if it has failed the test, which ends its goroutine.
-func (r *rig) beside(do func() error) <-chan error {
+func beside(do func() error) <-chan error {
 	answer := make(chan error, 1)
 	go func() {
 		err := errors.New("it has failed the test")
@@ -137,10 +137,8 @@ func (r *rig) beside(do func() error) <-chan error {
 // answerOf asks raft, and waits for its answer.
 func answerOf[F raft.Future](t testing.TB, ask func() F) error {
 	t.Helper()
-	answered := make(chan error, 1)
-	go func() { answered <- ask().Error() }()
 	select {
-	case err := <-answered:
+	case err := <-beside(func() error { return ask().Error() }):
 		return err
 	case <-time.After(patience):
 		t.Fatal("raft has not answered")

@@ -23,7 +23,7 @@ func newKeepers(t testing.TB) *rig {
 func (r *rig) forget(id replog.NodeID) {
 	r.Helper()
 	l := r.log(id)
-	taken := r.beside(func() error { return answerOf(r, l.raft.Snapshot) })
+	taken := beside(func() error { return answerOf(r, l.raft.Snapshot) })
 	at := r.books[id].end()
 	l.Trim(at.Index - 1)
 	select {
