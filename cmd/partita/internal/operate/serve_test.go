@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -187,14 +188,25 @@ func TestServeTraces(t *testing.T) {
 	}
 }
 
+// awaitMetric waits for a line among the metrics: a partition is seen ready before its log line is counted.
+func (s *serving) awaitMetric(want string) {
+	s.t.Helper()
+	for ctx := limit(s.t); ; runtime.Gosched() {
+		page := s.get("/metrics")
+		if strings.Contains(page, want+"\n") {
+			return
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("want %s in %s", want, page)
+		}
+	}
+}
+
 // TestServeLogs: lines from the level on, in the format that was asked for, and counted.
 func TestServeLogs(t *testing.T) {
 	server := startServe(t, newStore(t), "--log-level", "info", "--log-format", "json")
 	awaitReady(t, server.URL)
-	page := server.get("/metrics")
-	if want := `partita_emitted_events_total{actor_group="partition",level="info"} 2`; !strings.Contains(page, want) {
-		t.Errorf("want %s in %s", want, page)
-	}
+	server.awaitMetric(`partita_emitted_events_total{actor_group="partition",level="info"} 2`)
 	server.cancel()
 	if status := <-server.ended; status != exitFine {
 		t.Errorf("got status %d, %s", status, &server.stderr)

@@ -186,30 +186,37 @@ func (f *Filter) fill() {
 	f.publish()
 }
 
+// fillAll reads the first step in the transaction that says how large the layer is. Otherwise a flush in between could
+// bring so many times more than it is for that the layer takes every hash for present.
 func (f *Filter) fillAll() error {
-	var entries int
+	var l *layer
+	var step uint64
 	err := f.state.View(func(tx *bbolt.Tx) error {
 		runs, err := LoadRuns(tx)
-		entries = runs.entries()
-		return err
-	})
-	if err != nil || entries == 0 {
-		return err
-	}
-	l := f.growFor(entries)
-	if l == nil {
-		return errTooMany
-	}
-	step := uint64(LastHash) / uint64(entries/fillStep+1)
-	for first, last := uint64(0), step; ; first, last = last+1, last+min(step, LastHash-last) {
-		if err := f.fillRange(l, first, last); err != nil || last == LastHash {
+		entries := runs.entries()
+		if err != nil || entries == 0 {
 			return err
 		}
-		if f.hasEnded() {
+		if l = f.growFor(entries); l == nil {
+			return errTooMany
+		}
+		step = uint64(LastHash) / uint64(entries/fillStep+1)
+		return l.addRuns(tx, &runs, 0, step)
+	})
+	if err != nil || l == nil {
+		return err
+	}
+	for last := step; last != LastHash; {
+		if runtime.Gosched(); f.hasEnded() {
 			return storage.ErrClosed
 		}
-		runtime.Gosched()
+		first := last + 1
+		last += min(step, LastHash-last)
+		if err := f.fillRange(l, first, last); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // errTooMany is never returned to anybody.
@@ -233,15 +240,20 @@ func (f *Filter) fillRange(l *layer, first, last uint64) error {
 		if err != nil {
 			return err
 		}
-		for i := range runs.All {
-			r := NewRunReader(tx, &runs, &runs.All[i])
-			r.narrow(first, last)
-			if err := l.addRun(&r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return l.addRuns(tx, &runs, first, last)
 	})
+}
+
+// addRuns adds the hashes of all runs from a first to a last one.
+func (l *layer) addRuns(tx *bbolt.Tx, runs *Runs, first, last uint64) error {
+	for i := range runs.All {
+		r := NewRunReader(tx, runs, &runs.All[i])
+		r.narrow(first, last)
+		if err := l.addRun(&r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addRun adds the hashes that are read of a run.
