@@ -136,14 +136,21 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 	return nil
 }
 
-// alive returns why the transaction can be neither given numbers nor written. The end of
-// its context cancels it here, since the goroutine that watches for it may be late.
+// alive returns why the transaction can be neither given numbers nor written.
 func (t *Transaction) alive() error {
+	t.noteEnd()
+	if is := t.now(); is != phaseOpen {
+		return t.phaseError(is)
+	}
+	return nil
+}
+
+// noteEnd cancels the transaction if its context has ended, since the goroutine that watches for that may be late.
+func (t *Transaction) noteEnd() {
 	if t.ctx.Err() != nil {
 		t.stopWatching()
 		t.expire()
 	}
-	return t.in(phaseOpen)
 }
 
 // countable returns why no number can be reserved.
@@ -268,7 +275,7 @@ func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messag
 	case errors.Is(err, ErrWriteBegun), errors.Is(err, messages.ErrNoTransaction):
 		// Nothing was tried: what becomes of a write begun before is for Flush or Actualize.
 		return err
-	case t.in(phaseWriting) != nil:
+	case t.now() != phaseWriting:
 		// Nothing was written; the end of ctx may have cancelled already.
 		return errors.Join(err, t.Cancel(ctx))
 	}
@@ -297,8 +304,9 @@ func (t *Transaction) askLog(ctx context.Context, unknown error) error {
 // all the same. ErrNoTransaction: it was cancelled, by Cancel or by the end of the
 // context that it was started with, and nothing of it is there.
 func (t *Transaction) Flush(ctx context.Context) error {
-	if err := t.alive(); err != nil && t.in(phaseCancelled) == nil {
-		return err
+	t.noteEnd()
+	if t.now() == phaseCancelled {
+		return t.phaseError(phaseCancelled)
 	}
 	t.end()
 	return conclude[*messages.Flushed](ctx, t.sequencer, &t.flush)
@@ -358,18 +366,12 @@ func (t *Transaction) stopWatching() {
 
 func (t *Transaction) setPhase(p txPhase) { t.phase.Store(uint32(p)) }
 
-// in returns why the transaction is not in a phase.
-func (t *Transaction) in(want txPhase) error {
-	if is := txPhase(t.phase.Load()); is != want {
-		return t.phaseError(is)
-	}
-	return nil
-}
+func (t *Transaction) now() txPhase { return txPhase(t.phase.Load()) }
 
 // enter changes the phase if it is as wanted.
 func (t *Transaction) enter(next, want txPhase) error {
 	if !t.phase.CompareAndSwap(uint32(want), uint32(next)) {
-		return t.phaseError(txPhase(t.phase.Load()))
+		return t.phaseError(t.now())
 	}
 	return nil
 }
