@@ -242,19 +242,22 @@ func (g *staging) restsOnStaged(r *writeRequest, refusal error) bool {
 
 // commit makes durable what was accepted.
 func (c *committer) commit() error {
-	unnumbered := c.number()
+	refused, unnumbered := c.number()
 	err := c.commitEntry()
 	if unnumbered != nil {
-		c.s.room.Note(unnumbered)
+		c.s.room.Note(unnumbered) // before they hear of it, who may ask
+	}
+	for _, r := range refused {
+		r.Reply(unnumbered)
 	}
 	return err
 }
 
 // number numbers all generators that were accepted, and notes that here: all that the log has given up to the head of this
 // commit are noted, and if others come first that is not the head any more. A number whose entry is void is nobody's. If it
-// cannot be noted, they are refused, and the error is returned. If nobody knows whether it is, the store closes itself as after
-// any other commit of its files, and another node leads.
-func (c *committer) number() error {
+// cannot be noted, they are to be refused, and are returned with the error. If nobody knows whether it is, the store closes
+// itself as after any other commit of its files, and another node leads.
+func (c *committer) number() (refused []*writeRequest, err error) {
 	var all []*format.Generator
 	for _, r := range c.staged.accepted {
 		if r.generator != nil {
@@ -262,22 +265,22 @@ func (c *committer) number() error {
 		}
 	}
 	if len(all) == 0 {
-		return nil
+		return nil, nil
 	}
-	err := c.s.launches.Next(context.Background(), all...)
+	err = c.s.launches.Next(context.Background(), all...)
 	if err == nil {
-		return nil
+		return nil, nil
 	}
 	if errors.Is(err, messages.ErrOutcomeUnknown) {
 		c.s.closeBy(err)
 	}
 	c.staged.accepted = slices.DeleteFunc(c.staged.accepted, func(r *writeRequest) bool {
 		if r.generator != nil {
-			r.Reply(err)
+			refused = append(refused, r)
 		}
 		return r.generator != nil
 	})
-	return err
+	return refused, err
 }
 
 // commitEntry writes what there is.

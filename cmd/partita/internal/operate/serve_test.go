@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +118,9 @@ func awaitReady(t *testing.T, url string) {
 // get returns what a server that is served answers.
 func (s *serving) get(path string) string {
 	s.t.Helper()
-	response, err := http.Get(s.URL + path)
+	request, err := http.NewRequestWithContext(limit(s.t), http.MethodGet, s.URL+path, nil)
+	check(s.t, err)
+	response, err := http.DefaultClient.Do(request)
 	check(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -191,12 +192,16 @@ func TestServeTraces(t *testing.T) {
 // awaitMetric waits for a line among the metrics: a partition is seen ready before its log line is counted.
 func (s *serving) awaitMetric(want string) {
 	s.t.Helper()
-	for ctx := limit(s.t); ; runtime.Gosched() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx := limit(s.t); ; {
 		page := s.get("/metrics")
 		if strings.Contains(page, want+"\n") {
 			return
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			s.t.Fatalf("want %s in %s", want, page)
 		}
 	}
