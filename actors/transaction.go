@@ -139,7 +139,7 @@ func (t *Transaction) Raise(ctx context.Context, id messages.RecordID) error {
 // alive returns why the transaction can be neither given numbers nor written.
 func (t *Transaction) alive() error {
 	t.noteEnd()
-	if is := t.now(); is != phaseOpen {
+	if is := t.current(); is != phaseOpen {
 		return t.phaseError(is)
 	}
 	return nil
@@ -275,7 +275,7 @@ func (t *Transaction) Commit(ctx context.Context, body []byte, records ...messag
 	case errors.Is(err, ErrWriteBegun), errors.Is(err, messages.ErrNoTransaction):
 		// Nothing was tried: what becomes of a write begun before is for Flush or Actualize.
 		return err
-	case t.now() != phaseWriting:
+	case t.current() != phaseWriting:
 		// Nothing was written; the end of ctx may have cancelled already.
 		return errors.Join(err, t.Cancel(ctx))
 	}
@@ -305,7 +305,7 @@ func (t *Transaction) askLog(ctx context.Context, unknown error) error {
 // context that it was started with, and nothing of it is there.
 func (t *Transaction) Flush(ctx context.Context) error {
 	t.noteEnd()
-	if t.now() == phaseCancelled {
+	if t.current() == phaseCancelled {
 		return t.phaseError(phaseCancelled)
 	}
 	t.end()
@@ -366,12 +366,12 @@ func (t *Transaction) stopWatching() {
 
 func (t *Transaction) setPhase(p txPhase) { t.phase.Store(uint32(p)) }
 
-func (t *Transaction) now() txPhase { return txPhase(t.phase.Load()) }
+func (t *Transaction) current() txPhase { return txPhase(t.phase.Load()) }
 
 // enter changes the phase if it is as wanted.
 func (t *Transaction) enter(next, want txPhase) error {
 	if !t.phase.CompareAndSwap(uint32(want), uint32(next)) {
-		return t.phaseError(t.now())
+		return t.phaseError(t.current())
 	}
 	return nil
 }

@@ -259,9 +259,10 @@ func (c *committer) commit() error {
 // itself as after any other commit of its files, and another node leads.
 func (c *committer) number() (refused []*writeRequest, err error) {
 	var all []*format.Generator
+	var asking []*writeRequest
 	for _, r := range c.staged.accepted {
 		if r.generator != nil {
-			all = append(all, r.generator)
+			all, asking = append(all, r.generator), append(asking, r)
 		}
 	}
 	if len(all) == 0 {
@@ -274,13 +275,8 @@ func (c *committer) number() (refused []*writeRequest, err error) {
 	if errors.Is(err, messages.ErrOutcomeUnknown) {
 		c.s.closeBy(err)
 	}
-	c.staged.accepted = slices.DeleteFunc(c.staged.accepted, func(r *writeRequest) bool {
-		if r.generator != nil {
-			refused = append(refused, r)
-		}
-		return r.generator != nil
-	})
-	return refused, err
+	c.staged.accepted = slices.DeleteFunc(c.staged.accepted, func(r *writeRequest) bool { return r.generator != nil })
+	return asking, err
 }
 
 // commitEntry writes what there is.

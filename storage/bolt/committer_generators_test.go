@@ -83,13 +83,21 @@ func TestUsedUpLaunchIsNoEntry(t *testing.T) {
 	expect.Equal(t, []idsdb.Launch{{Launch: 1, Last: ids.MaxGenerator}}, lastOf(t, r.nodes[1].store))
 }
 
-// Without space for ids.db a number is refused, and the store says that it has no room; what waits with it is written.
+// Without space for ids.db a number is refused, and the store says that it has no room, as soon as somebody hears of it; what
+// waits with it is written.
 func TestGeneratorsWithoutSpace(t *testing.T) {
 	_, w := openThree(t)
 	w.s.launches.Opened = func(f *boltfile.File) {
 		f.Commit = func(tx *bbolt.Tx) error { return errors.Join(tx.Rollback(), fmt.Errorf("write: %w", syscall.ENOSPC)) }
 	}
 	before := w.s.replica.head.Load()
+	said := make(chan error, 1)
+	r := &writeRequest{generator: &format.Generator{Launch: 1}}
+	r.Then = func(error) { said <- w.s.Full() }
+	if !w.s.door.LetIn(w.s.writes, r) {
+		t.Fatal("it is not let in")
+	}
+	expect.ErrorIs(t, <-said, storage.ErrFull)
 	_, err := w.s.NextGenerator(t.Context(), 1)
 	expect.ErrorIs(t, err, storage.ErrFull)
 	expect.ErrorIs(t, w.s.Full(), storage.ErrFull)

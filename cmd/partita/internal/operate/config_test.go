@@ -82,6 +82,7 @@ func (c *configured) hangup(content string) serve.LiveConfig {
 	return now
 }
 
+// awaitThat waits until something is done, else it fails with what is the matter.
 func awaitThat(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

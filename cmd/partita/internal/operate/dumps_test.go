@@ -132,20 +132,13 @@ func TestDumpsReopen(t *testing.T) {
 
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := limit(t); ; {
-		if _, err := os.Stat(path); err == nil {
-			return
-		} else if !os.IsNotExist(err) {
+	awaitThat(t, "it was never opened", func() bool {
+		_, err := os.Stat(path)
+		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("it was never opened")
-		}
-	}
+		return err == nil
+	})
 }
 
 // dumpLine is a line of a dump, some seconds after noon.

@@ -101,20 +101,11 @@ func journeyServed(t *testing.T, dir, dump string) {
 		found = strings.Contains(page, exemplar)
 	}
 	// The dump is written while nobody waits for it.
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := limit(t); ; {
+	awaitThat(t, "nothing was dumped", func() bool {
 		text, err := os.ReadFile(dump)
 		check(t, err)
-		if strings.Contains(string(text), `"mn":"Appended"`) {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("nothing was dumped")
-		}
-	}
+		return strings.Contains(string(text), `"mn":"Appended"`)
+	})
 	if killed = kill(c); !killed {
 		t.Fatalf("got status %d, want it killed", c.ProcessState.ExitCode())
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/partita-go/partita/ids"
 )
@@ -104,15 +103,7 @@ func TestServe(t *testing.T) {
 // awaitReady waits until every partition takes events: a stop before that is not clean.
 func awaitReady(t *testing.T, url string) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := limit(t); askServer(t, url+"/readyz", "") != http.StatusOK; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("it was never ready")
-		}
-	}
+	awaitThat(t, "it was never ready", func() bool { return askServer(t, url+"/readyz", "") == http.StatusOK })
 }
 
 // get returns what a server that is served answers.
@@ -189,29 +180,13 @@ func TestServeTraces(t *testing.T) {
 	}
 }
 
-// awaitMetric waits for a line among the metrics: a partition is seen ready before its log line is counted.
-func (s *serving) awaitMetric(want string) {
-	s.t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := limit(s.t); ; {
-		page := s.get("/metrics")
-		if strings.Contains(page, want+"\n") {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			s.t.Fatalf("want %s in %s", want, page)
-		}
-	}
-}
-
 // TestServeLogs: lines from the level on, in the format that was asked for, and counted.
 func TestServeLogs(t *testing.T) {
 	server := startServe(t, newStore(t), "--log-level", "info", "--log-format", "json")
 	awaitReady(t, server.URL)
-	server.awaitMetric(`partita_emitted_events_total{actor_group="partition",level="info"} 2`)
+	// A partition is seen ready before its line is counted.
+	want := `partita_emitted_events_total{actor_group="partition",level="info"} 2`
+	awaitThat(t, "want "+want, func() bool { return strings.Contains(server.get("/metrics"), want+"\n") })
 	server.cancel()
 	if status := <-server.ended; status != exitFine {
 		t.Errorf("got status %d, %s", status, &server.stderr)

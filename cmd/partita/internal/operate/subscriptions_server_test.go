@@ -92,20 +92,6 @@ func (p *program) subscribe(t *testing.T) {
 	check(t, err)
 }
 
-// await waits until a condition holds.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := limit(t); !holds(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // TestSubscriptionsThatRun are shown and changed through the program that runs them.
 func TestSubscriptionsThatRun(t *testing.T) {
 	t.Setenv(tokenVariable, secret)
@@ -117,7 +103,7 @@ func TestSubscriptionsThatRun(t *testing.T) {
 	}
 	p.fails(1, 3)
 	p.subscribe(t)
-	await(t, "parked events", func() bool {
+	awaitThat(t, "there are no parked events", func() bool {
 		shown := subscriptions(t, append([]string{"show", "--name", "mails"}, at...)...)
 		return lane(t, shown, 0)["state"] == "waiting" && lane(t, shown, 0)["next_offset"] == "4"
 	})
@@ -143,7 +129,7 @@ func TestSubscriptionsThatRun(t *testing.T) {
 	do("skip --name mails").has(t, exitFine)
 	do("rewind --name mails --partition 0 --offset 2").has(t, exitFine)
 	do("resume --name mails").has(t, exitFine)
-	await(t, "events", func() bool { return len(p.handled()) == 5 })
+	awaitThat(t, "events are missing", func() bool { return len(p.handled()) == 5 })
 	do("delete --name mails").has(t, exitFine)
 	do("show --name mails").fails(t, exitBlind, "no such subscription", p.URL)
 	if len(p.app.Subscriptions()) > 0 {
