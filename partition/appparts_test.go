@@ -228,6 +228,10 @@ func TestAppPartsDeployWhileStorageFails(t *testing.T) {
 	a, err := h.parts.Deploy(h.ctx, app, store)
 	h.check(err)
 	h.eventually("some tries", func() bool { return store.Calls(storagetest.OpTakeEpoch) > 12 })
+	// One of them may have had all of these tries.
+	h.eventually("an error of each", func() bool {
+		return !slices.ContainsFunc(a.Status(), func(s messages.PartitionStatus) bool { return s.Err == nil })
+	})
 	for _, s := range a.Status() {
 		if s.State != messages.StateInitializing || !errors.Is(s.Err, injected) {
 			t.Errorf("got %+v", s)
